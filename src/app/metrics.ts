@@ -28,7 +28,7 @@ export interface TaskMetrics {
   readonly openTasks: Gauge<'kind' | 'state'>
   /** 0 closed, 1 half open, 2 open. */
   readonly channelBreaker: Gauge<'channel'>
-  /** Tenants to which it is shut by their own failures. */
+  /** Tenants for which the channel is closed because of their own failures. */
   readonly channelShutTenants: Gauge<'channel'>
 }
 

@@ -38,7 +38,7 @@ export function createAuthenticator(deps: {
   readonly logger: Log
   /** Limits of tokens without their own. */
   readonly defaultLimits?: Limits
-  /** They apply to query tokens, which start nothing. */
+  /** Limits of query tokens, which start nothing. */
   readonly queryLimits?: Limits
   /** They apply to tokens that manage an account or a part of it; operators have none. */
   readonly accountLimits?: Limits

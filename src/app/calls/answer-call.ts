@@ -29,7 +29,7 @@ import {
 
 /**
  * One synchronous call of any family, settled before it returns; money moves in the order of these
- * lines. The call goes on when its caller leaves: it ends within its channel's timeout and is
+ * lines. The call continues if its caller disconnects: it ends within its channel's timeout and is
  * settled.
  *
  * @throws as `admit`, `attemptCall` and `settle`, and `SettledRefusal`
@@ -74,8 +74,8 @@ export async function answerCall<Input extends CallInput, Request, Seen, Body>(
 }
 
 /**
- * Releases what an admitted call still holds, which is nothing once it is settled; returns the error
- * for the caller.
+ * Releases the reservations of an admitted call, of which none is left once it is settled; returns
+ * the error for the caller.
  */
 export async function endFailed<Seen>(
   { refusal }: Pick<CallFamily<CallInput, unknown, Seen, unknown>, 'refusal'>,
@@ -89,7 +89,7 @@ export async function endFailed<Seen>(
 
 /**
  * Makes every check that can refuse the call before anything is sent, and returns the request to
- * send. After a refusal it releases what it reserved.
+ * send. After a refusal it releases its reservations.
  *
  * @throws RepeatedAnswer; DomainError `model_not_allowed`, `unknown_model`, `log_unavailable`,
  *   `rate_limited`, `price_not_configured`, `insufficient_balance`, `budget_reached`, and those of
@@ -136,8 +136,8 @@ export async function admit<Input extends CallInput, Request, Seen>(
 }
 
 /**
- * What a call would hold and may be settled at, by the rules of its admission. It holds, takes and
- * sends nothing. @throws as `admit`, except for balances, limits and the log
+ * The hold of a call and the SKUs its settlement can use, by the rules of its admission. It
+ * reserves and sends nothing. @throws as `admit`, except for balances, limits and the log
  */
 export async function quoteCall<Input extends CallInput, Request, Seen>(
   deps: Pick<CallDeps, 'channels' | 'prices'>,
@@ -170,7 +170,7 @@ function checkMayUse({ principal, model }: Pick<CallInput, 'principal' | 'model'
     throw new DomainError('model_not_allowed', `this token may not use ${model}`, { model })
 }
 
-/** When too little is left, the refusal names the amount that fits. @throws as `reserve` */
+/** If the balance is too low, the refusal names the request that would fit. @throws as `reserve` */
 async function orSmaller<Seen>(
   terms: CallTerms<Seen>,
   reserve: (terms: CallTerms<Seen>) => Promise<void>,
@@ -209,7 +209,7 @@ async function deliverFailed<Seen, Body>(
   noteFailure(deps, call, served, failedResult(failed, seen))
   if (refusal !== undefined) throw withCallId(refusal, callId)
   deps.metrics.ended.inc({ family: call.input.family, outcome: 'failed' })
-  // It cost nothing, so a retry makes it again.
+  // The failed call cost nothing, so a retry makes it again.
   await call.claim?.release()
   return { callId, body: await body(), settlement: zeroSettlement(call), measurement: 'reported' }
 }

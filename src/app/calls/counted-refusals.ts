@@ -2,7 +2,10 @@ import type { Journal } from '../../eventlog/journal/journal.ts'
 
 /** Refusals of one token within this time are two events at most. */
 const COUNTED_FOR_MS = 60_000
-/** Tokens whose refusals are counted at a time; those of further ones are recorded one by one. */
+/**
+ * Maximum number of tokens whose refusals are counted; refusals of further tokens are recorded one
+ * by one.
+ */
 const MAX_TOKENS = 20_000
 
 type Recorded = Parameters<Journal['record']>
@@ -20,15 +23,15 @@ interface Counted {
 
 interface CountedRefusals {
   readonly record: Journal['record']
-  /** Records what is still counted: before the journal closes. */
+  /** Records the counted refusals; called before the journal closes. */
   readonly flush: () => void
 }
 
 /**
- * Calls that a provider certainly refused cost nothing, so one token could grow the log with them for
- * ever. The first refusal of a token is recorded at once; those of the minute that follows become
- * one event, the last of them with their number. A process that dies loses that one event: no money
- * is in it.
+ * Calls that a provider certainly refused cost nothing, so one token could grow the log with them
+ * for ever. The first refusal of a token is recorded immediately; those of the following minute
+ * become one event, which has their number. A process that dies loses that event, which moves no
+ * money.
  */
 export function createCountedRefusals(journal: Pick<Journal, 'record'>): CountedRefusals {
   const tokens = new Map<string, Counted>()
@@ -42,7 +45,7 @@ export function createCountedRefusals(journal: Pick<Journal, 'record'>): Counted
       type,
       data: { ...data, ...(counted.count > 1 ? { count: counted.count } : {}) },
     }
-    // Who caused them has been answered, and the journal reports that it cannot write.
+    // The caller has been answered, and the journal reports that it cannot write.
     journal.record(event, metadata).catch(() => undefined)
   }
   return {

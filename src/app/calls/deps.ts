@@ -48,10 +48,16 @@ export interface CallLimits {
   readonly maxWithheldBytes: number
   /** A caller that takes no frame for this long counts as disconnected. */
   readonly consumerStallMs: number
-  /** How long and how far a stream is read after its caller disconnected; a channel may differ. */
+  /**
+   * Bounds of time and bytes for reading a stream after its caller disconnected; a channel may have
+   * other ones.
+   */
   readonly drainTimeoutMs: number
   readonly drainMaxBytes: number
-  /** Failed calls waiting to be recorded, enough for all in flight; others are only counted. */
+  /**
+   * Maximum number of failed calls that wait to be recorded, enough for all running ones; further
+   * ones are only counted.
+   */
   readonly maxPendingFailures: number
 }
 

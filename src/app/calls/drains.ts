@@ -1,10 +1,14 @@
-/** Streams read on at once for callers who disconnected, in one process and of one token (P10). */
+/**
+ * Maximum number of streams that one process, and one token, reads to their end after their callers
+ * disconnected (P10).
+ */
 const MAX_DRAINS = 32
 const MAX_DRAINS_PER_TOKEN = 8
 
 /**
- * Places for reading on after a caller disconnected. Many callers may disconnect at once: the others
- * wait, their upstreams held back, until a place is free or their time is over.
+ * Places for reading a stream to its end after its caller disconnected. If many callers disconnect
+ * at the same time, further streams wait, with their upstreams paused, until a place is free or
+ * their time is over.
  */
 export interface Drains {
   readonly enter: (tokenId: string) => DrainPlace
@@ -35,7 +39,7 @@ export function createDrains(
       const [begin] = begins
       if (begin === undefined || !hasRoom(tokenId)) continue
       begins.delete(begin)
-      // The token's next one comes after those of the others.
+      // The next stream of this token waits behind those of other tokens.
       waiting.delete(tokenId)
       if (begins.size > 0) waiting.set(tokenId, begins)
       return begin()

@@ -60,13 +60,13 @@ export interface StreamedCall<Frame> {
  */
 export interface CallFamily<Input extends CallInput, Request, Seen, Body> {
   /**
-   * Looks up what the input names, before anything of it is checked; counted among the calls in
-   * flight.
+   * Looks up the objects that the input names, before it is checked; the call already counts as
+   * running.
    * @throws DomainError, which the caller gets
    */
   readonly ready?: <Asked extends PricingInput<Input>>(input: Asked) => Promise<Asked>
   /**
-   * What a call needs before it is admitted. `serving`: every channel of its model.
+   * Resolves what a call needs before it is admitted. `serving`: every channel of its model.
    * @throws DomainError for an impossible request
    */
   readonly resolve: (
@@ -74,8 +74,8 @@ export interface CallFamily<Input extends CallInput, Request, Seen, Body> {
     serving: readonly Channel[],
   ) => ResolvedCall<Request, Seen>
   /**
-   * Fetches what is sent, after admission and before a channel is held, because it may take long.
-   * Returns what frees the memory of it, which is called once nothing is sent again.
+   * Fetches the content to send, after admission and before a channel is held, because it may take
+   * long. Returns a function that frees its memory, called when no further attempt is made.
    * @throws DomainError, which the caller gets
    */
   readonly prepare?: (request: Request, options: CallOptions) => Promise<() => void>
@@ -90,7 +90,7 @@ export interface CallFamily<Input extends CallInput, Request, Seen, Body> {
   readonly refusal: (error: ProviderError, callId: string) => DomainError
 }
 
-/** The same for a family that streams; `pump.ts` carries its streams. */
+/** The parts of a family that streams; `pump.ts` carries its streams. */
 export interface StreamFamily<Input extends CallInput, Request, Seen, Chunk, Frame> {
   /** Asks one channel, once; resolves when its answer has begun. @throws ProviderError */
   readonly open: (
@@ -105,9 +105,12 @@ export interface StreamFamily<Input extends CallInput, Request, Seen, Chunk, Fra
   readonly frameOf: (chunk: Chunk) => Frame
 }
 
-/** Bounds of one stream (P10), besides those of its length and its frames, which its adapter has. */
+/**
+ * Bounds of one stream (P10), in addition to those of its length and its frames, which its adapter
+ * has.
+ */
 export interface StreamBounds {
-  /** How long and how far it is read after its caller disconnected. */
+  /** Bounds of time and bytes for reading it after its caller disconnected. */
   readonly drainTimeoutMs: number
   readonly drainMaxBytes: number
   /** UTF-16 units withheld until it is settled. */
@@ -118,7 +121,7 @@ export interface StreamBounds {
 export interface ResolvedCall<Request, Seen> {
   readonly request: Request
   /**
-   * Refuses what could not be delivered to the caller at this moment; a quote does not ask.
+   * Refuses a request whose result could not be delivered at the moment; not called for a quote.
    * @throws DomainError, which the caller gets
    */
   readonly checkDelivery?: () => void
@@ -133,15 +136,18 @@ export interface ResolvedCall<Request, Seen> {
 /** An answered attempt. */
 export interface WholeAnswer<Seen, Body> {
   /**
-   * Builds the caller's body, once, before the settlement. It may take long, such as storing what a
-   * URL will lead to. If it throws, the caller gets the error and is billed nothing.
+   * Builds the caller's body, once, before the settlement. It may take long, for example to store
+   * the result for a URL. If it throws, the caller gets the error and is not billed.
    */
   readonly body: () => Body | Promise<Body>
   readonly upstreamRequestId: string | undefined
   /** Upstream's rate limit for this model is used up for this long. */
   readonly restMs: number | undefined
   readonly seen: Seen
-  /** What to settle once the body is built, if not all that was received could be delivered. */
+  /**
+   * The part to settle once the body is built, if not everything that was received could be
+   * delivered.
+   */
   readonly delivered?: () => Seen
   /** The failure code when the answer is a failure: delivered unchanged, and never billed. */
   readonly failed: string | undefined
@@ -152,7 +158,7 @@ export interface WholeAnswer<Seen, Body> {
 /** An admitted call: priced, with its reservations; nothing was sent yet. */
 export interface AdmittedCall<Seen> {
   readonly callId: string
-  /** Without the request itself, which may be large: a stream lives longer. */
+  /** The call without the request itself, which may be large: a stream lives longer. */
   readonly input: CallInput
   /** For a call under an `Idempotency-Key`. */
   readonly claim: CallClaim | undefined

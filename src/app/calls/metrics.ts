@@ -8,11 +8,13 @@ export interface CallMetrics {
   /** Ended calls, by family and outcome; refusals by their code. */
   readonly ended: Counter<'family' | 'outcome'>
   readonly estimated: Counter<'family' | 'why'>
-  /** What failed calls probably cost the operator, at the prices their callers would have paid. */
+  /**
+   * Probable cost of failed calls for the operator, at the prices their callers would have paid.
+   */
   readonly absorbed: Counter<'family' | 'currency'>
   /** Settled calls that upstream answered with another model or service tier than requested. */
   readonly answeredOtherwise: Counter<'family' | 'what'>
-  /** What was special about the usage that upstream reported of settled calls. */
+  /** Irregularities of the usage that upstream reported for settled calls. */
   readonly reportsDoubted: Counter<'family' | 'what' | 'why'>
   readonly attempts: Counter<'channel' | 'outcome'>
   readonly inFlight: Gauge

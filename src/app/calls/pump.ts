@@ -25,7 +25,7 @@ import {
   Withheld,
 } from './stream-ends.ts'
 
-/** What was received of a stream, as far as its end needs it. */
+/** The received part of a stream, as far as its end needs it. */
 export interface PumpedTally {
   /** Upstream reported the result as complete. */
   readonly finished: boolean
@@ -49,14 +49,14 @@ const OVER = { done: true, value: undefined } as const
 
 /**
  * Carries one stream from its provider to its caller, frame by frame, only as fast as the caller
- * reads them. Terminal frames, and all frames of a complete result, are withheld until `CallSettled`
- * is durable (P3). When the caller disconnects, the pump reads the rest within a bound, and settles
- * all the same.
+ * reads them. Terminal frames, and all frames of a complete result, are withheld until
+ * `CallSettled` is durable (P3). When the caller disconnects, the pump reads the rest within a
+ * bound, and settles all the same.
  *
- * A complete result is settled, and so is a stream of which something was delivered before a bound
- * of the gateway or the caller ended it. Every other end is a failure, even an error that the
- * provider wrote into a properly ended stream: the caller pays nothing, and the operator's probable
- * cost is recorded (P5).
+ * A complete result is settled, and so is a stream that delivered a part before a bound of the
+ * gateway or the caller ended it. Every other end is a failure, even an error that the provider
+ * wrote into a properly ended stream: the caller pays nothing, and the operator's probable cost is
+ * recorded (P5).
  *
  * @see docs/money.md, "How a stream ends", which names every end
  */
@@ -72,17 +72,20 @@ export class Pump<Chunk extends PumpedChunk, Seen extends PumpedTally, Frame> {
   #abandoned = false
   /** The caller has got a frame. */
   #delivered = false
-  /** What ended the reading, if it was not the provider. */
+  /** Reason why reading ended, if it was not the provider. */
   #endedBy: StreamEnd | undefined
   /** The end of a stream that ends while its caller reads nothing. */
   #ending: Promise<void> | undefined
-  /** Where a drain waits for its turn. */
+  /** Place at which a drain waits for its turn. */
   #place: DrainPlace | undefined
   #reading: Promise<readonly Chunk[] | undefined> | undefined
   /** Thrown to the caller after the frames before it. */
   #error: unknown
   #settlement: Settlement | undefined
-  /** When the caller last took a frame without asking for the next; undefined while it waits. */
+  /**
+   * Time at which the caller last took a frame without requesting the next; undefined while it
+   * waits.
+   */
   #idleSinceMs: number | undefined = monotonicClock.nowMs()
   readonly #deps: CallDeps
   readonly #open: OpenCall<Chunk, Seen, Frame>
@@ -179,7 +182,10 @@ export class Pump<Chunk extends PumpedChunk, Seen extends PumpedTally, Frame> {
     await this.#conclude(broken)
   }
 
-  /** Reads what had arrived before the source was cancelled, for a caller who may still read. */
+  /**
+   * Reads the frames that had arrived before the source was cancelled, for a caller who may still
+   * read.
+   */
   async #readBuffered(): Promise<void> {
     let broken: unknown
     try {

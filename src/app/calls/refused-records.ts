@@ -13,10 +13,10 @@ import { isDomainError } from '../../kernel/errors.ts'
 import { eventId } from '../../kernel/ids.ts'
 
 /**
- * What an operator does with settlements that the log refused for good. Each is settled or given up
- * by one append at one position, the first of the stream named after it. So of two operators only
- * one succeeds, and a repetition after a crash is recognised. Only after the append it leaves the
- * list.
+ * Operators' decisions about settlements that the log permanently refused. Each is settled or given
+ * up by one append at one position, the first of the stream named after it. So of two operators
+ * only one succeeds, and a repetition after a crash is recognised. It leaves the list only after
+ * the append.
  */
 
 export interface RefusedDeps {
@@ -165,7 +165,7 @@ async function isSettled(log: EventLog, { event, batch }: RefusedRecord): Promis
   return false
 }
 
-/** The decision to give an event up, if the log has it. */
+/** The decision to give an event up, if the log has one. */
 async function decided(log: EventLog, event: NewEvent): Promise<RefusedOutcome | undefined> {
   const [first] = await log.readStream(placeOf(event), { limit: 1 })
   if (first === undefined || !isWriteOff(first)) return undefined

@@ -32,11 +32,11 @@ interface RunningStream {
   readonly idleMs: (nowMs: number) => number
   /** The caller disconnected: the rest is read without it. */
   readonly abandon: () => void
-  /** Ends it now and settles what was delivered. */
+  /** Ends the call now and settles what was delivered. */
   readonly end: (by: StreamEnd) => void
 }
 
-/** Whose call it is, and of which family. */
+/** Token and family of the call. */
 interface StartedCall {
   readonly family: string
   readonly tokenId: string
@@ -54,13 +54,15 @@ export interface RunningCalls {
     work: (stopped: AbortSignal) => Promise<Result>,
   ) => Promise<Result>
   readonly watch: (stream: RunningStream, tokenId: string) => void
-  /** The token has ended: its streams end, and what they delivered is settled. */
+  /**
+   * Called when a token is no longer valid: its streams end, and their delivered parts are settled.
+   */
   readonly endOfToken: (tokenId: string) => void
-  /** Calls not ended and settled yet, those of disconnected callers included. */
+  /** Calls that are not ended and settled yet, including those of disconnected callers. */
   readonly inFlight: () => number
   /**
    * Refuses new calls and waits for those in flight. At the deadline it cancels the rest upstream
-   * and settles what was received. False when a call was still open even then.
+   * and settles the received parts. False if a call was still open even then.
    */
   readonly close: (deadlineMs: number) => Promise<boolean>
 }
@@ -74,7 +76,7 @@ export function createRunningCalls(deps: Pick<CallDeps, 'limits' | 'metrics'>): 
   const { limits, metrics } = deps
   /** For calls whose use case has not returned yet. */
   const pending = new Set<AbortController>()
-  /** With the token of each. */
+  /** Streams, with the token of each. */
   const streams = new Map<RunningStream, string>()
   const ofToken = createCounts()
   let closed = false
@@ -132,7 +134,7 @@ export function createRunningCalls(deps: Pick<CallDeps, 'limits' | 'metrics'>): 
   }
 }
 
-/** Callers that read nothing for long count as disconnected. */
+/** Callers that read nothing for a long time count as disconnected. */
 function watchStalls(
   streams: ReadonlyMap<RunningStream, string>,
   { consumerStallMs }: Pick<CallLimits, 'consumerStallMs'>,
@@ -144,13 +146,13 @@ function watchStalls(
   }, STALL_CHECK_MS).unref()
 }
 
-/** How many of each there are now. */
+/** Counts running calls by the id of their family or tenant. */
 function createCounts() {
   const counts = new Map<string, number>()
   const of = (id: string): number => counts.get(id) ?? 0
   return {
     of,
-    /** Returns what takes it off again. */
+    /** Returns a function that removes it again. */
     enter: (id: string): (() => void) => {
       counts.set(id, of(id) + 1)
       return () => {
@@ -183,7 +185,7 @@ export interface CallRunner {
       StreamFamily<Input, Request, Seen, Chunk, Frame>,
     input: Input,
   ) => Promise<StreamedCall<Frame> & { readonly channel: Channel }>
-  /** What a call would hold and may be settled at; it holds, takes and sends nothing. */
+  /** The hold of a call and the SKUs its settlement can use; it reserves and sends nothing. */
   readonly quote: <Input extends CallInput, Request, Seen>(
     family: Pick<CallFamily<Input, Request, Seen, unknown>, 'ready' | 'resolve'>,
     input: PricingInput<Input> & PricingInput<CallInput>,

@@ -48,7 +48,7 @@ export async function settle<Seen>(
   return { settlement, measurement }
 }
 
-/** How a settled call ended. */
+/** Outcome of a settled call. */
 interface SettledEnd<Seen> {
   readonly seen: Seen
   readonly outcome: CallOutcome
@@ -59,7 +59,7 @@ interface SettledEnd<Seen> {
 /** The longest wait for the claim of a stream at its end. */
 const STREAM_PATIENCE_MS = 20_000
 
-/** Settles nothing under a key that this call has lost: another call may be settled under it. */
+/** Does not settle a call that has lost its key: another call may be settled under it. */
 async function claimSettlement<Seen>(
   deps: CallDeps,
   call: AdmittedCall<Seen>,
@@ -141,11 +141,11 @@ export function zeroSettlement<Seen>({ terms }: AdmittedCall<Seen>): Settlement 
   return { priceBookVersion, currency, amount: '0', lines: [] }
 }
 
-/** What a failure's record says: fixed texts, because upstream's may quote a prompt (P7). */
+/** Texts for the record of a failure: fixed, because upstream's may quote a prompt (P7). */
 interface Failure<Seen> {
   readonly code: string
   readonly message: string
-  /** Whether the provider may have worked, and what was received of its answer. */
+  /** Whether the provider may have worked, and the received part of its answer. */
   readonly cost: 'none' | { readonly seen: Seen | undefined }
   /** A part of it reached the caller. */
   readonly wasDelivered?: boolean
@@ -158,7 +158,7 @@ export function isNoteworthy(error: ProviderError): boolean {
 
 const SAFE_CODE = /^[A-Za-z0-9_.-]{1,80}$/
 
-/** A provider's failure for the record, with what was received of its answer. */
+/** A provider's failure for the record, with the received part of its answer. */
 export function failureOf<Seen>(error: ProviderError, seen?: Seen): Failure<Seen> {
   const code = error.code !== undefined && SAFE_CODE.test(error.code) ? error.code : error.kind
   return {
@@ -180,7 +180,7 @@ function withheldResult<Seen>(code: string, seen: Seen): Failure<Seen> {
 
 type Absorbed = NonNullable<CallEventData<'CallFailed'>['absorbed']>
 
-/** Counts what a failed call probably cost the operator. */
+/** Counts the probable cost of a failed call for the operator. */
 function absorb<Seen>(
   deps: CallDeps,
   call: AdmittedCall<Seen>,
@@ -238,7 +238,7 @@ export function withCallId({ code, message, details }: DomainError, callId: stri
   return new DomainError(code, message, { ...details, callId })
 }
 
-/** A refusal of a call that is settled nevertheless: the answer states what the call cost. */
+/** A refusal of a call that is settled nevertheless: the answer states the cost of the call. */
 export class SettledRefusal extends DomainError {
   readonly settlement: Settlement
 

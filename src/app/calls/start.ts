@@ -19,13 +19,13 @@ export interface StartedCalls {
   /** The dependencies of every family's use cases. */
   readonly deps: CallDeps
   readonly running: RunningCalls
-  /** What waits for the log on local disk. */
+  /** Records on local disk that wait for the log. */
   readonly backlog: () => Backlog
-  /** What of the spool waits for an operator. */
+  /** Records of the spool that wait for an operator. */
   readonly setAside: () => Promise<SetAside>
   /**
-   * Refuses new calls, waits for those in flight until the deadline, settles what is left, then
-   * flushes the journal; what only the spool has waits there for the next start.
+   * Refuses new calls, waits for those in flight until the deadline, settles the remaining ones,
+   * then flushes the journal; records that are only in the spool wait there for the next start.
    */
   readonly stop: (deadlineMs: number) => Promise<void>
 }

@@ -1,8 +1,8 @@
 import { ProviderError, type StreamBound } from '../ports/provider.ts'
 
 /**
- * What ended the reading of a stream before the provider did: a bound of the gateway or the caller.
- * It is no fault of the provider, so what was delivered is settled.
+ * Reason why the reading of a stream ended before the provider ended it: a bound of the gateway, or
+ * the caller. It is not a fault of the provider, so the delivered part is settled.
  *
  * - drain: the bound on reading on after the caller disconnected
  * - withheld: more than `maxWithheldBytes` came after the end of the result
@@ -47,8 +47,8 @@ export interface PumpedChunk {
 }
 
 /**
- * Pieces that wait for the settlement: what ends a result, and everything once the result is
- * complete. Of several alternatives, the others go on after one has ended.
+ * Pieces that wait for the settlement: those that end a result, and all pieces once the result is
+ * complete. If one of several alternatives ends, the others continue.
  */
 export class Withheld<Chunk extends PumpedChunk> {
   /** UTF-16 units of their data. */
@@ -62,7 +62,7 @@ export class Withheld<Chunk extends PumpedChunk> {
     this.#finished = finished
   }
 
-  /** Keeps what is withheld; returns the rest. */
+  /** Keeps the withheld pieces; returns the rest. */
   sort(chunks: readonly Chunk[]): readonly Chunk[] {
     if (!this.#isComplete && !chunks.some(({ terminal }) => terminal)) return chunks
     const passing: Chunk[] = []

@@ -35,8 +35,8 @@ type Attempted<Result> =
   | { readonly kind: 'untried' }
 
 /**
- * Asks channel after channel until one answers. The next one is only asked when the last certainly
- * accepted nothing and the caller is not at fault, so nothing is ever done twice (P5).
+ * Asks channel after channel until one answers. The next one is asked only if the last certainly
+ * accepted nothing and the caller is not at fault, so that no work is done twice (P5).
  *
  * @throws any error of `ask` that is no ProviderError
  */
@@ -101,7 +101,7 @@ export function restChannel(
   if (restMs !== undefined && model !== undefined) channels.rest(channel.id, model, restMs)
 }
 
-/** What an outcome shows about the channel's health. */
+/** The effect of an outcome on the channel's health. */
 function outcomeOf(error: unknown): ChannelOutcome {
   if (error === undefined) return 'success'
   if (!(error instanceof ProviderError) || error.endedByGateway) return 'neutral'
@@ -128,8 +128,8 @@ function isWorthAnotherChannel(error: ProviderError): boolean {
 
 /**
  * Why no channel is available now: `rate_limited` while one rests, `overloaded` while one is merely
- * full, else `no_channel`, or `kept_unavailable` when other channels lack what the call continues
- * from.
+ * full, else `no_channel`, or `kept_unavailable` when other channels do not have the response that
+ * the call continues.
  */
 export function noChannelError(
   { channels }: AttemptDeps,

@@ -16,11 +16,11 @@ export interface BreakerSettings {
   /** First pause; it doubles with every failed probe up to the longest. */
   readonly pauseMs: number
   readonly longestPauseMs: number
-  /** Probes in flight at once while half open. */
+  /** Probes in parallel while half open. */
   readonly maxProbes: number
   /** Probes that must succeed in a row to close it. */
   readonly probesToClose: number
-  /** What a failure counts after an answer has begun: the channel works, this answer broke. */
+  /** Weight of a failure after an answer has begun: the channel works, but this answer was cut. */
   readonly brokenAnswerWeight: number
   /** Failures of one tenant that count when the channel is judged for all tenants. */
   readonly maxFailuresATenant: number
@@ -134,7 +134,8 @@ export function onSuccess(
       return { ...fresh, current: { ...fresh.current, successes: fresh.current.successes + 1 } }
     }
     case 'open':
-      // A late answer to a call from before it opened shows nothing about its present health.
+      // A late answer to a call from before the breaker opened shows nothing about the current
+      // health.
       return state
     case 'half_open': {
       const succeeded = state.succeeded + 1

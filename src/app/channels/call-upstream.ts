@@ -16,7 +16,7 @@ function asProviderError(error: unknown): ProviderError {
 
 export type UpstreamOperation = 'create' | 'get' | 'list' | 'cancel' | 'delete' | 'verify'
 
-/** Where calls are counted. */
+/** Counter of the calls. */
 export interface UpstreamDeps {
   readonly metrics: Pick<TaskMetrics, 'upstreamCalls' | 'upstreamSeconds'>
 }

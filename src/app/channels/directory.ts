@@ -5,7 +5,7 @@ import type { Channel } from '../ports/provider.ts'
 import { type BreakerSettings, type BreakerState, defaultBreakerSettings } from './breaker.ts'
 import { ChannelHealth, type ChannelOutcome } from './health.ts'
 
-/** The part of a channel's places that one tenant leaves to the others, where there are so many. */
+/** Share of a channel's places that one tenant leaves to others, if the channel has many places. */
 const LEFT_TO_OTHERS = 1 / 8
 const FEWEST_SHARED = 8
 /** Calls that may wait for a connection of a channel, as a multiple of its concurrency. */
@@ -17,9 +17,9 @@ export interface ChannelQuery {
   readonly region?: Channel['region']
   /** External name; absent for work without a model. */
   readonly model?: string
-  /** Only this channel qualifies: it has what the call continues from. */
+  /** Only this channel qualifies: it has the response that the call continues. */
   readonly channelId?: string
-  /** Only an account that makes this many images at once qualifies. */
+  /** Only an account that makes this many images per request qualifies. */
   readonly imageCount?: number
   /** Only an account that its family accepts with this qualifies. */
   readonly suits?: (channel: Channel) => boolean
@@ -37,7 +37,7 @@ export interface ChannelLease {
 interface ShownHealth {
   readonly id: string
   readonly breaker: BreakerState['kind']
-  /** Tenants to which it is shut by their own failures. */
+  /** Tenants for which the channel is closed because of their own failures. */
   readonly shutTenants: number
 }
 
@@ -84,13 +84,13 @@ class Slot {
   readonly channel: Channel
   readonly health: ChannelHealth
   #inFlight = 0
-  /** By tenant, those that have any. */
+  /** Running calls by tenant, for tenants that have any. */
   readonly #inFlightOf = new Map<string, number>()
   /** Calls that may be in flight or wait for a connection, and those of one tenant. */
   readonly #maxInFlight: number
   readonly #maxPerTenant: number
   readonly #clock: Clock
-  /** By external name; a model that never rested is not in it. */
+  /** Models by external name; one that never rested has no entry. */
   readonly #rests = new Map<string, Rest>()
 
   constructor(

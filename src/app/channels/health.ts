@@ -16,25 +16,25 @@ const MAX_TENANTS = 1_000
 /** Tenants whose failures are counted when a channel is judged for all: more show no more. */
 const MAX_FAILED_TENANTS = 64
 
-/** What the end of a call shows about its channel. */
+/** The effect of a call's end on its channel. */
 export type ChannelOutcome =
   | 'success'
   | 'failure'
   /** It failed after its answer had begun. */
   | 'broken_answer'
-  /** Nothing: the caller or the gateway ended it, or it was not sent. */
+  /** No effect: the caller or the gateway ended the call, or it was not sent. */
   | 'neutral'
 
 /**
- * The health of one channel. What a caller sends can make a provider fail, so the failures of one
- * tenant shut the channel to that tenant only. Once several tenants fail and few calls succeed,
+ * The health of one channel. A caller's input can make a provider fail, so the failures of one
+ * tenant close the channel for that tenant only. Once several tenants fail and few calls succeed,
  * the channel is suspected: each tenant first sends probes, one at a time, and those of any tenant
  * that succeed end the suspicion. So no tenant can take the channel from another one, and a tenant
  * that is alone is protected by its own breaker.
  */
 export class ChannelHealth {
   readonly #settings: BreakerSettings
-  /** By tenant; one without an outcome yet is not in it. */
+  /** Breakers by tenant; a tenant without an outcome yet has none. */
   readonly #tenants = createLru<string, TenantHealth>(MAX_TENANTS)
   #isSuspected = false
   #current: SharedCounts
@@ -81,7 +81,7 @@ export class ChannelHealth {
     this.#countFailure(tenantId, weight)
   }
 
-  /** The state for operators: that of the channel, or that of its tenants if they all have it. */
+  /** The state for operators: that of the channel, or that of its tenants if all have the same. */
   kind(nowMs: number): BreakerState['kind'] {
     if (this.#isSuspected) return 'open'
     let worst: BreakerState['kind'] = 'closed'
@@ -93,7 +93,7 @@ export class ChannelHealth {
     return worst
   }
 
-  /** Tenants to which it is shut by their own failures. */
+  /** Tenants for which the channel is closed because of their own failures. */
   shutTenants(): number {
     let shut = 0
     for (const { breaker } of this.#tenants.values()) if (breaker.kind !== 'closed') shut += 1
@@ -132,7 +132,10 @@ export class ChannelHealth {
     this.#previous = noCounts(nowMs)
   }
 
-  /** As in a tenant's breaker: the older half of the window counts whole until the newer is full. */
+  /**
+   * As in a tenant's breaker, the older half of the window counts fully until the newer half is
+   * full.
+   */
   #roll(nowMs: number): void {
     const { windowMs } = this.#settings
     const ageMs = nowMs - this.#current.startedAtMs

@@ -55,7 +55,7 @@ export class ChannelFileError extends Error {
 /** The families' settings for entries of the channel file. */
 export interface ChannelFamilies {
   readonly catalog: Catalog
-  /** By family name; a family without its own settings has no entry. */
+  /** Settings by family name; a family without special settings has no entry. */
   readonly settings: ReadonlyMap<string, ChannelSettings>
 }
 
@@ -211,7 +211,7 @@ function commonOf(entry: ChannelEntry, credential: string) {
 
 type Defaulted = 'weight' | 'priority' | 'timeoutMs' | 'maxConcurrent'
 
-/** How many images each model makes at once, for channels that make images. */
+/** Number of images that each model makes per request, for channels that make images. */
 function imageCounts(
   catalog: Catalog,
   { models, largestImageCounts }: Pick<Channel, 'models' | 'largestImageCounts'>,

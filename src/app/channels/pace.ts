@@ -10,8 +10,8 @@ export interface Pace {
 }
 
 /**
- * At most `concurrent` at once and `perSecond` starts per second, evenly spaced after a burst of at
- * most `burst`. Turns are first come, first served.
+ * At most `concurrent` running calls and `perSecond` starts per second, evenly spaced after a burst
+ * of at most `burst`. Turns are first come, first served.
  */
 export function createPace(
   limits: { readonly concurrent: number; readonly perSecond: number; readonly burst?: number },
@@ -20,7 +20,7 @@ export function createPace(
   const spacingMs = 1_000 / limits.perSecond
   const toleranceMs = ((limits.burst ?? 1) - 1) * spacingMs
   const places = new Places(limits.concurrent)
-  /** When the next call would begin if all were evenly spaced. */
+  /** Time at which the next call would begin if all were evenly spaced. */
   let nextMs = 0
 
   /** Takes the next start; returns the milliseconds until it. */

@@ -26,7 +26,7 @@ export async function runPaced<Result>(
   }
 }
 
-/** The same for one upstream call. @throws ProviderError */
+/** Runs one upstream call when the pace allows it. @throws ProviderError */
 export function callPaced<Result>(
   deps: UpstreamDeps & { readonly paces: ChannelPaces },
   channel: Channel,

@@ -1,6 +1,6 @@
 import { type Static, Type } from 'typebox'
 
-/** Where a channel file says that secrets are stored; the file itself has none. */
+/** Reference in a channel file to the place of a secret; the file itself has none. */
 export const SecretSchema = Type.Union([
   Type.Object({ env: Type.String({ minLength: 1 }) }, { additionalProperties: false }),
   Type.Object({ file: Type.String({ minLength: 1 }) }, { additionalProperties: false }),

@@ -3,9 +3,9 @@ import type { ImageFamily } from '../../domain/catalog/image-rules.ts'
 import type { Channel } from '../ports/provider.ts'
 import type { SecretResolver } from './secret-source.ts'
 
-/** A family's settings for its entries in the channel file, beside those of every entry. */
+/** A family's settings for its entries in the channel file, in addition to those of every entry. */
 export interface ChannelSettings {
-  /** By their names in the file. */
+  /** Members by their names in the file. */
   readonly members: TProperties
   /** Converts them to parts of a channel. `entry` was checked against `members`. */
   readonly read: (entry: object, at: EntryPlace) => OwnSettings
@@ -20,7 +20,7 @@ type OwnSettings = Partial<
 export interface EntryPlace {
   /** External names of its models. */
   readonly models: readonly string[]
-  /** Its place in the file, such as `channels[3]`. */
+  /** Place in the file, such as `channels[3]`. */
   readonly where: string
   /** Faults found so far; each begins with its place. */
   readonly faults: string[]
@@ -41,7 +41,7 @@ export const credentialHeader = {
   credential_header: Type.Optional(Type.String({ pattern: '^[a-z0-9-]{1,64}$' })),
 }
 
-/** The same of a channel. */
+/** The settings of a channel. */
 export function credentialHeaderOf(entry: {
   readonly credential_header?: string
 }): Pick<Channel, 'credentialHeader'> {

@@ -29,7 +29,7 @@ export async function findOwnFile(
   { log, clock }: FileLookUp,
   { principal, fileId }: FileKey,
 ): Promise<FileView> {
-  // A text that is no id of ours names no stream.
+  // A text that is not an id of ours names no stream.
   const events = isFileId(fileId) ? await log.readStream(fileStream(fileId)) : []
   // The stream name comes from this aggregate, so the stream holds only its events.
   const state = (events as readonly FileEvent[]).reduce(fileDecider.evolve, fileDecider.initial)

@@ -19,7 +19,7 @@ export interface FileView {
 export interface KeptBody {
   readonly fileId: string
   readonly sizeBytes: number
-  /** Its reservation in the tenant's quota. */
+  /** Reservation in the tenant's quota. */
   readonly place: UploadPlace
 }
 

@@ -72,7 +72,7 @@ async function discard(deps: FileDeps, { fileId }: Pick<KeptBody, 'fileId'>): Pr
 
 async function keep(deps: FileDeps, principal: Principal, body: Readable): Promise<KeptBody> {
   const store = storeOf(deps)
-  // Without the log it could not be recorded.
+  // Without the log the upload could not be recorded.
   await deps.log.ready()
   const reserved = await deps.throttle.request(principal)
   const fileId = newFileId(deps.clock.nowMs())
@@ -137,7 +137,7 @@ async function remove(
   { principal, requestId, fileId }: Parameters<FileUseCases['remove']>[0],
 ): Promise<void> {
   storeOf(deps)
-  // A text that is no id of ours names no stream.
+  // A text that is not an id of ours names no stream.
   if (!isFileId(fileId)) throw new DomainError('file_not_found', 'the file does not exist', {})
   const { tenantId, tokenId } = principal
   const at = toTimestamp(deps.clock.nowMs())

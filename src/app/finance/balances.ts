@@ -14,14 +14,14 @@ export interface CurrencyBalance {
   readonly settledPico: bigint
   /** Holds of tasks and calls, and settlements not yet in the ledger. */
   readonly heldPico: bigint
-  /** How far below zero it may go. */
+  /** Credit limit: how far below zero the balance may go. */
   readonly creditLimitPico: bigint
   /** `granted + adjusted + credit limit − settled − held`: how much a new request may hold. */
   readonly availablePico: bigint
 }
 
 interface Balances {
-  /** By tenant; a tenant without any money movement is absent. */
+  /** Balances by tenant; a tenant without any money movement is absent. */
   readonly byTenant: ReadonlyMap<string, readonly CurrencyBalance[]>
   /** The ledger has the events up to here; undefined before its first. */
   readonly asOf: bigint | undefined
@@ -46,7 +46,7 @@ export function createReadBalances(deps: {
   return async (tenantIds, currency) => {
     await readModels.requireCurrent('ledger')
     await requireCaughtUp({ db, log: { endPosition: logEnd } }, 'ledger')
-    // This process reports its holds only periodically; this read needs them at once.
+    // This process reports its holds only periodically; this read needs them immediately.
     await funds.report(tenantIds)
     return balancesOf(db, tenantIds, currency)
   }

@@ -12,7 +12,7 @@ export interface NativeKey {
 
 /** A group to create upstream. */
 interface GroupOrder {
-  /** Its name upstream: the gateway's id, so that it can be found again. */
+  /** Name upstream: the gateway's id, so that the object can be found again. */
   readonly name: string
   readonly projectName: string
 }
@@ -69,7 +69,7 @@ interface StartedVerification {
 export interface AssetProvider {
   /** Longest page of a list. */
   readonly maxPageSize: number
-  /** How far a list reaches: page number times page size. */
+  /** Maximum reach of a list: page number times page size. */
   readonly maxListed: number
   /** In the general library. */
   readonly createGroup: (

@@ -77,7 +77,7 @@ export type ImageEvent =
       readonly terminal: boolean
     }
 
-/** What was received of a stream of pictures so far. */
+/** The part of a stream of pictures that was received so far. */
 export interface ImageTally extends ImageSeen {
   /** Upstream reported the result as complete. */
   readonly finished: boolean

@@ -54,7 +54,7 @@ export interface SandboxAccount extends Pick<
 > {
   /** Below the sandbox's own address. */
   readonly path: string
-  /** Its asset library, if it has one, without the address. */
+  /** The asset library of the account, if it has one, without the address. */
   readonly library?: Pick<AssetLibrary, 'signingRegion' | 'verifiesPersons'> & {
     readonly path: string
   }
@@ -107,7 +107,7 @@ export interface TaskProvider {
     nativeId: string,
     options: CallOptions,
   ) => Promise<TaskObservation | TaskGone>
-  /** By ids (at most `maxListIds`), or page by page, newest first. */
+  /** Lists tasks by ids (at most `maxListIds`), or page by page, newest first. */
   readonly list: (
     channel: Channel,
     query:
@@ -143,14 +143,14 @@ export interface AnswerStream<Chunk, Tally> {
   /** Upstream's rate limit for this model is used up for this long. */
   readonly restMs: number | undefined
   /**
-   * What has arrived since the last call, never an empty list; undefined at the end. While the
-   * caller does not read, upstream is held back. One call at a time.
+   * The frames that have arrived since the last call, never an empty list; undefined at the end.
+   * While the caller does not read, upstream is held back. One call at a time.
    * @throws ProviderError when it is cut, stalls, or reports an error
    */
   readonly read: () => Promise<readonly Chunk[] | undefined>
   readonly tally: () => Tally
   readonly receivedBytes: () => number
-  /** What made `read` fail, if the provider is not to blame; undefined otherwise. */
+  /** Reason why `read` failed, if the provider is not to blame; undefined otherwise. */
   readonly endedBy: () => StreamBound | undefined
   /** Ends the connection; a pending `read` fails. */
   readonly cancel: () => void
@@ -186,7 +186,9 @@ export class ProviderError extends Error {
   /** HTTP status and error type of upstream's answer, if there was one. */
   readonly status: number | undefined
   readonly type: string | undefined
-  /** A bound or the shutdown of the gateway ended it: it shows nothing about the channel. */
+  /**
+   * A bound or the shutdown of the gateway ended the call, which shows nothing about the channel.
+   */
   readonly endedByGateway: boolean
 
   constructor(

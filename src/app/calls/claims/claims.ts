@@ -113,11 +113,11 @@ function keyStateUnknown(cause: unknown): DomainError {
 /**
  * A claim that this process took.
  *
- * When its holder dies, the claim itself says whether the call may be made again: `may_be_settled`,
- * written before the settlement. If it is not set, nothing was settled, and nothing can be any
+ * When its holder dies, the claim's `may_be_settled`, written before the settlement, decides
+ * whether the call may be made again. If it is not set, nothing was settled, and nothing can be any
  * more, because a holder that is only slow finds its claim taken: the call may be made again. If it
- * is set, it never may: a log without a settlement proves nothing, because the dead process may
- * have left one in its spool, which its next start brings to the log.
+ * is set, the call may never be made again: a log without a settlement proves nothing, because the
+ * dead process may have left one in its spool, which its next start appends to the log.
  */
 function heldClaim(
   deps: ClaimDeps,
@@ -136,7 +136,7 @@ function heldClaim(
   return {
     callId,
     settling: async (patienceMs) => {
-      // What settles money waits for no share of its token.
+      // A settlement does not wait for its token's share of the pool.
       const isOurs = await runForAllTokens(() => markInTime(pool, name, patienceMs))
       if (!isOurs)
         throw new DomainError(
@@ -169,7 +169,8 @@ function heldClaim(
       crashPoint('claim.before-kept')
       const isKept = await runForAllTokens(() => end(answer)).catch((error: unknown) => {
         logger.warn({ err: error, callId }, 'the answer of an idempotency key was not kept')
-        // Without the answer: its caller learns that it is not kept, and many would fill the memory.
+        // Without the answer: its caller is informed that it is not kept, and many answers would
+        // fill the memory.
         endings.later(() => end(undefined))
         return false
       })
@@ -201,15 +202,16 @@ interface Endings {
 }
 
 /**
- * Tries ends again, one after the other, so that a key is free as soon as Postgres is back. A claim is
- * named with its call: a late end changes nothing of a key that another call has taken.
+ * Retries the ends of claims, one after the other, so that a key is free as soon as Postgres is
+ * available. A claim is identified with its call: a late end does not change a key that another
+ * call has taken.
  */
 function createEndings(): Endings {
   const waiting = new Set<{ readonly end: () => Promise<unknown>; readonly untilMs: number }>()
   let isTrying = false
   const tryAll = async (): Promise<void> => {
     while (waiting.size > 0) {
-      // No process stays for that: its claims are free as soon as it is gone.
+      // A stopping process does not wait for that: its claims are free as soon as it is gone.
       await setTimeout(RETRY_MS, undefined, { ref: false })
       for (const one of waiting) {
         waiting.delete(one)
@@ -218,7 +220,7 @@ function createEndings(): Endings {
           () => true,
         )
         if (!hasFailed) continue
-        // The others first, next time.
+        // In the next round the others come first.
         if (monotonicClock.nowMs() < one.untilMs) waiting.add(one)
         break
       }

@@ -118,7 +118,7 @@ export async function markSettling(db: Pool, { claimKey, callId }: ClaimName): P
   return rowCount === 1
 }
 
-/** What a tenant's kept answers may take together, and whose this one is. */
+/** The total size of a tenant's kept answers, and the tenant of this one. */
 export interface KeptBound {
   /** Keyed hash of the tenant. */
   readonly tenantKey: string
@@ -131,9 +131,9 @@ const KEPT_SHARDS = 8
 const KEPT_HOURS = KEY_LIFE_MS / 3_600_000 + 1
 
 /**
- * Ends a claim whose call is settled; without an answer there is nothing to repeat. An answer that
- * would take the tenant beyond its bound is not kept; those that end at the same time may pass it
- * together. Returns whether it is kept.
+ * Ends a claim whose call is settled; without an answer a retry has nothing to repeat. An answer
+ * beyond the tenant's bound is not kept; answers that end at the same time may exceed it together.
+ * Returns whether it is kept.
  */
 export async function endClaim(
   db: Pool,

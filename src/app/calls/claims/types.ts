@@ -2,7 +2,7 @@ import type { Principal } from '../../access/principal.ts'
 
 /** The key of a call's request. */
 export interface KeyedRequest {
-  /** As the caller chose it. */
+  /** The key that the caller chose. */
   readonly key: string
   /** The path of its route: the same key on another path is another key. */
   readonly path: string
@@ -27,8 +27,8 @@ export interface CallClaim {
   /** Id of the call made under it. */
   readonly callId: string
   /**
-   * From now on the call may be settled, and is never made again. Must be durable before a
-   * settlement is written. While that is unknown it is tried again for `patienceMs`.
+   * Records that the call may be settled and is never made again. Must be durable before a
+   * settlement is written. While that is unknown it is retried for `patienceMs`.
    * @throws DomainError `idempotency_in_progress` when another process has taken the key since,
    *   `database_unavailable` when that is unknown; nothing may be settled then
    */
@@ -43,7 +43,7 @@ export interface CallClaim {
    */
   readonly release: () => Promise<void>
   /**
-   * Stores the answer of a settled call, or that there is none to repeat. Otherwise it does
+   * Stores the answer of a settled call, or records that there is none to repeat. Otherwise it does
    * nothing. It never throws: the caller gets an answer even if it could not be stored. False: the
    * answer of the settled call is not kept, and a retry will not get it.
    */

@@ -44,7 +44,7 @@ export interface DeliveryRoute {
 type PictureItem = Extract<ImageItem, { readonly picture: MadePicture }>
 
 /**
- * A picture as its caller gets it: fetched from upstream's URL, checked, and stored if the caller
+ * Prepares a picture for its caller: fetched from upstream's URL, checked, and stored if the caller
  * wants a URL. Only one picture at a time is held.
  *
  * @throws DomainError `suspected_black_image` and those of `KeepImage`; ProviderError for a picture
@@ -158,8 +158,8 @@ interface Delivered {
 }
 
 /**
- * The caller's body of an answer, and what is settled of it. With `settlesEach` a picture that
- * cannot be delivered becomes an error entry of the answer; when no picture is left, the first
+ * Builds the caller's body of an answer, and the part of it to settle. With `settlesEach` a picture
+ * that cannot be delivered becomes an error entry of the answer; when no picture is left, the first
  * failure is thrown.
  *
  * @throws as `deliverPicture`
@@ -192,14 +192,14 @@ export async function deliver(
   }
 }
 
-/** What was received, without the pictures that did not reach their caller. */
+/** The received result, without the pictures that did not reach their caller. */
 export function withoutLost<Seen extends ImageSeen>(seen: Seen, lost: number): Seen {
   if (lost === 0) return seen
   const images = Math.max(0, (seen.usage[IMAGES] ?? 0) - lost)
   return { ...seen, usage: { ...seen.usage, [IMAGES]: images, [UNDELIVERED]: lost } }
 }
 
-/** @throws DomainError `n_not_supported` when no channel makes so many images at once */
+/** @throws DomainError `n_not_supported` when no channel makes this many images per request */
 export function checkImageCount(model: string, count: number, serving: readonly Channel[]): void {
   const largest = Math.max(1, ...serving.map((one) => one.largestImageCounts?.[model] ?? 1))
   if (count > largest)

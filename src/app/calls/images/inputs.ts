@@ -17,8 +17,8 @@ export type ReadyImages = Omit<ImageCall, 'upstreamModel'>
 type InputDeps = Pick<ImageDeps, 'catalog' | 'openImageFile' | 'fetchPublic'>
 
 /**
- * Fetches the pictures of an order: opens the caller's files, fetches what upstream would not, and
- * adds what the base picture determines.
+ * Fetches the pictures of an order: opens the caller's files, fetches URLs that upstream would not
+ * fetch, and adds the settings that the base picture determines.
  *
  * @throws DomainError `invalid_request`, `image_too_large` naming the member; `overloaded`
  */

@@ -10,13 +10,16 @@ async function loadSharp() {
 }
 
 /**
- * Pixels of a picture that is decoded: twice those of the largest that a model makes. A file of a few
- * kilobytes may have hundreds of millions, and each million takes 15 ms.
+ * Maximum pixels of a decoded picture: twice those of the largest that a model makes. A file of a
+ * few kilobytes may have hundreds of millions, and each million takes 15 ms.
  */
 const MOST_DECODED_PIXELS = 2 * 4_096 * 4_096
 /** Pixels of a picture whose head is read. */
 const MOST_PIXELS = 16_383 * 16_383
-/** Pictures that are decoded at once: decoding takes threads that files and addresses need too. */
+/**
+ * Pictures that are decoded in parallel: decoding uses threads that file access and name resolution
+ * need too.
+ */
 const decoding = pLimit(2)
 
 /** A picture larger than this is not of one colour, whatever its format and size. */

@@ -32,7 +32,7 @@ export type OpenImageFile = (
   file: { readonly fileId: string; readonly param: string },
 ) => Promise<SentImage>
 
-/** What image calls need beside what every call does. */
+/** Dependencies of image calls in addition to those of every call. */
 export interface ImageDeps {
   readonly catalog: Catalog
   readonly clock: Clock

@@ -17,8 +17,8 @@ import { type MediaDeps, mediaOf, type UploadInput } from './types.ts'
 const MAX_IDS = 3
 
 /**
- * Streams a file to an account and records its place. It is sent once: if it is unknown whether it
- * arrived, nothing is recorded, and upstream's copy is left to expire there.
+ * Streams a file to an account and records its place. The file is sent once: if it is unknown
+ * whether it arrived, nothing is recorded, and upstream's copy expires there.
  */
 export async function uploadMedia(
   deps: MediaDeps,

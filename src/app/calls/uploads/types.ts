@@ -40,7 +40,7 @@ export interface MediaUseCases {
 /** The dependencies of the upload use cases. */
 export interface MediaDeps extends Omit<CallDeps, 'log'> {
   readonly log: EventLog
-  /** By family name. */
+  /** Adapters by family name. */
   readonly media: ReadonlyMap<string, MediaProvider>
   readonly markerSecret: string
   readonly quota: UploadQuota

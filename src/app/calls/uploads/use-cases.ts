@@ -23,7 +23,7 @@ export function createMediaUseCases(deps: MediaDeps, running: RunningCalls): Med
   }
 }
 
-/** Uploads streamed at once by one process. */
+/** Uploads that one process streams in parallel. */
 const MAX_OPEN = 64
 /** From the request to the head of the answer. */
 const FIRST_BYTE_TIMEOUT_MS = 30_000

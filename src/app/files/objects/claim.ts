@@ -9,14 +9,14 @@ import type { NamespacedObjects } from '../../../storage/namespaced-objects.ts'
 /** Gateways that claim one namespace check again after this: the later marker stays. */
 export const CLAIM_SETTLES_MS = 600_000
 
-/** What a purge may touch. */
+/** The objects that a purge may delete. */
 type Claim =
-  /** Nothing: another log's gateway has the namespace, or the marker cannot be read. */
+  /** None: another log's gateway has the namespace, or the marker cannot be read. */
   | 'none'
-  /** Nothing yet: it was claimed a moment ago. */
+  /** None yet: the namespace was claimed a moment ago. */
   | 'settling'
   | 'namespace'
-  /** Also objects without a namespace, if the log shows that they are ours. */
+  /** Objects of the namespace, and those without one, if the log shows that they are ours. */
   | 'namespace_and_unprefixed'
 
 interface ClaimDeps {
@@ -43,7 +43,7 @@ export function createClaim(deps: ClaimDeps): () => Promise<Claim> {
   })
   return async () => {
     const [first] = await log.readStream(priceBookStream, { limit: 1 })
-    // Without prices nothing is sold, so nothing is stored.
+    // Without prices no request is accepted, so nothing is stored.
     if (first === undefined) return 'settling'
     const name = `${first.recordedAt.toISOString()} ${first.position}`
     const marker = await objects.marker()

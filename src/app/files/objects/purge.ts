@@ -17,7 +17,10 @@ import { type Referenced, referencedFiles, referencedPayloads } from './referenc
 
 /** Removes objects that no request can use any more. A round may end early. */
 
-/** Results stay this long after their end for running downloads; others wait for their event. */
+/**
+ * Results are kept this long after their end for running downloads; other objects are kept until
+ * their event.
+ */
 const GRACE_MS = 3_600_000
 const ROUND_OBJECTS = 1_000
 const IDLE_MS = 300_000
@@ -94,7 +97,7 @@ interface PurgedPlace {
   readonly clock: Clock
   /** Whether all objects there are ours. */
   readonly isClaimed: boolean
-  /** How many results one round removes, and how many other objects it checks. */
+  /** Number of results that one round removes, and number of other objects that it checks. */
   readonly limit: number
   readonly remove: (purpose: string, object: ListedObject) => Promise<void>
 }

@@ -12,7 +12,10 @@ export interface Referenced {
   readonly prefix: string
   /** The ids that are still needed: if all objects are ours, the others can be removed. */
   readonly needed: (ids: readonly string[]) => Promise<ReadonlySet<string>>
-  /** The ids that were ours and ended: only these can be removed where objects may be another's. */
+  /**
+   * The ids that were ours and ended: only these can be removed if objects may belong to another
+   * log.
+   */
   readonly ended: (ids: readonly string[]) => Promise<ReadonlySet<string>>
 }
 

@@ -2,7 +2,10 @@ import type { PoolClient } from 'pg'
 import { DomainError } from '../../../kernel/errors.ts'
 import type { Migrations } from '../../../storage/postgres/migrate.ts'
 
-/** Uploads that a tenant begins within a day: what is deleted again has left events in the log. */
+/**
+ * Uploads that a tenant begins within a day, including deleted ones, because they have left events
+ * in the log.
+ */
 
 const DAY_MS = 86_400_000
 

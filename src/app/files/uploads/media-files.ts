@@ -9,11 +9,11 @@ interface WantedFile {
   readonly param: string
 }
 
-/** Where the files of one request are. */
+/** Account of the files of one request. */
 interface MediaPlace {
   /** The only account that has them. */
   readonly channelId: string
-  /** Upstream's ids by ours. */
+  /** Ids upstream by ids of the gateway. */
   readonly upstreamIds: ReadonlyMap<string, string>
 }
 

@@ -5,7 +5,7 @@ import type { ReadModels } from '../../read-models/read-models.ts'
 import { countOfDay, quotaReached } from './day-count.ts'
 import type { Migrations } from '../../../storage/postgres/migrate.ts'
 
-/** How much one tenant may store here and at providers, and for how long (P10). */
+/** Maximum storage of one tenant here and at providers, and its duration (P10). */
 export interface UploadLimits {
   readonly maxBytes: number
   readonly maxFiles: number
@@ -23,7 +23,7 @@ export const defaultUploadLimits: UploadLimits = {
   lifeMs: 30 * DAY_MS,
 }
 
-/** What a tenant has stored now. */
+/** Current storage of a tenant. */
 interface UploadUse {
   readonly files: number
   readonly bytes: number
@@ -35,7 +35,7 @@ export interface UploadPlace {
   readonly counted: (body: AsyncIterable<Uint8Array>) => AsyncGenerator<Uint8Array, void>
   /** All of it is stored, under this id in the read model that will count it. */
   readonly keep: (uploadId: string) => Promise<void>
-  /** None of it is stored. */
+  /** The bytes are not stored. */
   readonly release: () => Promise<void>
 }
 
@@ -53,7 +53,8 @@ export interface UploadQuota {
    */
   readonly take: (tenantId: string, uploadId: string) => Promise<UploadPlace>
   /**
-   * Reserves a place for what a task stores until it ends; of the day's uploads it is none.
+   * Reserves space for the objects that a task stores until it ends; it does not count as an upload
+   * of the day.
    * @throws as `take`
    */
   readonly takeForTask: (
@@ -76,14 +77,17 @@ interface UploadQuotaDeps {
 
 /** Space is reserved in steps of this size, so that even a long upload queries rarely. */
 const STEP_BYTES = 8 * 1024 * 1024
-/** A reservation not renewed this long is of a dead process; a read model has the others. */
+/**
+ * A reservation that was not renewed for this long belongs to a dead process; finished uploads are
+ * in a read model.
+ */
 const RESERVED_MS = 3_600_000
 /** The longest time that a task may take, so its pictures wait no longer. */
 const WAITING_MS = 4 * DAY_MS
 
 const reservedUntil = (ms: number): string => `clock_timestamp() + ${ms} * interval '1 millisecond'`
 
-/** What a tenant has stored, without the upload named by $2. */
+/** Storage of a tenant, without the upload named by $2. */
 const keptSql = `
   with reserved as (
     select upload_id, size_bytes from ops.upload_reservations
@@ -210,7 +214,7 @@ async function freeReservation(pool: Pool, uploadId: string): Promise<void> {
   })
 }
 
-/** Reserves what a task stores until it ends. @throws as `UploadQuota.take` */
+/** Reserves space for the objects that a task stores until it ends. */
 export async function reserveWhileWaiting(
   { pool, quota }: { readonly pool: Pool; readonly quota: UploadQuota },
   { tenantId, uploadId, sizeBytes }: UploadKey & { readonly sizeBytes: number },

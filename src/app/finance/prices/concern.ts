@@ -15,8 +15,8 @@ export function servedModels(channels: readonly Pick<Channel, 'family' | 'models
 }
 
 /**
- * What is wrong with the prices, for the readiness report. It never makes a replica unready: all
- * replicas share the prices, and each still serves priced models, and tasks created before.
+ * Problems of the prices, for the readiness report. They never make a replica unready: all replicas
+ * share the prices, and each still serves models with prices, and tasks created before.
  */
 export function priceConcern(deps: {
   readonly catalog: Catalog

@@ -16,7 +16,7 @@ import { findPriceBook } from './price-book.ts'
 import { WhatIf, type WhatIfInput } from './what-if.ts'
 import { publishIfConfirmed, readBook, type ConfirmedPublication } from './publish.ts'
 
-/** Price books as operators manage them by tokens; every use by others is `scope_denied`. */
+/** Management of price books by operators' tokens; for others every use is `scope_denied`. */
 export interface ManagedPriceBooks {
   /** The latest start first. */
   readonly list: (
@@ -29,14 +29,14 @@ export interface ManagedPriceBooks {
   ) => Promise<readonly ListedPriceBook[]>
   /** @throws DomainError `price_book_not_found` */
   readonly find: (adminScope: AdminScope, version: string) => Promise<PublishedPriceBook>
-  /** How `version` differs from `against`. @throws DomainError `price_book_not_found` */
+  /** The differences of `version` from `against`. @throws DomainError `price_book_not_found` */
   readonly difference: (
     adminScope: AdminScope,
     books: { readonly version: string; readonly against: string },
   ) => Promise<PriceBookDifference>
   /**
-   * What settled usage would have cost under a book; the caller must read it within the time of a
-   * query.
+   * Calculates what settled usage would have cost under a book; the caller must read the result
+   * within the time of a query.
    *
    * @throws DomainError `price_book_not_found`, `tenant_not_found`
    */

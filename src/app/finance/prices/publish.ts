@@ -57,7 +57,7 @@ export async function publishPriceBook(
   return publishBook(deps, { ...input, book: bookOf({ yamlText, demonstrations }) })
 }
 
-/** The same for a parsed book. @throws as `publishPriceBook` */
+/** Publishes a parsed book in the same way. @throws as `publishPriceBook` */
 async function publishBook(
   deps: PublishDeps,
   { book, basis, correlationId, actor }: PublishedBy & { readonly book: PriceBookDocument },
@@ -148,7 +148,7 @@ export async function publishIfConfirmed(
   deps: PublishDeps,
   input: {
     readonly book: PriceBookDocument
-    /** What channels serve, undefined when it is not known. */
+    /** Models that channels serve; undefined when unknown. */
     readonly served: readonly ServedModel[] | undefined
     /** Every change is confirmed. */
     readonly isConfirmed: boolean

@@ -10,7 +10,7 @@ import { accountPriceHistory } from './account-prices.ts'
 import type { PublishedPriceBook } from '../../../../projections/prices/query.ts'
 import type { PriceEntry } from '../../../domain/pricing/events.ts'
 
-/** What the settled lines of one tenant and SKU would have cost; decimal strings. */
+/** Cost of the settled lines of one tenant and SKU under another book; decimal strings. */
 export interface WhatIfRow {
   readonly tenantId: string
   readonly currency: Currency
@@ -26,7 +26,7 @@ export interface WhatIfRow {
   readonly percent: string | null
 }
 
-/** The same of everything in one currency. */
+/** Cost of all settled lines in one currency under another book. */
 export interface WhatIfTotal extends Pick<
   WhatIfRow,
   'currency' | 'lines' | 'recorded' | 'percent'
@@ -43,7 +43,7 @@ export interface WhatIfInput {
   readonly fromMs: number
   /** Settled before; unix milliseconds. */
   readonly toMs: number
-  /** One tenant; undefined: all. */
+  /** Tenant to include; undefined: all. */
   readonly tenantId: string | undefined
   readonly onProgress?: (lines: number) => void
   /** Stops between two reads. */
@@ -57,9 +57,9 @@ interface WhatIfDeps {
 
 /**
  * Prices settled usage again under another book, one tenant at a time, and writes nothing. Each
- * line keeps the tenant's prices it was settled by: an own price stays, and a multiplier applies to
- * the other book. Under the book that lines were settled by, the result is exactly the recorded
- * amount.
+ * line keeps the tenant's prices it was settled by: a tenant's price of a SKU stays, and a
+ * multiplier applies to the other book. For the book by which lines were settled, the result is
+ * exactly the recorded amount.
  */
 export class WhatIf {
   readonly #deps: WhatIfDeps
@@ -179,12 +179,13 @@ interface ComparedPrice {
   readonly list: PriceEntry | undefined
   /** Undefined: the list price times the multiplier exceeds the largest price. */
   readonly tenant: SoldPrice | undefined
-  /** How much more the tenant pays, in per cent; undefined when that has no value. */
+  /** Increase for the tenant in per cent; undefined if it cannot be expressed. */
   readonly percent: string | undefined
 }
 
 /**
- * A tenant's own prices beside those of the book in effect; with `all` every price of the book too.
+ * A tenant's prices next to those of the book in effect; with `all` every price of the book as
+ * well.
  *
  * @param book undefined: none is in effect
  */

@@ -7,7 +7,7 @@ import { writeReceipt } from './receipt.ts'
 import { isOpening, type Opening, receiptStatusOf } from './status.ts'
 import type { Receipt } from './types.ts'
 
-/** Most events read to find what an id stands for: a request may refresh a page of tasks. */
+/** Maximum number of events read to resolve an id: a request may refresh a page of tasks. */
 const MAX_RECEIPT_EVENTS = 10_000
 /** Most corrections shown in one receipt. */
 const MAX_RECEIPT_CORRECTIONS = 1_000
@@ -26,10 +26,13 @@ export function isFinal(found: FoundReceipt | undefined): boolean {
 
 /** The name of a line: its source and its number. */
 const lineName = /^(.+):([1-9]\d{0,3})$/
-/** Prefix of request ids, which distinguishes a request from what it began. */
+/** Prefix of request ids, which distinguishes a request from the tasks and calls that it began. */
 const REQUEST = 'req_'
 
-/** Finds the opening with that id, the last one of several; for a request, what it began. */
+/**
+ * Finds the opening event with that id, the last of several; for a request, that of the task or
+ * call it began.
+ */
 function openingOf(id: string, events: readonly RecordedEvent[]): Opening | undefined {
   return events
     .filter(isOpening)

@@ -12,7 +12,10 @@ interface ReceiptParts {
   readonly events: readonly RecordedEvent[]
   readonly nativeId: string | undefined
   readonly lines: readonly AdjustedLine[]
-  /** Corrections of these lines, oldest first; `adjusted` of the lines includes any others. */
+  /**
+   * Corrections of these lines, oldest first; `adjusted` of a line includes corrections that are
+   * not listed.
+   */
   readonly corrections: readonly Correction[]
 }
 
@@ -48,7 +51,7 @@ function measurementOf(lines: readonly ReceiptLine[]): Receipt['measurement'] {
     : first.measurement
 }
 
-/** Its book and its currency. A failed call has neither. */
+/** Price book and currency. A failed call has neither. */
 function termsOf(
   opening: Opening,
   status: ReceiptStatus,

@@ -4,7 +4,7 @@ import type { RecordedEvent } from '../../../eventlog/log/types.ts'
 /** The money status of a task or a call, by its events. */
 export type ReceiptStatus =
   | { readonly state: 'settled'; readonly settlement: Settlement; readonly position: bigint }
-  /** `why` ends the sentence that nothing is billed. */
+  /** `why` completes the sentence that nothing is billed. */
   | { readonly state: 'not_billed'; readonly why: string }
   /** The amount held; `unknown` when the model service may have accepted it. */
   | { readonly state: 'running' | 'unknown'; readonly hold: string }

@@ -23,19 +23,19 @@ export interface Receipt {
   readonly amount: string
   /** Sum of the corrections: the part of the amount that was given back. */
   readonly adjusted: string
-  /** What remains to pay. */
+  /** Amount that remains to pay. */
   readonly net: string
   /** Held from the balance now; `0` once it has ended. */
   readonly held: string
   readonly priceBookVersion: string | undefined
-  /** How its quantities were measured; undefined without lines. */
+  /** How the quantities were measured; undefined without lines. */
   readonly measurement: 'reported' | 'estimated' | 'mixed' | undefined
   readonly lines: readonly ReceiptLine[]
   readonly corrections: readonly Correction[]
   readonly timeline: readonly {
     readonly position: string
     readonly type: string
-    /** When the log recorded it, unix milliseconds. */
+    /** Time at which the log recorded it, unix milliseconds. */
     readonly atMs: number
   }[]
 }
@@ -56,6 +56,6 @@ export interface ReceiptLine {
   readonly measurement: 'reported' | 'estimated'
   /** Sum of its corrections. */
   readonly adjusted: string
-  /** Its link in the ledger's hash chain, in hex. */
+  /** Link in the ledger's hash chain, in hex. */
   readonly hash: string
 }
