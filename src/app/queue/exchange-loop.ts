@@ -2,7 +2,7 @@ import type { Log } from '../../kernel/log.ts'
 import { pause } from '../../kernel/pause.ts'
 import { randomlyScaled } from '../../kernel/random.ts'
 
-/** How often replicas exchange their use, varied by a tenth. */
+/** Interval at which replicas exchange their usage, varied by a tenth. */
 const EXCHANGE_EVERY_MS = 1_000
 
 /** Exchanges data between replicas about once a second until stopped, and one last time then. */

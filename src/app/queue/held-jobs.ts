@@ -25,11 +25,13 @@ export class HeldJobs<Item extends { readonly leasedUntilMs: number }> {
     return dueAtMs + WORKING_MS <= item.leasedUntilMs && this.put(item, dueAtMs)
   }
 
-  /** The same, however short the rest of its lease is: for a job whose row could not be written. */
+  /**
+   * Holds a job however short the rest of its lease is: for a job whose row could not be written.
+   */
   put(item: Item, dueAtMs: number): boolean {
     if (this.#held.size >= MAX_HELD) return false
     const id = this.#idOf(item)
-    // Moves it behind all others.
+    // Moves a job behind all others.
     this.#held.delete(id)
     this.#held.set(id, { item, dueAtMs })
     return true
@@ -65,7 +67,7 @@ interface Holding<Item extends { readonly leasedUntilMs: number }> {
 }
 
 /**
- * Due jobs that this process still leases; they stay held until dropped. @throws what Postgres does
+ * Due jobs that this process still leases; they stay held until dropped. @throws errors of Postgres
  */
 export async function dueHeldJobs<Item extends { readonly leasedUntilMs: number }>(
   { held, leases }: Holding<Item>,
@@ -78,8 +80,8 @@ export async function dueHeldJobs<Item extends { readonly leasedUntilMs: number 
 }
 
 /**
- * Works on leased jobs. On failure, it holds those still leased until a time, and no other process
- * works on them. @throws what the work does
+ * Works on leased jobs. After a failure it holds those still leased until a time, so that no other
+ * process works on them. @throws errors of the work
  */
 export async function holdOnFailure<Item extends { readonly leasedUntilMs: number }>(
   { held, leases }: Holding<Item>,
@@ -100,7 +102,7 @@ export async function holdOnFailure<Item extends { readonly leasedUntilMs: numbe
   }
 }
 
-/** Holds jobs until a time, or reschedules them if that is too long. @throws what Postgres does */
+/** Holds jobs until a time, or reschedules them if that is too long. @throws errors of Postgres */
 export async function postpone<Item extends { readonly leasedUntilMs: number }>(
   { held, leases }: Holding<Item>,
   items: readonly Item[],

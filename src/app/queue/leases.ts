@@ -20,22 +20,22 @@ export type LeaseQuery = Pick<LeaseTerms, 'nowMs' | 'limit'>
  * The jobs of one lane that this process has leased. A failed statement may have leased jobs that
  * the process does not know, or left jobs leased that it does not work on any more. Before the next
  * lease, the process compares the rows with its memory and finds both: no job waits for the end of
- * its lease because of a failed statement. Nor because its row was locked: what could not be written
- * is written before the next lease.
+ * its lease because of a failed statement. Nor does one wait because its row was locked: pending
+ * writes are repeated before the next lease.
  */
 export interface Leases<Item, Query extends LeaseQuery, Note extends string> {
-  /** Leases due jobs, one statement after the other. @throws what Postgres does */
+  /** Leases due jobs, one statement after the other. @throws errors of Postgres */
   readonly take: (query: Query) => Promise<readonly Item[]>
   /**
-   * Sets when these are due next; of locked rows before the next lease. @throws what Postgres does;
-   * they stay leased
+   * Sets the times at which these are due next; for locked rows before the next lease. @throws
+   * errors of Postgres; the jobs stay leased
    */
   readonly reschedule: (items: readonly Rescheduled<Note>[]) => Promise<void>
-  /** Ends jobs that are finished; locked ones later as well. @throws what Postgres does; they stay leased */
+  /** Ends finished jobs; locked ones later. @throws errors of Postgres; the jobs stay leased */
   readonly end: (ids: readonly string[]) => Promise<void>
   /**
-   * Returns the jobs that this process still leases, and forgets the others. @throws what Postgres
-   * does
+   * Returns the jobs that this process still leases, and forgets the others. @throws errors of
+   * Postgres
    */
   readonly confirm: (items: readonly Item[]) => Promise<readonly Item[]>
   /** These jobs have ended, or another process leases them: they need not be rescheduled. */
@@ -67,7 +67,10 @@ export function createLeases<Item, Query extends LeaseQuery, Note extends string
 ): Leases<Item, Query, Note> {
   const { table, owner, lane, leaseMs, lease, idOf, otherIds = () => [] } = settings
   const known = new Set<string>()
-  /** How often a row may have become different from `known`, and how many of those are fixed. */
+  /**
+   * Number of times that a row may have become different from `known`, and number of those that
+   * were repaired.
+   */
   let doubts = 0
   let mended = 0
   const rows = createRowWriter(pool, settings)
@@ -84,7 +87,7 @@ export function createLeases<Item, Query extends LeaseQuery, Note extends string
     await recall(query.nowMs)
     try {
       const due = await lease(pool, { ...query, owner, leaseMs, lane })
-      // One whose lease had ended is leased again: what was to be written of it is out of date.
+      // A job whose lease had ended is leased again: its pending write is outdated.
       rows.forget(due.map(idOf))
       for (const item of due) known.add(idOf(item))
       return due
@@ -124,7 +127,9 @@ export function createLeases<Item, Query extends LeaseQuery, Note extends string
   }
 }
 
-/** Writes when jobs are due, or that they are over, and keeps what locked rows did not take. */
+/**
+ * Writes the due times and ends of jobs, and remembers the writes that locked rows did not accept.
+ */
 function createRowWriter<Note extends string>(
   pool: Pool,
   {
@@ -176,7 +181,7 @@ export interface LeasedJob<Item, Query extends LeaseQuery, Note extends string> 
     readonly again: readonly Rescheduled<Note>[]
     readonly over?: readonly string[]
   }>
-  /** When a job is due again after the work failed as a whole. */
+  /** Time at which a job is due again after the work failed as a whole. */
   readonly putOff: (item: Item) => Rescheduled<Note>
 }
 

@@ -24,7 +24,7 @@ export interface Policy {
   readonly name: string
   /** The rest after a round that did all due work. */
   readonly idleMs: number
-  /** The longest rest after idle rounds, up to which it grows; without it, it does not grow. */
+  /** Maximum rest after idle rounds, up to which the rest grows; absent: it does not grow. */
   readonly longestIdleMs?: number
   /** The longest rest after failed rounds. */
   readonly longestRestMs?: number

@@ -24,7 +24,7 @@ export interface Presence {
   readonly round: () => Promise<'idle'>
   /** Whether the other workers see this process as alive: only then it leases jobs. */
   readonly known: () => boolean
-  /** Frees this process's own leases, so that the others need not wait for its silence. */
+  /** Frees the leases of this process, so that other processes need not wait for its silence. */
   readonly leave: () => Promise<void>
 }
 
@@ -35,7 +35,7 @@ interface Heartbeat {
 }
 
 interface SeenHeartbeat extends Heartbeat {
-  /** When this process first saw it. */
+  /** Time at which this process first saw it. */
   readonly sinceMs: number
 }
 
@@ -76,7 +76,7 @@ export function createPresence(
       const mine = (): Promise<readonly string[]> => Promise.resolve([owner])
       for (let tries = 1; ; tries += 1) {
         const { heldBy } = await free(pool, tables, clock.nowMs(), mine)
-        // The other workers free what is left, once this process is silent.
+        // Other workers free the remaining leases once this process is silent.
         if (heldBy.length === 0 || tries === LEAVE_TRIES) return
         await pause(LEAVE_PAUSE_MS)
       }

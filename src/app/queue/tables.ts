@@ -11,9 +11,9 @@ import type { Queryable } from '../../../projections/engine/queryable.ts'
  * The names are written into statements.
  */
 export interface WorkTable<Note extends string = string> {
-  /** With its schema. */
+  /** Name with its schema. */
   readonly name: string
-  /** Its primary key, a text. */
+  /** Primary key, a text. */
   readonly id: string
   /** The column with a job's lane: each round of a process leases one lane. */
   readonly lane: string
@@ -29,7 +29,7 @@ export interface LeaseTerms {
   readonly limit: number
 }
 
-/** When a leased job is due next. */
+/** Time at which a leased job is due next. */
 export interface Rescheduled<Note extends string = string> {
   readonly id: string
   readonly dueAtMs: number
@@ -88,7 +88,8 @@ export async function stillLeased(
   if (ids.length === 0) return new Set()
   const { rows } = await db.query<{ id: string; lane: string; lease_owner: string | null }>({
     name: `${name}.leased`,
-    // By their ids alone: with a condition on the lane, Postgres may scan the whole lane.
+    // Rows are selected by their ids alone: with a condition on the lane, Postgres may scan the
+    // whole lane.
     text: `select ${id} as id, ${laneColumn} as lane, lease_owner from ${name}
            where ${id} = any($1::text[])`,
     values: [ids],
@@ -198,7 +199,7 @@ export async function makeOwnDue(
   return rows.map(({ skipped }) => skipped)
 }
 
-/** How many leases were freed, and which owners have more, in locked rows. */
+/** Number of freed leases, and the owners that have more of them, in locked rows. */
 interface FreedLeases {
   readonly released: number
   readonly heldBy: readonly string[]
@@ -231,7 +232,7 @@ export async function freeLeases(
   return { released: row?.released ?? 0, heldBy: row?.held_by ?? [] }
 }
 
-/** How far ahead a lane's jobs can be due, in milliseconds. */
+/** Maximum time until a job of a lane is due, in milliseconds. */
 export interface DueHorizon {
   readonly leaseMs: number
   /** The longest pause between two leases. */

@@ -5,9 +5,12 @@ import { type Policy, type PolicyDeps, runLoop } from './policy-loop.ts'
 import { createPresence, type Presence, type PresenceDeps } from './presence.ts'
 import type { WorkTable } from './tables.ts'
 
-/** How often a worker renews its heartbeat, also after a failure. */
+/** Interval at which a worker renews its heartbeat, also after a failure. */
 const PRESENCE_IDLE_MS = 1_000
-/** A stop waits no longer to free its leases: others free them once this process is silent. */
+/**
+ * Maximum time for which a stop frees its leases: other processes free them once this one is
+ * silent.
+ */
 const LEAVE_TIMEOUT_MS = 2_000
 
 export interface WorkerSettings {
@@ -77,8 +80,8 @@ export function startWorker(
 }
 
 /**
- * Keeps a process without background work present: otherwise others would take its claims in
- * Postgres. Resolves once it is present.
+ * Keeps a process without background work present: otherwise other processes would take its claims
+ * in Postgres. Resolves once it is present.
  */
 export async function startPresence(
   deps: WorkerDeps,

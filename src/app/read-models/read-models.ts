@@ -19,7 +19,7 @@ const LOOK_TIMEOUT_MS = 1_000
 const LOOK_AGAIN_MS = LOOK_FOR_MS + 100
 
 export interface ReadModels {
-  /** The state of each read model. @throws what the log or the database throws */
+  /** The state of each read model. @throws errors of the log or the database */
   readonly states: () => Promise<readonly ReadModelState[]>
   /** @throws DomainError `read_model_behind` when it is halted or too far behind */
   readonly requireCurrent: (name: string) => Promise<void>
@@ -41,7 +41,7 @@ export function createReadModels(
 ): ReadModels {
   const states = memoizeFor(LOOK_FOR_MS, readModelStates(deps), deps.lookClock ?? monotonicClock)
   const look = async (name: string): Promise<ReadModelState | undefined> => {
-    // Without the log nothing new is written, and without the database the read itself fails.
+    // Without the log no new event is written, and without the database the read itself fails.
     const unknown = (): readonly ReadModelState[] => []
     const all = await withTimeout(LOOK_TIMEOUT_MS, states().catch(unknown), unknown)
     return all.find((state) => state.name === name)

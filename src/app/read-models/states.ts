@@ -5,7 +5,7 @@ import type { Projection } from '../../../projections/engine/types.ts'
 import { unreachable } from '../../kernel/assert.ts'
 import type { Clock } from '../../kernel/clock.ts'
 
-/** How far a read model is behind the log. */
+/** State of a read model relative to the log. */
 export interface ReadModelState {
   readonly name: string
   /** Position of the last event considered, as text; undefined before the first run. */
@@ -43,8 +43,8 @@ function wordsFor({ kind, position, type }: StopReason, name: string): string {
 }
 
 /**
- * How far every read model is behind the log. A lag is at most the time since it was last zero: the
- * first event after an idle hour does not mean a lag of an hour.
+ * The state of every read model relative to the log. A lag is at most the time since it was last
+ * zero: the first event after an idle hour does not mean a lag of an hour.
  */
 export function readModelStates(
   deps: ReadModelStatesDeps,

@@ -2,7 +2,7 @@ import type { TimelineItem } from '../../../projections/timeline/query.ts'
 import { recallEvent } from '../../eventlog/log/codec.ts'
 import type { RecordedEvent } from '../../eventlog/log/types.ts'
 
-/** An event as the log has it, from its row in the timeline. */
+/** An event of the log, read from its row in the timeline. */
 export function eventOfItem(item: TimelineItem): RecordedEvent {
   const { type, data, metadata, stream, revision } = item
   return recallEvent({

@@ -33,7 +33,7 @@ export interface Admissions {
   readonly admit: (request: AdmissionRequest) => Promise<void>
   /** The hold is in the log at this position: the reservation ends when it is projected. */
   readonly recorded: (platformId: string, position: bigint) => Promise<void>
-  /** Nothing was written to the log: the reservation ends now. */
+  /** Releases the reservation now, because nothing was written to the log. */
   readonly release: (platformId: string) => Promise<void>
 }
 
@@ -134,7 +134,7 @@ async function decideBatch(
     const { platformId, currency, tokenId } = request
     const holdPico = parseAmount(request.hold)
     const known = reserved.get(platformId)
-    // The log has this id already: this request reserves nothing, and the log answers it.
+    // The log already has this id: this request reserves nothing, and the log answers it.
     if (known?.isRecorded === true) return undefined
     if (known !== undefined && (known.currency !== currency || known.tokenId !== tokenId))
       return reservedByAnother()
@@ -163,7 +163,7 @@ interface Reserved {
   readonly currency: string
   readonly tokenId: string | null
   readonly holdPico: bigint
-  /** Its request is in the log. */
+  /** The request of the reservation is in the log. */
   readonly isRecorded: boolean
 }
 

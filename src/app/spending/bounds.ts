@@ -1,4 +1,4 @@
-/** Nothing is decided by a reading older than this, nor with a read model further behind. */
+/** No decision uses a reading older than this, or a read model further behind. */
 export const MAX_LAG_MS = 30_000
 /** Before a request is refused, a balance or a lag older than this is read again. */
 export const RECHECK_AFTER_MS = 100

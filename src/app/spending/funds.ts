@@ -13,11 +13,11 @@ import type { Reservation } from './reservation.ts'
 
 /**
  * Decides whether a tenant can pay for a call, without a database query in every call. A process
- * holds against the balance it read last, less its own holds and settlements. About once a second
+ * reserves from the balance it read last, less its own holds and settlements. About once a second
  * it reports these to the other replicas and reads the balance less the reports of the others and
- * the holds of tasks. Between two such exchanges it admits at most one part in `UNREPORTED_SHARE` of
- * the balance it read. A call beyond that is decided under the lock that tasks use, and reported in
- * the same transaction.
+ * the holds of tasks. Between two such exchanges it admits at most one part in `UNREPORTED_SHARE`
+ * of the balance it read. A call beyond that is decided under the lock that tasks use, and reported
+ * in the same transaction.
  *
  * So each further replica can hold one such part that the others do not see, and another one while
  * a decision under the lock is on its way: together the replicas overspend at most 2 ÷
@@ -158,7 +158,7 @@ function isSmall(gauge: Gauge, currency: Currency, holdPico: bigint): boolean {
 /** The refusal of a hold by the known balance; undefined when the hold fits. */
 function refusalOf({ gauge, currency, holdPico }: Asked): DomainError | undefined {
   const availablePico = gauge.available(currency)
-  // A hold may be zero, so a tenant with nothing or less available is refused as well.
+  // A hold may be zero, so a tenant without an available amount is refused explicitly.
   return availablePico < holdPico || availablePico <= 0n
     ? insufficientBalance({ currency }, holdPico, availablePico)
     : undefined

@@ -5,15 +5,17 @@ import type { Reservation } from './reservation.ts'
 /** A settlement without a known position is taken to be in the ledger after this. */
 const ASSUME_PROJECTED_MS = 60_000
 
-/** What is available of one name, without what this process uses. */
+/** The amount available under one name, without the use by this process. */
 export interface Reading {
-  /** By unit; an absent one is 0. Negative where only use is read, as of budgets and calls. */
+  /**
+   * Amounts by unit; an absent one is 0. Negative where only use is read, as of budgets and calls.
+   */
   readonly available: ReadonlyMap<Unit, bigint>
   /** The ledger has the events up to here. */
   readonly position: bigint
 }
 
-/** When a reading was made. */
+/** Time of the reading. */
 export interface ReadAt {
   /** Taken before the query was sent: the reading is at most as old as that. */
   readonly sentAtMs: number
@@ -23,7 +25,7 @@ export interface ReadAt {
   readonly era: number
 }
 
-/** What this process uses of one name, at one moment. */
+/** The use of one name by this process, at one moment. */
 export interface GaugeReport {
   /** Orders the reports of one name in this process; a later one includes every earlier one. */
   readonly turn: number
@@ -32,7 +34,7 @@ export interface GaugeReport {
   readonly added: ReadonlyMap<Unit, bigint>
 }
 
-/** What this process uses in one unit. */
+/** The use of one unit by this process. */
 interface Use {
   held: bigint
   settled: bigint
@@ -48,19 +50,19 @@ interface Unprojected {
 }
 
 /**
- * What this process uses of one name (a tenant's balances, a budget, a limit of calls), and what
- * it last read of it: holds, and settlements that the ledger may lack. Amounts are in pico of a
+ * The use of one name (a tenant's balances, a budget, a limit of calls) by this process: holds, and
+ * settlements that the ledger may lack; and its last reading of the name. Amounts are in pico of a
  * currency, or a number of calls.
  */
 export class Gauge<About = void> {
   readonly name: string
-  /** What the name stands for. */
+  /** The object of the name. */
   readonly about: About
   readonly #clock: Clock
   #known: { readonly reading: Reading; readonly readAt: ReadAt } | undefined
   #unprojected: Unprojected[] = []
   readonly #uses = new Map<Unit, Use>()
-  /** The part of what was added that the other replicas know. */
+  /** The part of the added use that the other replicas know. */
   #reported: ReadonlyMap<Unit, bigint> = new Map()
   /** The least that a report says which was sent since and may have reached them; empty where none is under way. */
   readonly #sent = new Map<Unit, bigint>()
@@ -77,22 +79,22 @@ export class Gauge<About = void> {
     this.#clock = clock
   }
 
-  /** How old the reading is; infinite as long as there is none. */
+  /** Age of the reading; infinite as long as there is none. */
   ageMs(): number {
     return this.#known === undefined ? Infinity : this.#clock.nowMs() - this.#known.readAt.sentAtMs
   }
 
-  /** The ledger's position by the last reading; negative as long as there is none. */
+  /** The ledger's position at the last reading; negative as long as there is none. */
   readPosition(): bigint {
     return this.#known?.reading.position ?? -1n
   }
 
-  /** What is left by the last reading, less what this process uses. */
+  /** The remaining amount by the last reading, less the use by this process. */
   available(unit: Unit): bigint {
     return (this.#known?.reading.available.get(unit) ?? 0n) - this.own(unit)
   }
 
-  /** What this process holds, and what it settled and the ledger may lack. */
+  /** Holds of this process, and its settlements that the ledger may lack. */
   own(unit: Unit): bigint {
     const use = this.#uses.get(unit)
     return use === undefined ? 0n : use.held + use.settled

@@ -1,22 +1,26 @@
 import type { Clock } from '../../kernel/clock.ts'
 
-/** A ledger that went back must pass where it was within this; then it counts as it is. */
+/**
+ * Time within which a ledger that went back must pass its earlier position; afterwards it is used
+ * as it is.
+ */
 const CATCH_UP_MS = 30_000
 
-/** Where the ledger certainly was when a query was sent. */
+/** Position that the ledger certainly had reached when a query was sent. */
 export interface LedgerMark {
   readonly position: bigint
-  /** How often what is known was replaced. */
+  /** Number of times that the known position was replaced. */
   readonly era: number
 }
 
 /**
- * Where the ledger was last seen, by any query of this process. A crash of Postgres or a failover can
- * take the ledger back, because the projector does not wait for the disk. Then this process no longer
- * counts settlements that the ledger lacks again, and what others reserved may be lost as well: a
- * decision by such a reading would spend a balance twice. So a lower reading counts as none until the
- * ledger has passed where it was read, and where this process knows of holds in the log. A ledger that
- * does not get there, as the log was set back with it, counts as it is after `CATCH_UP_MS`.
+ * The highest position of the ledger that any query of this process has seen. A crash of Postgres
+ * or a failover can set the ledger back, because the projector does not wait for the disk. Then
+ * this process no longer counts settlements that the ledger lacks again, and reservations of other
+ * processes may be lost as well: a decision by such a reading would spend a balance twice. So a
+ * lower reading is ignored until the ledger has passed the earlier position, and the positions of
+ * holds in the log that this process knows. A ledger that does not get there, because the log was
+ * set back with it, is used as it is after `CATCH_UP_MS`.
  */
 export class LedgerFloor {
   readonly #clock: Clock
@@ -62,7 +66,10 @@ export class LedgerFloor {
     return true
   }
 
-  /** How often what is known was replaced: positions of two eras do not compare. */
+  /**
+   * Number of times that the known position was replaced: positions of different eras cannot be
+   * compared.
+   */
   get era(): number {
     return this.#era
   }

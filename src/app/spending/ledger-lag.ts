@@ -9,8 +9,9 @@ import type { LedgerFloor } from './ledger-floor.ts'
 import { MAX_LAG_MS, RECHECK_AFTER_MS } from './bounds.ts'
 
 /**
- * What a sale is decided by: balances, prices, and who may buy. How fresh each is says the log, as the
- * time when a row was read says nothing about what a stopped projector has not written.
+ * The read models that decide whether a request is admitted: balances, prices and tokens. Their lag
+ * is measured against the log, because the time at which a row was read does not show what a
+ * stopped projector has not written.
  */
 const DECIDING = ['ledger', 'prices', 'access']
 
@@ -20,9 +21,11 @@ const MAX_REMEMBERED = 64
 const FIRST_SIGHT_MS = 5_000
 const FIRST_LOOK_MS = 50
 
-/** How far the read models that sales are decided by are behind the log, in time. */
+/** Lag of the read models that admit requests behind the log, in time. */
 export interface LedgerLag {
-  /** How long one of them may have lacked events; infinite until all were once seen complete. */
+  /**
+   * Time for which one of them may have lacked events; infinite until all were once seen complete.
+   */
   readonly lagMs: () => number
   /** Compares them with the log. Concurrent callers share one comparison. */
   readonly look: () => Promise<void>
@@ -47,7 +50,7 @@ export function createLedgerLag(deps: {
     const atMs = clock.nowMs()
     const position = (await logEnd()) ?? -1n
     const reached = await reachedPosition()
-    // The read models reach the first ones first; of the others the latest is enough.
+    // The read models reach the first positions first; of the others the latest is enough.
     ends = [...ends.slice(0, MAX_REMEMBERED - 1), { position, atMs }]
     for (const end of ends)
       if (end.position <= reached) completeAtMs = Math.max(completeAtMs, end.atMs)
@@ -59,7 +62,7 @@ export function createLedgerLag(deps: {
   }
 }
 
-/** How far the read models are behind the log. Each look also shows a ledger that went back. */
+/** The lag of the read models behind the log. Each look also detects a ledger that went back. */
 export function watchLedger(
   pool: Pool,
   log: Pick<EventLog, 'endPosition'>,
@@ -82,7 +85,7 @@ export function watchLedger(
 /** A call or a task that would be refused for the lag waits at most this long for a new look. */
 const LOOK_WAIT_MS = 1_000
 
-/** Refuses sales while what they are decided by is too far behind the log. */
+/** Refuses requests while the read models that admit them are too far behind the log. */
 export interface Freshness extends LedgerLag {
   /** @throws DomainError `read_model_behind` */
   readonly refuseBehind: () => Promise<void>
@@ -122,7 +125,10 @@ function behind(): DomainError {
   })
 }
 
-/** Waits until they were once seen complete: before that the process can admit nothing. */
+/**
+ * Waits until the read models were once seen complete: before that the process can admit no
+ * request.
+ */
 export async function seeLedger(lag: LedgerLag): Promise<void> {
   const untilMs = monotonicClock.nowMs() + FIRST_SIGHT_MS
   while (lag.lagMs() === Infinity && monotonicClock.nowMs() < untilMs) {

@@ -20,7 +20,7 @@ const SWEEP_LIMIT = 500
 const WAITING_SQL = String.raw`spool is not null and settled > 0 and position is null
   and tenant_id not like E'%\n%'`
 
-/** What silent spools hold of a currency, as their replicas last reported. */
+/** Settlements of a currency in silent spools, as their replicas last reported. */
 export interface SilentSpools {
   readonly currency: Currency
   readonly spools: number
@@ -30,7 +30,7 @@ export interface SilentSpools {
   readonly oldestSeconds: number
 }
 
-/** What waits in spools of replicas that report no longer. */
+/** Settlements that wait in spools of replicas that have stopped reporting. */
 export async function readSilentSpools(db: Queryable): Promise<readonly SilentSpools[]> {
   const { rows } = await db.query<{
     currency: Currency

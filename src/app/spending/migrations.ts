@@ -39,8 +39,8 @@ create unlogged table if not exists ops.text_spending (
 `,
     // The owner of reservations made before this migration is unknown.
     `alter table ops.admissions add column user_id text;`,
-    // Logged, because this table alone has what a replica settled before it died: a crash of
-    // Postgres must not empty it.
+    // The table is logged, because only it has the settlements that a replica reported before it
+    // died: a crash of Postgres must not empty it.
     `
 alter table ops.text_spending set logged;
 -- Names the spool where settlements without a position may wait; null where none does.

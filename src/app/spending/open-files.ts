@@ -1,11 +1,14 @@
 import { DomainError } from '../../kernel/errors.ts'
 
-/** What one tenant may hold, so that its slow downloads leave room for others. */
+/** Maximum for one tenant, so that its slow downloads leave room for others. */
 const TENANT_SHARE = 0.5
 
-/** The files that one process streams to callers at once: each holds a connection until it ends. */
+/**
+ * Bounds the files that one process streams to callers in parallel: each holds a connection until
+ * it ends.
+ */
 export interface OpenFiles {
-  /** Returns what gives the place back. @throws DomainError `overloaded` */
+  /** Returns a function that frees the place. @throws DomainError `overloaded` */
   readonly take: (tenantId: string) => () => void
 }
 

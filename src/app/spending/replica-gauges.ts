@@ -12,7 +12,7 @@ import { balanceUnavailable, ledgerWentBack } from './tenant-queue.ts'
 /** A reading older than this is renewed in the background. */
 const FRESH_FOR_MS = 1_000
 
-/** How one kind of gauge is reported and read. */
+/** The reports and readings of one kind of gauge. */
 export interface GaugeKind<About> {
   /** Writes absolute figures of this replica; an earlier turn never overwrites a later one. */
   readonly report: (
@@ -20,7 +20,7 @@ export interface GaugeKind<About> {
     reporter: Reporter,
     reported: readonly Reported[],
   ) => Promise<void>
-  /** Reads what is available by name, less what every other replica reported. */
+  /** Reads the available amounts by name, less the reports of all other replicas. */
   readonly read: (
     db: Queryable,
     gauges: readonly Gauge<About>[],
@@ -30,33 +30,30 @@ export interface GaugeKind<About> {
   readonly maxKnown: number
   /** Most gauges reported and read in one statement. */
   readonly maxExchanged: number
-  /** What is read is not of the ledger: its position says nothing. */
+  /** The reading is not from the ledger: its position means nothing. */
   readonly isBesideLedger?: boolean
-  /**
-   * Whether an idle gauge is read all the same. Those of such a kind that need not be are forgotten
-   * at the next exchange.
-   */
+  /** Whether an idle gauge is read as well. Otherwise it is forgotten at the next exchange. */
   readonly isWatched?: (gauge: Gauge<About>) => boolean
 }
 
 /**
- * Figures of one replica that the others must know: what calls hold, what they
- * settled and the ledger may lack, and how many are in flight. Each replica reports its present
- * figures about once a second and reads the sums of the others. No call waits for that.
+ * Figures of one replica that the others must know: holds of calls, settlements that the ledger may
+ * lack, and the number of running calls. Each replica reports its current figures about once a
+ * second and reads the sums of the others. No call waits for that.
  */
 export interface ReplicaGauges {
   readonly ofKind: <About>(kind: GaugeKind<About>) => Gauges<About>
   /**
-   * Reports and reads every gauge in use, of every kind. `spool` names where settlements wait for
-   * the log, if any do.
+   * Reports and reads every gauge in use, of every kind. `spool` is the spool in which settlements
+   * wait for the log, if any do.
    * @throws what the database throws; the next exchange reports again
    */
   readonly exchange: (spool?: string) => Promise<void>
-  /** The log has all settlements of this spool. @throws what the database throws */
+  /** Records that the log has all settlements of this spool. @throws errors of the database */
   readonly spoolEmptied: (spool: string) => Promise<void>
 }
 
-/** What the kinds of one process share. */
+/** State shared by the kinds of one process. */
 interface Replica {
   readonly db: Queryable
   readonly clock: Clock
@@ -64,13 +61,13 @@ interface Replica {
   readonly ledger: LedgerFloor
   reports: number
   readings: number
-  /** Where settlements wait for the log; undefined when none wait. */
+  /** Spool in which settlements wait for the log; undefined when none wait. */
   spool: string | undefined
 }
 
 export function createReplicaGauges(deps: {
   readonly db: Queryable
-  /** Names this process among those that share the database; no other process ever has it. */
+  /** Id of this process among those that share the database; never used by another process. */
   readonly replica: string
   /** Only durations are measured with it, so it must be monotonic. */
   readonly clock: Clock
@@ -138,11 +135,14 @@ export class Gauges<About> {
       failure = error
     }
     if (gauge.ageMs() < MAX_LAG_MS) return
-    // A refresh that succeeds may teach nothing.
+    // A successful refresh may bring no new reading.
     throw failure === undefined ? ledgerWentBack() : balanceUnavailable(failure)
   }
 
-  /** Reports first, then reads: of two replicas at once, at least one sees the other's report. */
+  /**
+   * Reports first, then reads: of two replicas at the same time, at least one sees the other's
+   * report.
+   */
   async reportAndRead(some: readonly Gauge<About>[]): Promise<void> {
     const { db, clock, name, spool, ledger } = this.#replica
     const sent = ledger.mark()
@@ -163,10 +163,10 @@ export class Gauges<About> {
   }
 
   /**
-   * Reads a gauge, judges by it, and reports it, under a lock that all replicas share: the reading
+   * Reads a gauge, decides by it, and reports it, under a lock that all replicas share: the reading
    * is complete, and every later holder of the lock sees the report. The report counts as known to
-   * the others only once the transaction is committed. Where the ledger went back, `judge` is given
-   * the refusal of all: what is known is of before, and the others may have spent since.
+   * the others only once the transaction is committed. If the ledger went back, `judge` gets the
+   * refusal of all requests: the known reading is outdated, and the others may have spent since.
    */
   async decide<Judgement>(
     db: Queryable,
@@ -183,7 +183,7 @@ export class Gauges<About> {
     const reading = (await this.#kind.read(db, [gauge], name)).get(gauge.name)
     const isReadable = reading !== undefined && this.#mayLearn(gauge, reading, sent)
     // The turn is taken only now: a reading that began while this one waited for the lock may miss
-    // what earlier holders of the lock wrote.
+    // reports of earlier holders.
     if (isReadable) gauge.learn(reading, { sentAtMs, turn: this.#nextTurn(), era: ledger.era })
     const judgement = isReadable ? judge() : judge(ledgerWentBack())
     const report = gauge.report(spool)
@@ -231,7 +231,7 @@ export class Gauges<About> {
     return this.#replica.ledger.allows(position, sent)
   }
 
-  /** A gauge in use stays: otherwise what it holds would go unreported. */
+  /** A gauge in use is kept: otherwise its holds would not be reported. */
   #evictOne(): void {
     for (const [name, gauge] of this.#byName)
       if (gauge.isIdle()) {

@@ -2,39 +2,41 @@ import type { Queryable } from '../../../projections/engine/queryable.ts'
 import { type Currency, formatAmount, parseAmount } from '../../kernel/money.ts'
 
 /**
- * What replicas report of themselves: holds and settlements (`ops.text_spending`), which admissions
- * of tasks read too, and calls in flight (`ops.calls_under_way`). There are two tables because a
- * settlement outlives its replica and a crash of Postgres, and a call in flight neither; and
- * because a replica of the release before reads and writes these two. Only the database's clock
- * measures a report's age.
+ * Reports of replicas: holds and settlements (`ops.text_spending`), which admissions of tasks read
+ * too, and running calls (`ops.calls_under_way`). There are two tables because a settlement
+ * survives its replica and a crash of Postgres, and a running call survives neither; and because
+ * replicas of the previous release read and write these two. Only the database's clock measures a
+ * report's age.
  */
 
-/** A replica that reported nothing for this long is dead: its calls settle nothing more. */
+/** A replica without a report for this long is dead: its calls settle nothing more. */
 export const SILENT_REPLICA_MS = 30_000
-/** A replica that reported nothing for this long has no calls in flight any more. */
+/** A replica without a report for this long has no running calls any more. */
 const SILENT_CALLS_MS = 10_000
 /** A dead replica's report is deleted after this, at the earliest. */
 const FORGET_AFTER_MS = 120_000
 const SWEEP_LIMIT = 5_000
 
-/** What an amount counts: pico of a currency, or calls in flight. */
+/** The counted unit: pico of a currency, or running calls. */
 export type Unit = Currency | 'calls'
 
-/** What one replica uses of one name: a tenant, a budget in one of its periods, or a limit. */
+/** The use of one name by one replica: a tenant, a budget in one of its periods, or a limit. */
 export interface Reported {
   readonly name: string
   readonly unit: Unit
-  /** What calls in flight hold. */
+  /** Holds of running calls. */
   readonly held: bigint
   /** Settled, and not known to be in the ledger. */
   readonly settled: bigint
   /** Position of the last settlement; undefined when the position of one is unknown. */
   readonly position: bigint | undefined
-  /** The spool where settlements without a position may wait; undefined when there is none. */
+  /** The spool in which settlements without a position may wait; undefined when there is none. */
   readonly spool: string | undefined
 }
 
-/** Who reports; of two reports of one replica the one with the higher turn is the later. */
+/**
+ * The reporting replica; of two reports of one replica the one with the higher turn is the later.
+ */
 export interface Reporter {
   readonly replica: string
   readonly turn: number
@@ -77,7 +79,7 @@ export async function reportSpending(
   })
 }
 
-/** What another replica reported of one name and currency. */
+/** The report of another replica for one name and currency. */
 interface ReportedElsewhere {
   readonly currency: Currency
   readonly heldPico: bigint
@@ -169,8 +171,8 @@ export async function spoolEmptied(db: Queryable, spool: string): Promise<void> 
 }
 
 /**
- * Notes for silent replicas where the log ends now: the log has everything they settled, also what
- * they did not report, except what waits in a spool. Handles a bounded number at a time.
+ * Records the current end of the log for silent replicas: the log has all of their settlements,
+ * also unreported ones, except those that wait in a spool. Handles a bounded number per call.
  */
 export async function closeSilentReplicas(
   db: Queryable,

@@ -1,4 +1,4 @@
-/** What a piece of work used of its reservation. */
+/** The part of a reservation that a piece of work used. */
 export interface Used {
   readonly amountPico: bigint
   /** Tokens that count towards a limit a minute. */
@@ -12,7 +12,7 @@ type NotUsed = 'failed' | 'not_started'
 
 /**
  * A reservation for one piece of work: funds, budgets, requests and tokens per minute, a place
- * among concurrent calls. The first end counts, a second does nothing, and neither throws.
+ * among concurrent calls. The first end counts, a second one does nothing, and neither throws.
  */
 export interface Reservation {
   /** The log has the work, or may have it: the amounts used replace the reserved ones. */
@@ -23,7 +23,7 @@ export interface Reservation {
 
 /** Reservations of one piece of work, which end together. */
 interface Reservations extends Reservation {
-  /** Undefined adds nothing. */
+  /** Undefined entries add nothing. */
   readonly add: (one: Reservation | undefined) => void
 }
 

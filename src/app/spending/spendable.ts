@@ -3,7 +3,7 @@ import { hasHoldSql, ledgerBalancesSql } from '../../../projections/ledger/query
 import { type Currency, parseAmount } from '../../kernel/money.ts'
 import { isFreshSql, SILENT_REPLICA_MS } from './replica-reports.ts'
 
-/** What a tenant may still spend, as known at one moment. */
+/** Amount that a tenant may still spend, as known at one moment. */
 export interface Spendable {
   /** In pico; a currency the tenant never had is absent. */
   readonly available: ReadonlyMap<Currency, bigint>
@@ -15,10 +15,11 @@ export interface Spendable {
 const NOTHING: Spendable = { available: new Map(), position: -1n }
 
 /**
- * What tenants have, as expressions of a `with`, the last of them `spendable`: `tenant_id`, `currency`,
- * `position`, `granted`, `adjusted`, `settled`, `credit_limit`, `held` and `amount`, which is what they may
- * still spend. `held` adds to the ledger's what admitted tasks (`reserved`) and the calls of replicas
- * (`reported`) hold and the ledger does not have yet. Its first placeholders are `spendableValues`.
+ * Balances of tenants, as expressions of a `with`, the last of them `spendable`: `tenant_id`,
+ * `currency`, `position`, `granted`, `adjusted`, `settled`, `credit_limit`, `held` and `amount`,
+ * the amount they may still spend. `held` adds to the ledger's holds those of admitted tasks
+ * (`reserved`) and of the calls of replicas (`reported`) that the ledger does not have yet. Its
+ * first placeholders are `spendableValues`.
  */
 export const spendableSql = `ledger as (${ledgerBalancesSql}),
            reserved as (
@@ -59,10 +60,11 @@ export function spendableValues(
 }
 
 /**
- * Reads what tenants may spend: the ledger's balances, less the admitted tasks and the reported
- * calls that the ledger does not have. It is one statement, so that all figures are of one moment.
- * A task's hold is counted once, in the ledger or among the admitted tasks. What a replica settled
- * since its last report is counted twice until its next report, never not at all.
+ * Reads the amounts that tenants may spend: the ledger's balances, less the admitted tasks and the
+ * reported calls that the ledger does not have. It is one statement, so that all figures are read
+ * at the same moment. A task's hold is counted once, in the ledger or among the admitted tasks. A
+ * settlement since a replica's last report is counted twice until its next report, but never
+ * missed.
  */
 export async function readSpendable(
   db: Queryable,

@@ -34,13 +34,13 @@ export interface BatchResult {
   readonly refusals: Promise<Refusals>
 }
 
-/** How requests of one tenant and currency are decided. */
+/** Decides requests of one tenant and currency. */
 export interface Deciding<Request> {
   /** Decides each of them in a transaction. */
   readonly decide: (client: PoolClient, batch: readonly Request[]) => Promise<BatchResult>
   /**
-   * One statement that admits all requests: it returns a row whose `passed` says whether it did.
-   * Otherwise each request is decided by itself. Undefined when one statement cannot decide.
+   * One statement that admits all requests or none: its row's `passed` says which. If none, each
+   * request is decided separately. Undefined if one statement cannot decide.
    */
   readonly tryAdmitAll?: (batch: readonly Request[]) => QueryConfig | undefined
 }
@@ -59,7 +59,7 @@ export function balanceUnavailable(cause: unknown): DomainError {
   })
 }
 
-/** The ledger lacks again what was read of it before: nothing was started. */
+/** The ledger is behind an earlier read of it: nothing was started. */
 export function ledgerWentBack(): DomainError {
   return new DomainError('read_model_behind', 'the balance cannot be checked at the moment', {
     reason: 'the ledger is behind an earlier read of it',
@@ -143,7 +143,7 @@ function beginLocked(
 
 /**
  * Sends statements without waiting for their answers. Postgres runs them in order, and each sees
- * what was committed before it. A commit after a failed statement commits nothing.
+ * all earlier commits. A commit after a failed statement commits nothing.
  */
 async function inOneSession<T>(pool: Pool, work: (client: PoolClient) => Promise<T>): Promise<T> {
   const client = await pool.connect()

@@ -5,7 +5,9 @@ import type { Log } from '../../kernel/log.ts'
 import { randomlyScaled } from '../../kernel/random.ts'
 import { pause } from '../../kernel/pause.ts'
 
-/** Retries events that could not be appended; the reconciler finds what is lost here. */
+/**
+ * Retries events that could not be appended; the reconciler finds tasks whose events are lost here.
+ */
 
 const MAX_PENDING = 1_000
 const GIVE_UP_AFTER_MS = 10 * 60_000

@@ -23,11 +23,13 @@ const EXPIRY_GRACE_MS = 3_600_000
 interface CreationSteps<Order extends TaskOrder> {
   /** Looks up the rest, for a request that is no retry and within the rate. @throws DomainError */
   readonly complete?: (order: Order, model: TaskModel) => Promise<Order>
-  /** The channel the event names, held until `finish`. @throws DomainError when there is none */
+  /**
+   * The channel that the event names, held until `finish`. @throws DomainError when there is none
+   */
   readonly choose: (order: Order, channelQuery: ChannelQuery) => ChannelLease
-  /** Stores what must be durable before the request is. */
+  /** Stores data that must be durable before the request is. */
   readonly keep?: (order: Order, request: TaskRequest) => Promise<void>
-  /** Deletes what `keep` stored: the request was not recorded. */
+  /** Deletes the data that `keep` stored: the request was not recorded. */
   readonly discard?: (request: TaskRequest) => Promise<void>
   /** Called once the intent is durable (P1). */
   readonly finish: (order: Order, begun: BegunTask) => Promise<CreatedTask>
@@ -82,7 +84,9 @@ interface NewTask<Order extends TaskOrder> {
   readonly startedMs: number
 }
 
-/** One creation: money moves in the order of these lines, and the intent is durable first (P1). */
+/**
+ * Creates one task: money moves in the order of these lines, and the intent is durable first (P1).
+ */
 async function createTask<Order extends TaskOrder>(
   deps: TaskDeps,
   steps: CreationSteps<Order>,
@@ -108,7 +112,7 @@ async function createTask<Order extends TaskOrder>(
       channelQuery,
       lease.channel,
     )
-    // The event names the region of the first channel, so others of it may be tried.
+    // The event names the region of the first channel, so that other channels of it may be tried.
     const tried = { ...channelQuery, region: request.region }
     begun = { request, lease, channelQuery: tried, startedMs, reservedMs: startedMs }
     await steps.keep?.(order, request)
@@ -134,7 +138,9 @@ async function createTask<Order extends TaskOrder>(
   return steps.finish(order, begun)
 }
 
-/** Releases the channel, and deletes what was stored for a request certainly not recorded. */
+/**
+ * Releases the channel, and deletes the data stored for a request that certainly was not recorded.
+ */
 async function abandon<Order extends TaskOrder>(
   deps: TaskDeps,
   { discard }: CreationSteps<Order>,
@@ -277,13 +283,14 @@ const nothingBegun: ReadonlySet<DomainCode> = new Set<DomainCode>([
 /** Once an id names a task, every error names it to the caller. */
 function withPlatformId(error: unknown, platformId: string): unknown {
   if (!isDomainError(error) || 'platformId' in error.details) return error
-  // Nothing was written or sent yet: the id names nothing, and a retry is safe.
+  // Nothing was written or sent yet: the id refers to no task, and a retry is safe.
   if (nothingBegun.has(error.code)) return error
   return new DomainError(error.code, error.message, { ...error.details, platformId })
 }
 
 /**
- * What a creation would hold and may be settled at. It holds, writes and sends nothing.
+ * The hold of a creation and the SKUs its settlement can use. It reserves, writes and sends
+ * nothing.
  * @throws DomainError `unknown_model`, `model_not_allowed`, `price_not_configured`, those of
  *   `CheckAssets`
  */

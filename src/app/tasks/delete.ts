@@ -145,7 +145,7 @@ function cancelUpstream(
   )
 }
 
-/** Only a later query shows what upstream's answer to a deletion means. */
+/** Only a later query shows whether upstream's deletion took effect. */
 async function confirm(deps: TaskDeps, refresher: Refresher, removal: Removal): Promise<void> {
   const { row } = removal
   for (let look = 0; look < CONFIRMATIONS; look += 1) {

@@ -54,7 +54,10 @@ async function submissionOf(
     ?.position
 }
 
-/** Channels with one address and one credential are one account; others count by their name. */
+/**
+ * Channels with the same address and credential are one account; other channels count by their
+ * name.
+ */
 function accountsIn({ channels }: TaskDeps): (channelId: string) => string {
   return (channelId) => {
     const channel = channels.byId(channelId)

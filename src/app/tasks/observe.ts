@@ -83,7 +83,10 @@ export function createObserve(deps: TaskDeps): Observe {
   }
 }
 
-/** Settings that change what a result costs; upstream may render others, as a prompt can ask for. */
+/**
+ * Settings that change the cost of a result; upstream may render with others, because a prompt can
+ * request them.
+ */
 const PRICED_SETTINGS = ['resolution', 'duration'] as const
 /** A setting that upstream was to choose by itself. */
 const CHOSEN_UPSTREAM: ReadonlySet<unknown> = new Set([undefined, null, -1, 'adaptive'])

@@ -5,7 +5,7 @@ import { type TaskLookup, viewOf } from './reads.ts'
 import { taskError } from './task-log.ts'
 import type { OpenResult, OpenedResult, TaskView } from './types.ts'
 
-/** Files streamed at once by one process. */
+/** Files that one process streams in parallel. */
 const MAX_OPEN = 256
 /** From the request to the head of the answer, redirects included. */
 const FIRST_BYTE_TIMEOUT_MS = 30_000

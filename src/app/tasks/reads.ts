@@ -122,7 +122,7 @@ export function createPageTasks(deps: TaskDeps): PageTasks {
   }
 }
 
-/** The specs that upstream reports; null says nothing of what was asked for. */
+/** The specs that upstream reports; null does not repeat the requested value. */
 function known(output: TaskRow['output']): TaskView['settings'] {
   return Object.fromEntries(Object.entries(output ?? {}).filter(([, value]) => value !== null))
 }

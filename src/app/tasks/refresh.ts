@@ -66,7 +66,7 @@ export function createRefresher(deps: TaskDeps, observe: Observe): Refresher {
   }
 }
 
-/** One query to upstream about a task. */
+/** Queries upstream once about a task. */
 interface Query {
   readonly row: TaskRow
   readonly channel: Channel
@@ -120,7 +120,7 @@ async function askAndRecord(
   return { seen, outcome }
 }
 
-/** An answer that there is no such task counts as an answer. */
+/** An answer that the task does not exist counts as an answer. */
 function noteSeen(deps: TaskDeps, platformId: string): Promise<unknown> {
   return logFailure(
     deps,

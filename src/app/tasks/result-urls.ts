@@ -35,7 +35,7 @@ export function signedUntilMs(url: string): number | undefined {
   return signedMs === undefined ? undefined : signedMs + lifeS * 1_000
 }
 
-/** What to cache of a finished task's URLs; ended ones are left out. */
+/** The URLs of a finished task to cache; expired ones are left out. */
 export function cacheableUrls(
   urls: Readonly<Record<string, string>> | undefined,
   times: { readonly nowMs: number; readonly renderedAtMs: number | undefined },

@@ -19,8 +19,8 @@ import { callOptions, callUpstream } from '../channels/call-upstream.ts'
 /** Channels tried for one creation. */
 const MAX_CHANNELS_A_CREATION = 3
 /**
- * A creation begins to send within this, or never: no sweep has given its reservation back, nor has
- * another process decided whether upstream has it.
+ * Time within which a creation begins to send, or never: until then no sweep has released its
+ * reservation, and no other process has decided whether upstream has it.
  */
 const SENDING_BEGINS_MS = 30_000
 
@@ -78,7 +78,8 @@ export function isHeldUp({ monotonic }: TaskDeps, { reservedMs }: BegunTask): bo
 }
 
 /**
- * Ends a recorded creation that was held up. `discard` deletes what a worker would make it from.
+ * Ends a recorded creation that was held up. `discard` deletes the data from which a worker would
+ * make it.
  * @throws DomainError always: `submission_refused`, `log_outcome_unknown` where a worker may make
  *   it as long as the log has no refusal
  */

@@ -123,7 +123,7 @@ const TASK_PART = 32
 
 /**
  * The marker sent upstream when the caller gave none: its first part is stable per tenant, the
- * whole is unique per task, and it means nothing without the key.
+ * whole is unique per task, and it reveals nothing without the key.
  */
 export function markerOf(secret: string, tenantId: string, platformId: string): string {
   const tenant = keyedHash(secret, 'tenant', [tenantId]).toString('hex').slice(0, TENANT_PART)

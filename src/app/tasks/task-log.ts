@@ -98,7 +98,8 @@ export async function recordRequested(
   } catch (error) {
     if (isDomainError(error, 'task_state_conflict')) return { kind: 'exists' }
     if (isDomainError(error, 'log_outcome_unknown')) {
-      // The log may have it, but nothing was sent: record that as soon as the log answers again.
+      // The log may have the request, but nothing was sent: record that as soon as the log answers
+      // again.
       deps.background.keepTrying('not-sent', platformId, () => refuseIfRecorded(deps, request))
       return { kind: 'unknown', position: undefined, error }
     }
@@ -111,7 +112,7 @@ export async function recordRequested(
 
 async function refuseIfRecorded(deps: TaskDeps, request: TaskRequest): Promise<void> {
   const state = await loadTask(deps.log, request.platformId)
-  // The log does not have it, or has another request under the same key, which goes on.
+  // The log does not have the request, or has another one under the same key, which continues.
   if (state.phase === 'none' || state.request.requestId !== request.requestId) return
   try {
     await executeTaskCommand(

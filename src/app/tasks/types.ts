@@ -58,7 +58,7 @@ export type CreateTask = (input: CreateTaskInput) => Promise<CreatedTask>
 
 type TaskStatus = 'queued' | 'running' | 'succeeded' | 'failed' | 'expired' | 'cancelled'
 
-/** What its tenant may see of a task. */
+/** A task for its tenant. */
 export interface TaskView {
   readonly family: string
   readonly platformId: string
@@ -79,7 +79,7 @@ export interface TaskView {
   /** Unix milliseconds. */
   readonly createdAtMs: number
   readonly updatedAtMs: number
-  /** When upstream last reported its state; undefined before the first query. */
+  /** Time at which upstream last reported its state; undefined before the first query. */
   readonly observedAtMs: number | undefined
 }
 
@@ -93,8 +93,9 @@ export interface TaskKey {
 }
 
 /**
- * By platform or native id. Refreshes a task last observed over a second ago, and re-queries
- * upstream when result URLs have expired. Code: `task_not_found` (also for another tenant's).
+ * Finds a task by platform or native id. Refreshes a task last observed over a second ago, and
+ * re-queries upstream when result URLs have expired. Code: `task_not_found` (also for another
+ * tenant's).
  */
 export type GetTask = (key: TaskKey) => Promise<TaskView>
 
@@ -150,8 +151,8 @@ export interface PricedTask extends Pick<TaskOrder, 'principal' | 'family' | 'mo
 }
 
 /**
- * Prices a task as its creation would, and does nothing else. Codes: those of a refused creation;
- * it does not check balances, limits or whether a channel is available.
+ * Prices a task as its creation would, without creating it. Codes: those of a refused creation; it
+ * does not check balances, limits or whether a channel is available.
  */
 type QuoteTask = (order: PricedTask) => Promise<RequestQuote>
 

@@ -18,8 +18,8 @@ import { type BudgetPeriod, periodAt, readSpentElsewhere } from './spent.ts'
 import { budgetReached, type BudgetStatus, readBudgetStatuses } from './status.ts'
 
 /**
- * How much may be spent in a day or a month. A budget is reduced by settlements and by holds: of
- * this replica, of the other replicas and of open tasks. A request that holds more than is left is
+ * Enforces budgets of a day or a month. A budget is reduced by settlements and by holds: of this
+ * replica, of the other replicas and of open tasks. A request that holds more than is left is
  * refused before anything is sent.
  *
  * No call waits for a decision of all replicas. Each replica knows the ledger and its own holds,
@@ -49,7 +49,7 @@ interface Spender {
   readonly tokenId: string
 }
 
-/** What a gauge of a budget stands for: one subject in one period. */
+/** The budget of a gauge: one subject in one period. */
 interface Budgeted extends BudgetPeriod {
   /** Soft amounts whose reaching was logged. */
   readonly warned: Set<string>
@@ -93,7 +93,7 @@ export function createBudgets(deps: BudgetDeps): Budgets {
     const period = periodAt(kind, timeZone, clock.nowMs())
     const key = `${tenantId}\n${subjectName(subject)}\n${period.fromMs}-${period.toMs}`
     const gauge = gauges.of(key, { tenantId, subject, period, warned: new Set() })
-    // What is left is computed from the budget's present terms.
+    // The remaining amount is computed from the budget's current terms.
     return { budget, gauge }
   }
   /** Checks and holds in one synchronous step. @throws DomainError `budget_reached` */
@@ -180,7 +180,7 @@ function leftOf({ budget, gauge }: Bound): bigint | undefined {
     : parseAmount(budget.hard) + gauge.available(budget.currency)
 }
 
-/** The first budget that does not cover a hold, by what this process knows. */
+/** The first budget that does not cover a hold, by the knowledge of this process. */
 function refusing(all: readonly Bound[], holdPico: bigint): Bound | undefined {
   return all.find((one) => {
     const leftPico = leftOf(one)

@@ -8,7 +8,10 @@ import { TimeZone } from '../../../kernel/time-zone.ts'
 import type { Gauge, Reading } from '../gauge.ts'
 import { readSpendingElsewhere } from '../replica-reports.ts'
 
-/** What one user's tokens spent or hold; a part without a known owner counts for every user. */
+/**
+ * Amount that one user's tokens spent or hold; an amount without a known owner counts for every
+ * user.
+ */
 interface Part {
   readonly currency: Currency
   readonly userId: string | undefined
@@ -16,7 +19,7 @@ interface Part {
   readonly amountPico: bigint
 }
 
-/** What a tenant spent in a period and holds for open tasks, by spender. */
+/** Amounts that a tenant spent in a period and holds for open tasks, by spender. */
 class Spent {
   /** The ledger has the events up to here. */
   readonly position: bigint
@@ -85,7 +88,7 @@ export interface BudgetPeriod {
 }
 
 /**
- * Reads what was spent in each period, as negative amounts: by the ledger, by open tasks, and by
+ * Reads the spending in each period, as negative amounts: settlements, holds of open tasks, and
  * calls that the other replicas reported.
  */
 export async function readSpentElsewhere(

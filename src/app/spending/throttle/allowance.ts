@@ -3,7 +3,7 @@ import type { Pool } from 'pg'
 export type Measure = 'requests' | 'tokens'
 export const measures: readonly Measure[] = ['requests', 'tokens']
 
-/** How long a used-up limit takes to be fully available again. */
+/** Time after which a used-up limit is fully available again. */
 const MINUTE_MS = 60_000
 /**
  * More than a limit can be used: by a call that took more than expected, and by replicas that had
@@ -11,9 +11,9 @@ const MINUTE_MS = 60_000
  * one further minute.
  */
 const MOST_USED_PER_LIMIT = 2
-/** Divided figures are not exact: less than a thousandth counts as nothing. */
+/** Results of divisions are not exact: less than a thousandth counts as zero. */
 const TOLERANCE = 0.001
-/** By then all use has flowed back, with a margin. */
+/** Time after which all use has flowed back, with a margin. */
 const FORGET_AFTER_MS = MOST_USED_PER_LIMIT * MINUTE_MS + 10_000
 const PURGE_LIMIT = 5_000
 
@@ -26,20 +26,20 @@ export interface Use {
   readonly used: number
 }
 
-/** What all replicas together use of a limit now. */
+/** Current use of a limit by all replicas together. */
 export type SharedUse = Omit<Use, 'perMinute'>
 /** Reports and reads; the answer omits a limit that no replica ever reported. */
 export type Share = (uses: readonly Use[]) => Promise<readonly SharedUse[]>
 
-/** How long an amount takes to flow back. */
+/** Time in which an amount flows back. */
 function flowingMs(amount: number, perMinute: number): number {
   return Math.max(0, Math.ceil((amount * MINUTE_MS) / perMinute - TOLERANCE))
 }
 
 /**
  * One limit per minute of one token as this process knows it. Used amounts flow back evenly, so an
- * unused limit may be taken at once, and over time no more than the limit per minute. It keeps two
- * numbers, however much is used.
+ * unused limit may be used in one burst, and over time no more than the limit per minute. It keeps
+ * two numbers, however much is used.
  *
  * Every method takes the limit as a parameter, because it may change at any time.
  */
@@ -53,7 +53,7 @@ export class Allowance {
     this.#atMs = nowMs
   }
 
-  /** What is used now, at most twice the limit. */
+  /** Current use, at most twice the limit. */
   used(perMinute: number, nowMs: number): number {
     const elapsedMs = Math.max(0, nowMs - this.#atMs)
     const left = this.#used - (elapsedMs * perMinute) / MINUTE_MS
@@ -62,7 +62,7 @@ export class Allowance {
     return this.#used
   }
 
-  /** How much may be taken now, rounded down. */
+  /** Amount that may be used now, rounded down. */
   remaining(perMinute: number, nowMs: number): number {
     return Math.max(0, Math.floor(perMinute - this.used(perMinute, nowMs) + TOLERANCE))
   }
@@ -73,7 +73,7 @@ export class Allowance {
     return missing <= TOLERANCE ? 0 : flowingMs(missing, perMinute)
   }
 
-  /** Milliseconds until nothing is used. */
+  /** Milliseconds until no use is left to flow back. */
   resetMs(perMinute: number, nowMs: number): number {
     return flowingMs(this.used(perMinute, nowMs), perMinute)
   }
@@ -84,9 +84,9 @@ export class Allowance {
     this.#unreported += amount
   }
 
-  /** Returns what to report to the other replicas, and counts it as reported from now on. */
+  /** Returns the use to report to the other replicas, and counts it as reported from now on. */
   report(perMinute: number, nowMs: number): number {
-    // What has flowed back since need not be reported.
+    // Use that has flowed back since need not be reported.
     const unreported = Math.min(this.#unreported, this.used(perMinute, nowMs))
     this.#unreported = 0
     return unreported
@@ -97,13 +97,13 @@ export class Allowance {
     this.#unreported += unreported
   }
 
-  /** Takes in what all replicas used together, as far as they reported. */
+  /** Adopts the use of all replicas together, as far as they reported. */
   learn(usedByAll: number, nowMs: number): void {
     this.#used = Math.max(0, usedByAll + this.#unreported)
     this.#atMs = nowMs
   }
 
-  /** Whether there is nothing to remember. */
+  /** Whether there is no use to remember. */
   isWhole(perMinute: number, nowMs: number): boolean {
     return this.#unreported >= 0 && this.used(perMinute, nowMs) <= TOLERANCE
   }
@@ -119,12 +119,12 @@ const flowed = (perMinute: string): string =>
      * abs(extract(epoch from clock_timestamp() - u.at)::float8))`
 
 /**
- * Several replicas keep one limit: about once a second each reports what it took and reads what all
- * took. In between a replica knows only its own use, so together they exceed a limit by what each
- * admits within a second: where nothing was used yet, at most the limit once more for every further
- * replica, later about a sixtieth of it. The excess is paid back before more is admitted, so over
- * minutes the limit holds. While Postgres is unavailable each replica goes on limiting by what it
- * knows.
+ * Several replicas enforce one limit: about once a second each reports its use and reads that of
+ * all. In between a replica knows only its own use, so together they may exceed a limit by the use
+ * that each admits within a second: for an unused limit at most the limit once more for every
+ * further replica, later about a sixtieth of it. The excess is paid back before more is admitted,
+ * so over minutes the limit holds. While Postgres is unavailable each replica goes on limiting by
+ * what it knows.
  *
  * Reports and reads through `ops.rate_use`, in one statement.
  */
@@ -136,8 +136,8 @@ export function shareThrough(pool: Pool): Share {
       used: number
     }>({
       name: 'rate-use',
-      // A replica with nothing to report writes nothing. All write in the order of the keys, so
-      // that replicas that report the same limits do not deadlock.
+      // A replica without use to report writes nothing. All write in the order of the keys, so that
+      // replicas that report the same limits do not deadlock.
       text: `with asked as (
                select * from unnest($1::text[], $2::text[], $3::float8[], $4::float8[])
                  as a (holder, measure, per_minute, used)),

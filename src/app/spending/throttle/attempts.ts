@@ -9,18 +9,18 @@ const MAX_HOLDERS = 20_000
 export const LEAST_ATTEMPTS_PER_MINUTE = 5
 
 /**
- * Bounds what requests cost that are refused after something was looked up for them. A limit of
- * requests a minute counts what is started (`rates.ts`), and a request is counted only once it was
- * read whole: without this bound a token at its limit, or one that names what does not exist, would
- * be asked for in the log, in Postgres and in DNS as often as it likes.
+ * Bounds the cost of requests that are refused after a look-up. A limit of requests a minute counts
+ * started requests (`rates.ts`), and a request is counted only after it was read completely:
+ * without this bound a token at its limit, or one that names missing objects, could cause any
+ * number of look-ups in the log, in Postgres and in DNS.
  *
- * An attempt is taken before the work of a request begins, so that requests at once are bounded, too.
- * It is given back unless the request is refused: what is served counts once, against the limit
- * itself. It is kept in memory and not shared with other replicas.
+ * An attempt is taken before the work of a request begins, so that requests at once are bounded,
+ * too. It is given back unless the request is refused: what is served counts once, against the
+ * limit itself. It is kept in memory and not shared with other replicas.
  */
 export interface Attempts {
   /**
-   * Takes an attempt of each holder with a limit of requests; undefined where there is none.
+   * Takes an attempt from each holder with a limit of requests; undefined if there is none.
    * @throws DomainError `rate_limited`
    */
   readonly begin: (holders: readonly Holder[]) => Attempt | undefined
@@ -49,7 +49,8 @@ export function createAttempts(clock: Clock): Attempts {
         return [{ whose, limit, allowance: allowanceOf(id, nowMs) }]
       })
       if (taken.length === 0) return undefined
-      // All are checked before any is changed: a request that is refused here counts nothing.
+      // All holders are checked before any is changed: a request that is refused here is not
+      // counted.
       for (const { whose, limit, allowance } of taken) {
         const waitMs = allowance.waitMs(1, limit, nowMs)
         if (waitMs > 0) throw limitReached({ whose, limitedBy: 'attempts', limit, waitMs })

@@ -7,7 +7,7 @@ import { type Holder, limitReached } from './limits.ts'
 
 /** Calls end at any time, so a refused caller may retry soon. */
 const RETRY_AFTER_MS = 1_000
-/** What the other replicas reported counts for this long. */
+/** Time for which the reports of the other replicas count. */
 const LEARNT_FOR_MS = 10_000
 /** Holders remembered; a process has far fewer calls in flight. */
 const MAX_HOLDERS = 100_000
@@ -16,19 +16,19 @@ const MAX_EXCHANGED = 5_000
 
 /**
  * Counts the synchronous calls in flight of every holder with a limit. The count is in memory and
- * shared with the other replicas about once a second. A replica that has received nothing yet
+ * shared with the other replicas about once a second. A replica that has received no report yet
  * counts only its own calls, so together the replicas exceed the limit by at most the limit once
  * more for each further one, and start nothing more until the excess is over.
  */
 export interface CallsUnderWay {
   /** Takes a place with every limited holder, if any. @throws DomainError `rate_limited` */
   readonly enter: (holders: readonly Holder[]) => Reservation | undefined
-  /** How many calls are known to be in flight, on this replica and the others. */
+  /** Number of calls known to be running, on this replica and the others. */
   readonly of: (holderId: string) => number
 }
 
 export function createCallsUnderWay(gauges: Pick<ReplicaGauges, 'ofKind'>): CallsUnderWay {
-  /** Where a call was counted or refused since the last reading. */
+  /** Limits at which a call was counted or refused since the last reading. */
   const asked = new WeakSet<Gauge>()
   const known = gauges.ofKind<void>({
     report: reportCalls,
@@ -54,7 +54,7 @@ export function createCallsUnderWay(gauges: Pick<ReplicaGauges, 'ofKind'>): Call
 
   return {
     enter: (holders) => {
-      // All are looked at before a place is taken: a refused call counts nothing.
+      // All holders are checked before a place is taken: a refused call is not counted.
       const entered = holders.flatMap(({ whose, id, limits: { concurrentCalls: limit } }) => {
         if (limit === undefined) return []
         const gauge = known.of(id)

@@ -95,7 +95,8 @@ export async function readTaskPlaces(
     if (!known.has(platformId)) for (const one of all) if (isOf(place, one.owner)) one.taken += 1
   return {
     refusal: ({ platformId, taskLimits }) => {
-      // The same Idempotency-Key twice at once: the log will refuse one of them.
+      // Two requests have the same Idempotency-Key at the same time: the log will refuse one of
+      // them.
       if (reserved.has(platformId)) return undefined
       const full = taskLimits.find(
         ({ holderId, limit }) => (counted.get(holderId)?.taken ?? 0) >= limit,

@@ -4,17 +4,19 @@ import { createLru } from '../../../kernel/lru.ts'
 import type { Currency } from '../../../kernel/money.ts'
 import { limitReached } from './limits.ts'
 
-/** Units of a currency, of answers that a token got a part of and paid nothing for, in an hour. */
+/**
+ * Maximum value, in units of a currency, of unpaid parts of answers that a token gets in an hour.
+ */
 export const FREE_DELIVERIES_PER_HOUR = 10
 const HOUR_MS = 3_600_000
 /** Tokens remembered; the oldest are evicted first. */
 const MAX_TOKENS = 20_000
 
 /**
- * Bounds what one token gets for nothing. A stream that its provider breaks off costs the caller
- * nothing (P5), and a caller may know how to make a provider do so: with a tool that takes too long,
- * for example. What was delivered of such streams flows off evenly within an hour; above the bound
- * the token's calls are refused. It is kept in memory, by each replica for itself.
+ * Bounds the unpaid answers of one token. A stream that its provider breaks off costs the caller
+ * nothing (P5), and a caller may know how to cause that: with a tool that takes too long, for
+ * example. The value delivered by such streams is forgotten evenly within an hour; above the bound
+ * the token's calls are refused. It is kept in memory, by each replica separately.
  */
 export interface FreeDeliveries {
   /** @throws DomainError `rate_limited` while the token is above its bound */

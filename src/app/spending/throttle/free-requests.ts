@@ -12,14 +12,14 @@ export const REFUSED_FORMS_PER_MINUTE = 1_200
 const MAX_KEYS = 20_000
 /** A refusal comes after this long, so that a loop of refused requests is slow, too. */
 const REFUSED_AFTER_MS = 2_000
-/** Refusals waiting, over all tokens; further ones are sent at once. */
+/** Maximum number of delayed refusals, over all tokens; further ones are sent immediately. */
 const MAX_WAITING = 10_000
 
 /**
- * Bounds what a token may make the gateway do and write without a bill: uploads, changes of accounts,
- * and calls and creations that are refused for what the caller sent. A billed request pays one of
- * those back, so that a busy token with some refusals is never limited. It is kept in memory and
- * not shared with other replicas.
+ * Bounds the unbilled work that a token may cause: uploads, changes of accounts, and calls and
+ * creations that are refused because of their content. A billed request compensates one unbilled
+ * request, so that a busy token with some refusals is never limited. It is kept in memory and not
+ * shared with other replicas.
  */
 export interface FreeRequests {
   /** Before a request that may turn out not to be billed. @throws DomainError `rate_limited` */
@@ -30,7 +30,7 @@ export interface FreeRequests {
   readonly served: (tokenId: string) => void
 }
 
-/** The same bound by address, for requests that are refused for their form or without a known token. */
+/** The bound by address, for requests that are refused for their form or without a known token. */
 export function createRefusals(
   clock: Clock,
   perMinute: number = REFUSED_FORMS_PER_MINUTE,

@@ -2,7 +2,7 @@ import type { TokenLimits } from '../../../domain/token/events.ts'
 import { type LimitName, limitNames } from '../../../domain/token/limits.ts'
 import { DomainError } from '../../../kernel/errors.ts'
 
-/** Whose limit it is. */
+/** Holder of the limit. */
 export type Whose = 'token' | 'user' | 'tenant'
 
 /** A token, user or tenant whose limits a request counts against. */
@@ -13,7 +13,7 @@ export interface Holder {
   readonly limits: Limits
 }
 
-/** How much is allowed per minute or at a time; undefined is no limit. */
+/** Limits per minute and of concurrent work; undefined is no limit. */
 export interface Limits {
   /** Calls and creations of tasks. */
   readonly requestsPerMinute: number | undefined

@@ -11,9 +11,9 @@ const MAX_REPORTED = 5_000
 /** The status of one limit of a holder. */
 export interface LimitStatus {
   readonly limit: number
-  /** How much may be taken now. */
+  /** Amount that may be used now. */
   readonly remaining: number
-  /** Milliseconds until nothing is used. */
+  /** Milliseconds until no use is left to flow back. */
   readonly resetMs: number
 }
 
@@ -24,7 +24,7 @@ export type LimitStatuses = Readonly<Partial<Record<Measure, LimitStatus>>>
  * with the other replicas in the background (`allowance.ts`): no call waits for a database, and a
  * call of a holder without limits costs nothing.
  *
- * Only started work counts. A refused request counts nothing, whatever the reason.
+ * Only started work counts. A refused request is not counted, whatever the reason.
  */
 export interface Rates {
   /**
@@ -39,7 +39,7 @@ export interface Rates {
   /** The status of each limit that a holder has. */
   readonly statuses: (holder: Holder) => LimitStatuses
   /**
-   * Reports what was used and reads what all replicas used.
+   * Reports the use of this replica and reads that of all.
    * @throws what `share` throws; the next exchange reports again
    */
   readonly exchange: (share: Share) => Promise<void>
@@ -70,7 +70,7 @@ export function createRates(clock: Clock): Rates {
         const use = useOf(holder)
         return { holder, use, amounts: use.amountsOf(tokens) }
       })
-      // All are checked before any is changed: a refused request counts nothing.
+      // All holders are checked before any is changed: a refused request is not counted.
       let longest: (Shortage & Pick<Holder, 'whose'>) | undefined
       for (const { holder, use, amounts } of wanted) {
         const shortage = use.shortage(amounts)
@@ -146,7 +146,7 @@ function forgetOne(uses: Map<string, MinuteUse>): void {
     }
 }
 
-/** How much of each. */
+/** Amount of each measure. */
 type Amounts = Readonly<Record<Measure, number>>
 
 const limitOf: Readonly<Record<Measure, (limits: Limits) => number | undefined>> = {
@@ -159,14 +159,14 @@ function perMinuteOf(limits: Limits, measure: Measure): number | undefined {
   return limitOf[measure](limits)
 }
 
-/** How much of one limit is missing, and for how long. */
+/** The missing amount of one limit, and the time until it is available. */
 interface Shortage {
   readonly measure: Measure
   readonly perMinute: number
   readonly waitMs: number
 }
 
-/** What one holder used of its limits per minute. */
+/** Use of one holder of its limits per minute. */
 class MinuteUse {
   readonly #allowances: Readonly<Record<Measure, Allowance>>
   readonly #clock: Clock
@@ -186,7 +186,9 @@ class MinuteUse {
     this.#limits = limits
   }
 
-  /** What a request takes. A call that needs more than the limit may start at zero use. */
+  /**
+   * The use of limits by a request. A call that needs more than the limit may start at zero use.
+   */
   amountsOf(expectedTokens: number): Amounts {
     return { requests: 1, tokens: Math.min(expectedTokens, this.#limits.tokensPerMinute ?? 0) }
   }
@@ -248,7 +250,7 @@ class MinuteUse {
     })
   }
 
-  /** Whether a call has yet to correct what it took. */
+  /** Whether the use counted for a call must still be corrected. */
   get isOpen(): boolean {
     return this.#open > 0
   }

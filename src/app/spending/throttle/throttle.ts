@@ -34,9 +34,9 @@ export interface HolderStatus {
   readonly calls: number
 }
 
-/** Limits what tokens, users and tenants ask for. Without limits it costs two memory reads. */
+/** Limits the requests of tokens, users and tenants. Without limits it costs two memory reads. */
 export interface Throttle {
-  /** Counts a request. @throws DomainError `rate_limited`, what the log throws */
+  /** Counts a request. @throws DomainError `rate_limited`, errors of the log */
   readonly request: (caller: LimitedCaller) => Promise<Reservation | undefined>
   /**
    * Counts a synchronous call: a request, its expected tokens, and a place until it ends.
@@ -55,15 +55,15 @@ export interface Throttle {
   readonly attempt: TakeAttempt
   /** Waits for the turn of a read, a deletion, or a request that may be a retry. */
   readonly own: TakeTurn
-  /** What a token gets for nothing; `call` refuses a token above its bound. */
+  /** Unpaid answers of a token; `call` refuses a token above its bound. */
   readonly freeDeliveries: Pick<FreeDeliveries, 'add'>
   /** Limits on requests that are not billed. */
   readonly free: FreeRequests
   /** Limits on requests that are refused before their work begins, by address. */
   readonly refusedForms: FreeRequests
-  /** Every holder whose limits a request of a caller counts against. @throws what the log throws */
+  /** Every holder whose limits a request of a caller counts against. @throws errors of the log */
   readonly holdersOf: (caller: LimitedCaller) => Promise<readonly Holder[]>
-  /** The status of the caller's tightest limits per minute, by what is known now. */
+  /** The status of the caller's tightest limits per minute, by the knowledge of this process. */
   readonly statuses: (caller: LimitedCaller) => LimitStatuses
   readonly statusOf: (holder: Holder) => HolderStatus
   readonly rates: Pick<Rates, 'exchange'>
@@ -131,7 +131,7 @@ export function createThrottle(deps: {
   }
 }
 
-/** Reserves one after the other; after a refusal it releases what it reserved. */
+/** Reserves limit after limit; after a refusal it releases its reservations. */
 function reserveAll(...reserve: readonly (() => Reservation | undefined)[]): Reservation {
   const reserved = createReservations()
   try {
@@ -220,11 +220,11 @@ function whole(figures: LimitFigures): Limits {
 
 /** Reads, and requests that may be retries, of one token in one process (P10). */
 export const OWN_REQUESTS_PER_MINUTE = 1_200
-/** This much of it may begin at once. */
+/** Share of the limit that may begin in one burst. */
 const AT_ONCE_MS = 1_000
 /** A request whose turn comes later is refused. */
 const LONGEST_WAIT_MS = 2_000
-/** Requests waiting, over all tokens; further ones are refused at once. */
+/** Maximum number of waiting requests, over all tokens; further ones are refused immediately. */
 const MAX_WAITING = 10_000
 /** Tokens remembered; the oldest are evicted first. */
 const MAX_TOKENS = 20_000
@@ -232,17 +232,17 @@ const MAX_TOKENS = 20_000
 /** Undefined: the caller has no limit of requests. @throws DomainError `rate_limited` */
 export type TakeAttempt = (caller: LimitedCaller) => Attempt | undefined
 
-/** Undefined: the request begins at once. @throws DomainError `rate_limited` */
+/** Undefined: the request begins immediately. @throws DomainError `rate_limited` */
 export type TakeTurn = (
   caller: Pick<LimitedCaller, 'tokenId' | 'kind'>,
 ) => Promise<void> | undefined
 
 /**
- * Paces requests of a model token that start nothing, or may turn out to start nothing: statuses,
- * lists, files, and everything under an `Idempotency-Key`. The pace is even, so that a burst does
- * not take the processor from other tokens. It is kept in memory and not shared with other
- * replicas, so it queries neither Postgres nor the log. A refusal is delayed as long as a wait, so
- * that a loop of refused requests is slow, too.
+ * Paces requests of a model token that start no work, or possibly none: statuses, lists, files, and
+ * all requests with an `Idempotency-Key`. The pace is even, so that a burst does not take the
+ * processor from other tokens. It is kept in memory and not shared with other replicas, so it
+ * queries neither Postgres nor the log. A refusal is delayed as long as a wait, so that a loop of
+ * refused requests is slow, too.
  */
 export function createOwnRequests(
   clock: Clock,
@@ -250,7 +250,9 @@ export function createOwnRequests(
   longestWaitMs: number = LONGEST_WAIT_MS,
 ): TakeTurn {
   const everyMs = 60_000 / perMinute
-  /** When the next request of a token is due at the even pace; a burst may start before that. */
+  /**
+   * Time at which the next request of a token is due at the even pace; a burst may start earlier.
+   */
   const due = createLru<string, number>(MAX_TOKENS)
   let waiting = 0
   const wait = async (ms: number): Promise<void> => {

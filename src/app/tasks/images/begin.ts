@@ -27,7 +27,7 @@ interface ReadyTask {
 }
 
 /**
- * `later`: it cannot be started now. `ended`: nothing is left to start.
+ * `later`: the task cannot be started now. `ended`: the task has ended.
  * @throws the log's codes
  */
 export async function prepareImages(
@@ -110,7 +110,7 @@ export async function startImages(
       return { state, revision }
     } catch (error) {
       if (isDomainError(error, 'task_state_conflict')) return releaseLease(lease, undefined)
-      // Nothing was sent: it may be started again, unless the log has the start after all.
+      // Nothing was sent: the task may be started again, unless the log has the start after all.
       if (!isLogOutage(error)) return releaseLease(lease, 'later')
       if (tries === START_TRIES) return releaseLease(lease, 'later')
       await pause(START_PAUSE_MS * scale)

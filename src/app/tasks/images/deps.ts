@@ -11,16 +11,16 @@ export interface ImageMedia {
   readonly store: ObjectStore
   /** Requests, until their tasks end. */
   readonly payloads: SealedObjects
-  /** What callers see of a result beside its pictures. */
+  /** Members of a result that callers see in addition to its pictures. */
   readonly results: SealedObjects
 }
 
 /** Bounds of asynchronous images (P10). */
 export interface ImageTaskLimits {
   /**
-   * Tasks that no worker has begun, of all tenants; further ones are refused. One tenant may have
-   * as many waiting as free places remain, so it takes at most half of them and leaves room for
-   * others.
+   * Maximum number of tasks that no worker has begun, of all tenants; further ones are refused. One
+   * tenant may have as many waiting as free places remain, so it takes at most half of them and
+   * leaves room for others.
    */
   readonly maxWaiting: number
   /** Tasks being made in one process: each holds its request and its answer. */
@@ -35,7 +35,7 @@ export const defaultImageTaskLimits: ImageTaskLimits = {
   maxMakingAChannel: 8,
 }
 
-/** The dependencies of asynchronous images, beside those of every task. */
+/** The dependencies of asynchronous images, in addition to those of every task. */
 export interface ImageTaskDeps extends TaskDeps {
   readonly imageProviders: ReadonlyMap<string, ImageProvider>
   readonly openImageFile: OpenImageFile

@@ -3,7 +3,7 @@ import { executeTaskCommand, newCommandId, logFailure } from '../task-log.ts'
 import type { ImageTaskDeps } from './deps.ts'
 import { removePayload } from './payload.ts'
 
-/** What this process knows of a task's stream. */
+/** The known state of a task's stream in this process. */
 export interface KnownImageTask {
   readonly state: Extract<TaskState, { readonly phase: 'requested' | 'started' }>
   readonly revision: bigint
@@ -57,7 +57,7 @@ function reportLeak(deps: ImageTaskDeps, { platformId, tenantId }: TaskRequest):
   )
 }
 
-/** The purge deletes what is left. */
+/** The purge deletes remaining objects. */
 export async function deletePayload(deps: ImageTaskDeps, request: TaskRequest): Promise<void> {
   if (deps.media !== undefined)
     await logFailure(

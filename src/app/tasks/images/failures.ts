@@ -45,7 +45,7 @@ const codeByKind = {
   malformed: 'upstream_error',
 } as const
 
-/** What a provider's failure means for a task whose creation the gateway has answered. */
+/** The meaning of a provider's failure for a task whose creation the gateway has answered. */
 export function sentOf(error: ProviderError): SendOutcome {
   const { kind, acceptance, code } = error
   // An unreadable answer is the only answer: there is nothing to wait for.

@@ -13,7 +13,7 @@ const PUT_OFF_MS = 5_000
 const FINISHER = 'policy-finish-images'
 
 /**
- * One round over due tasks: at their deadline, or at once when their worker has died. A worker that
+ * One round over due tasks: at their deadline, or as soon as their worker has died. A worker that
  * was only suspended ends its task until the deadline. `making` are the tasks this process makes
  * itself: their rows have the same kind once begun.
  */
@@ -41,7 +41,7 @@ export function createFinishRound(
   })
 }
 
-/** When to look again; undefined for soon. */
+/** Time of the next round; undefined for soon. */
 async function finishOrSay(deps: ImageTaskDeps, poll: DuePoll): Promise<number | undefined> {
   try {
     return await finish(deps, poll)

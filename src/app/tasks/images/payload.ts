@@ -84,7 +84,9 @@ interface PayloadDeps extends Pick<ImageTaskDeps, 'pool' | 'quota'> {
 
 type Named = Pick<TaskRequest, 'platformId' | 'requestId'>
 
-/** One object name for each request: two under one `Idempotency-Key` have their own. */
+/**
+ * One object name for each request: two requests under one `Idempotency-Key` have different ones.
+ */
 function keyOf({ platformId, requestId }: Named): string {
   return `${payloadKey(platformId)}/${requestId}`
 }

@@ -3,12 +3,12 @@ import type { ImageTaskDeps } from './deps.ts'
 import { createFinishRound } from './finish.ts'
 import { createImageMaker } from './work.ts'
 
-/** How often an idle policy looks for work. */
+/** Interval at which an idle policy looks for work. */
 const MAKE_IDLE_MS = 250
 const LONGEST_MAKE_IDLE_MS = 750
 const FINISH_IDLE_MS = 2_000
 
-/** The image policies, which the workers run beside the others. */
+/** The image policies, which the workers run together with the others. */
 export function imagePolicies(deps: ImageTaskDeps, settings: WorkerSettings): PolicySet {
   const maker = createImageMaker(deps, settings)
   return {

@@ -13,7 +13,7 @@ import type { ImageMedia, ImageTaskDeps } from './deps.ts'
 /**
  * The result of a task in object storage: its pictures, and an encrypted document that names them.
  * The names are derived by a secret key from the task and the time of its success. So a URL can be
- * made again from the task alone, and the log has nothing that leads to a picture (P7).
+ * computed again from the task alone, and the log has no data that leads to a picture (P7).
  */
 
 interface ResultDocument {
@@ -42,7 +42,7 @@ export interface AnsweredImages {
 }
 
 /**
- * Checks and stores the pictures of an answer; the document last. Returns what is settled.
+ * Checks and stores the pictures of an answer; the document last. Returns the usage to settle.
  * @throws as `deliver`, and what `put` throws
  */
 export async function keepResult(
@@ -75,14 +75,14 @@ export async function keepResult(
   return seen
 }
 
-/** How objects are written to the store. */
+/** Writes objects to the store. */
 interface KeepingPlace {
   readonly put: (key: string, bytes: Uint8Array) => Promise<void>
   readonly putSealed: (key: string, bytes: Uint8Array) => Promise<void>
   readonly signal: AbortSignal
 }
 
-/** What callers see of a result until it expires. */
+/** The members of a result that callers see until it expires. */
 interface ShownResult {
   readonly data: readonly JsonObject[]
   readonly shown: JsonObject

@@ -96,7 +96,7 @@ async function sendOnce(
   return { kind: 'failed', failure: imageTaskFailure(failure.code, true) }
 }
 
-/** The channel began nothing, and may be free in a moment. */
+/** The channel began no work, and may be free in a moment. */
 function isBusy({ acceptance, kind }: ProviderError): boolean {
   return acceptance === 'ruled_out' && (kind === 'rate_limited' || kind === 'unavailable')
 }

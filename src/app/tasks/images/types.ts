@@ -17,7 +17,7 @@ export interface CreateImageTaskInput {
   readonly idempotencyKey: string | undefined
 }
 
-/** What its tenant may see; times in Unix milliseconds. */
+/** A task for its tenant; times in Unix milliseconds. */
 export type ImageTaskView = {
   readonly platformId: string
   readonly model: string
@@ -33,7 +33,7 @@ export type ImageTaskView = {
       readonly expiresAtMs: number
       /** `{url, …}` of each picture, or `{error}` of one not made; empty once expired. */
       readonly data: readonly JsonObject[]
-      /** What the model service returned beside the pictures, e.g. `usage`. */
+      /** Members that the model service returned in addition to the pictures, e.g. `usage`. */
       readonly shown: JsonObject
     }
   | {

@@ -10,7 +10,9 @@ import { makeImages } from './make.ts'
 
 /** Ample from a lease to the recorded start; a dead worker's leases are freed sooner. */
 const LEASE_MS = 600_000
-/** Without room, the round waits for running work, and checks the signal this often. */
+/**
+ * If there is no room, the round waits for running work, and checks the signal at this interval.
+ */
 const LOOK_AGAIN_MS = 1_000
 /** Work that cannot begin now is retried after this, doubled every time. */
 const PUT_OFF_MS = 1_000
@@ -21,19 +23,19 @@ const DRAIN_MS = 20_000
 interface ImageMaker {
   /** One round: leases waiting tasks, tenants in turn, as far as there is room, and begins them. */
   readonly round: (signal: AbortSignal) => Promise<RoundOutcome>
-  /** Waits for running work, and aborts what takes too long. */
+  /** Waits for running work, and aborts work that takes too long. */
   readonly drain: () => Promise<void>
   /** Tasks that this process is making. */
   readonly making: () => Iterable<string>
 }
 
-/** How many tasks this process makes at once, in all and on each channel. */
+/** Number of tasks that this process makes in parallel, in all and on each channel. */
 class MakingRoom {
   readonly #limits: ImageTaskDeps['imageLimits']
   /** Each task under way, with its family. */
   readonly #underWay = new Map<Promise<void>, string>()
   readonly #byChannel = new Map<string, number>()
-  /** By family. */
+  /** Channels by family. */
   readonly #capacity = new Map<string, number>()
 
   constructor({ imageLimits, channels, imageProviders }: ImageTaskDeps) {
@@ -66,7 +68,10 @@ class MakingRoom {
     return new Set(full.map(([id]) => id))
   }
 
-  /** How many more can begin, and the families that cannot: their tasks stay where they are. */
+  /**
+   * Number of further tasks that can begin, and the families that cannot: their tasks are left
+   * alone.
+   */
   room(): { readonly limit: number; readonly besides: readonly string[] } {
     const { maxMaking } = this.#limits
     const left = new Map(this.#capacity)
@@ -105,7 +110,7 @@ export function createImageMaker(deps: ImageTaskDeps, settings: WorkerSettings):
     try {
       const isPutOff = await begin(deps, making, poll, { scale, signal: breakOff.signal }).catch(
         (error: unknown) => {
-          // A begun task ends like that of a worker that died.
+          // A begun task ends like the task of a worker that died.
           report(error)
           return 'later'
         },

@@ -7,8 +7,8 @@ import { executeTaskCommand, newCommandId } from '../task-log.ts'
 import type { TaskDeps } from '../deps.ts'
 
 /**
- * When a submission without an outcome is certainly not upstream: pure, in milliseconds. Two
- * complete lists, each begun after upstream could no longer accept it, must lack its marker.
+ * Decides when a submission without an outcome certainly is not upstream: pure, in milliseconds.
+ * Two complete lists, each begun after upstream could no longer accept it, must lack its marker.
  */
 
 /** Upstream may queue a request for this long after the gateway gave up on it. */
@@ -16,13 +16,13 @@ export const ACCEPTANCE_GRACE_MS = 120_000
 /** The two lists begin at least this far apart. */
 export const LIST_INTERVAL_MS = 60_000
 
-/** What the lists of one look showed. */
+/** The result of the lists of one look. */
 export interface ListSnapshot {
-  /** By channel id. */
+  /** Lists by channel id. */
   readonly listings: ReadonlyMap<string, Listing>
   /** Listed tasks that the gateway knows, with their markers. */
   readonly known: ReadonlyMap<string, string>
-  /** When the look began, Unix milliseconds. */
+  /** Start of the look, Unix milliseconds. */
   readonly askedMs: number
 }
 
@@ -46,7 +46,7 @@ export function coverStart(
 
 /**
  * Whether a look without the request's marker proves that upstream does not have it; `channels` are
- * those still configured. It proves nothing when the request may have used a channel that is not
+ * those still configured. It proves nothing if the request may have used a channel that is not
  * among them or was never recorded.
  */
 export function provesAbsence(
@@ -90,7 +90,7 @@ export function isConfirmed(firstMs: number | undefined, askedMs: number): first
 export async function giveUp(
   deps: TaskDeps,
   task: { readonly platformId: string; readonly tenantId: string },
-  /** When the two looks began, Unix milliseconds. */
+  /** Starts of the two looks, Unix milliseconds. */
   looks: { readonly firstMs: number; readonly lastMs: number },
 ): Promise<boolean> {
   const { platformId, tenantId } = task
