@@ -1,6 +1,6 @@
 import { pause } from '../../../kernel/pause.ts'
 
-/** How long to wait before checking again for a free place. */
+/** Time until the next check for a free place. */
 const LOOK_AGAIN_MS = 20
 
 /** Running work per channel, limited so that no channel takes all places. */

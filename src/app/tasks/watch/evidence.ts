@@ -83,9 +83,9 @@ function soughtBy(requests: readonly TaskRequest[], channel: Channel) {
 export type KnownTasks = ReadonlyMap<string, ReadonlyMap<string, string>>
 
 /**
- * Which listed tasks are ours already. Read after the listing and after the read model passed the
- * log's end, because every listed task of ours had its intent recorded before (P1). Undefined when
- * the read model stays behind; then nothing is adopted.
+ * Finds the listed tasks that are already recorded. Read after the listing and after the read model
+ * passed the log's end, because every listed task of ours had its intent recorded before (P1).
+ * Undefined when the read model stays behind; then nothing is adopted.
  */
 export async function knownOf(
   deps: TaskDeps,

@@ -8,7 +8,7 @@ import type { TaskDeps } from '../deps.ts'
 const GRACE_MS = 3_600_000
 
 export type LastAnswer =
-  /** Upstream has no such task, or its complete list does not have it. */
+  /** Upstream does not have the task, or its complete list does not show it. */
   | 'absent'
   /** Upstream still works on it. */
   | 'open'
@@ -18,7 +18,7 @@ export type LastAnswer =
 /**
  * Whether to give up a task past its deadline. If upstream still works on it or is unavailable, the
  * gateway waits up to the family's longest expiry: giving up early would lose its settlement. The
- * time is that of the query: a process suspended since then knows nothing newer.
+ * time is that of the query: a process that was suspended since then has no newer knowledge.
  */
 export function mayExpire(
   { catalog }: Pick<TaskDeps, 'catalog'>,

@@ -7,7 +7,10 @@ const MAX_SEEN = 50_000
 
 /** Tasks that stay leased until their next poll, and when upstream answered for them. */
 export class HeldPolls extends HeldJobs<DuePoll> {
-  /** When upstream last answered for held tasks, as far as no row has it, in Unix milliseconds. */
+  /**
+   * Times at which upstream last answered for held tasks, if no row has them yet, in Unix
+   * milliseconds.
+   */
   readonly #seen = new Map<string, number>()
 
   constructor() {

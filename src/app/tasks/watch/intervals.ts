@@ -2,21 +2,21 @@ import { randomlyScaled, type Random } from '../../../kernel/random.ts'
 import type { PollKind } from '../../../../projections/tasks/query.ts'
 import type { DueHorizon } from '../../queue/tables.ts'
 
-/** When a task is polled next: pure, in milliseconds. */
+/** Times of the next poll of a task: pure, in milliseconds. */
 
 /** A young task is polled this often … */
 const SHORTEST_POLL_MS = 1_000
 /** … and an old one this often; in between a tenth of its age. */
 const LONGEST_POLL_MS = 15_000
 const SHARE_OF_AGE = 10
-/** Upstream says there is no such task: it is polled until its expiry, but rarely. */
+/** Upstream reports that the task does not exist: it is polled until its expiry, but rarely. */
 export const GONE_POLL_MS = 60_000
-/** How long a task is leased for repeated polls. */
+/** Length of a lease for repeated polls. */
 export const POLL_LEASE_MS = 150_000
 /** After a failed query: twice the interval, within these bounds. */
 const SHORTEST_FAILED_MS = 2_000
 const LONGEST_FAILED_MS = 30_000
-/** The reconciler looks for an unknown submission at once, then less and less often. */
+/** The reconciler looks for an unknown submission immediately, then less and less often. */
 const FIRST_RECONCILE_MS = 5_000
 const LONGEST_RECONCILE_MS = 300_000
 /** The watch over given-up tasks looks less and less often. */
@@ -33,7 +33,7 @@ export function pollIntervalMs(ageMs: number, scale: number): number {
   return Math.min(LONGEST_POLL_MS, Math.max(SHORTEST_POLL_MS, wanted)) * scale
 }
 
-/** The pause after a poll without an answer; at least what upstream asked for. */
+/** The pause after a poll without an answer; at least the pause that upstream requested. */
 export function failedPollMs(
   ageMs: number,
   scale: number,
@@ -51,8 +51,8 @@ export function reconcileIntervalMs(attempts: number, scale: number): number {
 }
 
 /**
- * When to look for a given-up task after the n-th time, from 1: at full multiples of the pause, so
- * that one list serves all that are due then.
+ * Time of the next look for a given-up task after the n-th one, from 1: at full multiples of the
+ * pause, so that one list serves all tasks that are due then.
  */
 export function nextWatchMs(nowMs: number, attempts: number, scale: number): number {
   const doubled = FIRST_WATCH_MS * 2 ** Math.min(Math.max(0, attempts - 1), 16)
@@ -61,7 +61,7 @@ export function nextWatchMs(nowMs: number, attempts: number, scale: number): num
 }
 
 /**
- * How far ahead each kind of work can be due: a later time comes from a clock that was set back
+ * Maximum time until each kind of work is due: a later time comes from a clock that was set back
  * since.
  *
  * @param longestMakingMs the longest time to the end of a task that a worker makes
@@ -86,7 +86,7 @@ export function jittered(waitMs: number, random?: Random): number {
   return randomlyScaled(waitMs, 1 - JITTER, 1 + JITTER, random)
 }
 
-/** When to look next: at the latest at the next moment that decides something. */
+/** Time of the next look: at the latest the next moment that decides something. */
 export function nextLookMs(
   nowMs: number,
   waitMs: number,

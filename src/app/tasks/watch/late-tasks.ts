@@ -24,7 +24,7 @@ const LEASE_MS = 600_000
 
 interface Watched extends SoughtRequest {
   readonly poll: DuePoll
-  /** When the list that proved its absence began, Unix milliseconds. */
+  /** Start of the list that proved its absence, Unix milliseconds. */
   readonly absentAtMs: number
 }
 
@@ -66,7 +66,10 @@ async function look(
   return over
 }
 
-/** Undefined when nothing is left to watch, or the stream cannot be read: its row then stays. */
+/**
+ * Undefined if the task need not be watched any more, or its stream cannot be read: then its row is
+ * kept.
+ */
 async function load(deps: TaskDeps, poll: DuePoll): Promise<Watched | undefined> {
   const { platformId } = poll
   try {
@@ -93,7 +96,7 @@ function isOver({ absentAtMs }: Watched, askedMs: number, isWhole: boolean): boo
   return askedMs >= absentAtMs + (isWhole ? WATCH_MS : LAST_WATCH_MS)
 }
 
-/** A failed write for one task must not keep the others from being recorded. */
+/** A failed write for one task must not prevent the recording of the others. */
 async function reportOrSay(deps: TaskDeps, one: Watched, found: ListedTask): Promise<void> {
   try {
     await report(deps, one, found)

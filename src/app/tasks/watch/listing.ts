@@ -25,7 +25,7 @@ export interface Listing {
   readonly tasks: readonly ListedTask[]
   /** The newest tasks, matching or not; a bounded number. */
   readonly newest: readonly TaskObservation[]
-  /** All tasks made after this, Unix milliseconds, were listed; ∞: nothing is certain. */
+  /** All tasks made after this time, Unix milliseconds, were listed; ∞: no task certainly was. */
   readonly completeAfterMs: number
 }
 
@@ -33,7 +33,7 @@ type Page = Awaited<ReturnType<TaskProvider['list']>>
 
 /**
  * Lists newest first back to `sinceMs`, page by page. If upstream fails or contradicts itself, the
- * result has what was read so far and claims nothing about older tasks.
+ * result has the tasks read so far and claims nothing about older ones.
  */
 export async function listSince(
   deps: Pick<TaskDeps, 'logger' | 'metrics' | 'paces'>,
@@ -91,9 +91,9 @@ const firstCursor: ListCursor = {
 }
 
 /**
- * Where a list continues after a page. New tasks push others to later pages, so some appear twice
- * and none is missed. Removed tasks, which the total shows, pull others onto a page that was read
- * already: that page is read again.
+ * Finds the page with which a list continues. New tasks push others to later pages, so some appear
+ * twice and none is missed. Removed tasks, which the total shows, pull others onto a page that was
+ * read already: that page is read again.
  */
 function follow(place: ListCursor, answer: Page, askedSize: number, sinceMs: number): ListCursor {
   const { page, again } = place

@@ -119,8 +119,8 @@ export function lastLikelyMs(
 }
 
 /**
- * The one listed task that must be this request's: neither has another candidate. Undefined when
- * there is none or any doubt.
+ * The one listed task that must be this request's: neither has another candidate. Undefined if
+ * there is none, or any doubt.
  */
 export function onlyMatch(
   request: TaskRequest,

@@ -6,15 +6,17 @@ import { createReconcileRound } from './reconcile.ts'
 import { createSweep } from './sweep.ts'
 import { createWatchRound } from './late-tasks.ts'
 
-/** How often an idle policy looks for work. */
+/** Interval at which an idle policy looks for work. */
 const POLL_IDLE_MS = 200
-/** When nothing is due, new work is noticed at most this late. */
+/** Maximum delay until new work is noticed while nothing is due. */
 const LONGEST_POLL_IDLE_MS = 600
 const RECONCILE_IDLE_MS = 1_000
 const LONGEST_RECONCILE_IDLE_MS = 3_000
 const WATCH_IDLE_MS = 5_000
 const SWEEP_IDLE_MS = 2_000
-/** How often answers are written to the rows of held tasks, however often they are polled. */
+/**
+ * Interval at which answers are written to the rows of held tasks, however often they are polled.
+ */
 const SEEN_IDLE_MS = 2_000
 
 /**

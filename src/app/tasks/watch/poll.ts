@@ -27,7 +27,9 @@ import {
 
 /** Polls upstream for every open task until its end; it never gives up after a number of polls. */
 
-/** Tasks leased at once. A dead worker's leases are freed before they end (`src/app/queue/presence.ts`). */
+/**
+ * Tasks per lease. A dead worker's leases are freed before they end (`src/app/queue/presence.ts`).
+ */
 const LEASE_LIMIT = 400
 /** Lists of one channel running or waiting for its pace. */
 const CHUNKS_A_CHANNEL = 8
@@ -57,7 +59,7 @@ interface Poller {
 
 /**
  * Rounds do not wait for answers, so a channel that hangs fills only its own places and does not
- * delay the others.
+ * delay other channels.
  */
 export function createPoller(deps: TaskDeps, observe: Observe, settings: WorkerSettings): Poller {
   const places = createPlaces(CHUNKS_A_CHANNEL, deps.channels.all.length, (channelId, error) => {
@@ -218,7 +220,7 @@ async function record(
   }
 }
 
-/** When to poll again; undefined when nothing is left to poll. */
+/** Time of the next poll; undefined if the task need not be polled any more. */
 async function nextPoll(
   deps: TaskDeps,
   settings: WorkerSettings,

@@ -90,7 +90,7 @@ async function look(
   return items
 }
 
-/** One unreadable stream must not keep the reconciler from the others. */
+/** One unreadable stream must not prevent the reconciler from handling the others. */
 async function loadOrSay(
   deps: TaskDeps,
   poll: DuePoll,

@@ -34,7 +34,7 @@ interface Sample {
 /** Each call is one round of the sweep, all by one process. */
 export function createReservationSweep(deps: SweepDeps): () => Promise<void> {
   let samples: readonly Sample[] = []
-  /** When each was first seen without a log position, and its state then. */
+  /** Time at which each was first seen without a log position, and its state then. */
   let unplaced: ReadonlyMap<string, Unplaced & { readonly sinceMs: number }> = new Map()
 
   return async () => {
@@ -86,10 +86,13 @@ async function dropReservations(db: Pool, position: bigint): Promise<void> {
   await db.query({ name: 'admissions-drop', text, values: [position] })
 }
 
-/** A reservation as it was read: renewed under an `Idempotency-Key`, it counts as another one. */
+/**
+ * A reservation in the state in which it was read: if it is renewed under an `Idempotency-Key`, it
+ * counts as another one.
+ */
 interface Unplaced {
   readonly platformId: string
-  /** As Postgres prints it, to the microsecond. */
+  /** Text of the time as Postgres prints it, to the microsecond. */
   readonly admittedAt: string
 }
 

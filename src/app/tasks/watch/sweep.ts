@@ -22,7 +22,7 @@ const SILENT_LEADER_MS = 15_000
 
 interface Sweep {
   readonly round: () => Promise<'idle'>
-  /** Lets another worker lead at once. */
+  /** Releases the lock immediately, so that another worker can lead. */
   readonly stop: () => Promise<void>
 }
 
@@ -47,7 +47,7 @@ export function createSweep(
         deps.metrics.openTasks.reset()
         return 'idle'
       }
-      // A new leader knows nothing of what the last one saw.
+      // A new leader does not know the findings of the last one.
       if (leading.isNew) sweepReservations = createReservationSweep(deps)
       const { pool } = deps
       const nowMs = deps.clock.nowMs()

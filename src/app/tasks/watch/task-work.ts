@@ -25,9 +25,9 @@ export const taskWork: WorkTable<TaskNote> = {
   id: 'platform_id',
   lane: 'kind',
   notes: {
-    /** When upstream was queried, if it answered. */
+    /** Time of the query to upstream, if it answered. */
     observed_at_ms: 'last',
-    /** When a look began that must have shown the task and did not. */
+    /** Start of a look that must have shown the task and did not. */
     absent_at_ms: 'first',
   },
 }
@@ -42,13 +42,13 @@ export interface DuePoll {
   readonly kind: PollKind
   readonly requestedAtMs: number
   readonly expiresAtMs: number
-  /** How often it was polled since its row has this kind. */
+  /** Number of polls since its row has this kind. */
   readonly attempts: number
-  /** When the first look began that proves the task absent, if a later one agrees. */
+  /** Start of the first look that proves the task absent, if a later one agrees. */
   readonly absentAtMs: number | undefined
-  /** When upstream last answered for it, as far as a row has that. */
+  /** Time of upstream's last answer for it, as far as a row has it. */
   readonly observedAtMs: number | undefined
-  /** When the lease ends. */
+  /** End of the lease. */
   readonly leasedUntilMs: number
 }
 
@@ -68,9 +68,9 @@ interface PollRecord {
 
 /** Which due tasks are leased. */
 interface PollQuery extends LeaseQuery {
-  /** None of these families. */
+  /** Families to leave out. */
   readonly besides?: readonly string[]
-  /** None of these channels. */
+  /** Channels to leave out. */
   readonly besidesChannels?: readonly string[]
 }
 
@@ -92,9 +92,8 @@ export function leaseDuePolls(db: Queryable, lease: PollLease): Promise<readonly
 const CANDIDATES = 4
 
 /**
- * The same for tasks that wait for our own workers, tenants in turn: first the tenant with the
- * fewest leases over all replicas. A tenant's own tasks are leased in the order in which they are
- * due.
+ * Leases tasks that wait for gateway workers, tenants in turn: first the tenant with the fewest
+ * leases over all replicas. A tenant's own tasks are leased in the order in which they are due.
  */
 export function leaseInTurn(db: Queryable, lease: PollLease): Promise<readonly DuePoll[]> {
   return leasePolls(db, lease, {
