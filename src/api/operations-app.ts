@@ -5,7 +5,7 @@ import type { Services } from './kit/services.ts'
 import { operatingEnvelope } from './operating/envelope.ts'
 import { livenessPlugin, operatingPlugin } from './operating/plugin.ts'
 
-/** Connections to the port at once: probes and scrapers are few. */
+/** Maximum number of connections of the port: probes and scrapers are few. */
 export const OPERATIONS_CONNECTIONS = 64
 
 /**

@@ -71,7 +71,7 @@ const members = {
   ),
 }
 
-/** When a tenant is notified that its balance is low. */
+/** Routes of the balance alerts of a tenant. */
 export const balanceAlertRoutes = settingRoutes({
   setting: managedBalanceAlerts,
   path: 'balance-alerts',

@@ -55,7 +55,7 @@ const BudgetsBody = Type.Object(
   },
 )
 
-/** How much may be spent, and how much was. */
+/** Routes of the budgets of a tenant, with their spending. */
 export const budgetRoutes = settingRoutes({
   setting: managedBudgets,
   path: 'budgets',

@@ -110,7 +110,7 @@ function limitRoute(instance: FastifyInstance, tenants: ManagedTenants): void {
   })
 }
 
-/** What names a posting. @throws RequestError `parameter_invalid` where nothing does */
+/** Id or key of a posting. @throws RequestError `parameter_invalid` if there is neither */
 function postingName(request: FastifyRequest, member: string, id: string | undefined): PostingName {
   const key = idempotencyKeyOf(request)
   if (key !== undefined) return { id, key }

@@ -41,7 +41,7 @@ const readFailure = createFailureReader({
 /** The error shape of these routes. */
 export const adminEnvelope: Envelope = accountEnvelope(readFailure)
 
-/** What the OpenAPI description says of such a route, its failures included. */
+/** The OpenAPI description of such a route, including its failures. */
 export function describe(route: AccountRoute): FastifySchema {
   return describeAccount(adminEnvelope, 'adminToken', route)
 }

@@ -54,7 +54,7 @@ const LimitsBody = Type.Object(
   },
 )
 
-/** How much a tenant and its users may ask at a time. */
+/** Routes of the limits of a tenant and its users. */
 export const limitRoutes = settingRoutes({
   setting: managedLimits,
   path: 'limits',

@@ -39,10 +39,10 @@ interface SettingSurface<
     readonly querystring?: TSchema
     readonly bodyLimit?: number
     readonly body: Body
-    /** Beside those of every setting. */
+    /** Failures in addition to those of every setting. */
     readonly failures: readonly FailureCode[]
   }
-  /** Takes the setting back, where there is such a route. */
+  /** Removes the setting, if there is such a route. */
   readonly delete?: {
     readonly summary: string
     readonly querystring: TSchema
@@ -100,7 +100,7 @@ export function settingRoutes<
       ...(put.bodyLimit === undefined ? {} : { bodyLimit: put.bodyLimit }),
       schema: schemas.put,
       handler: (request) => {
-        // Its schema has checked it.
+        // The schema has checked the body.
         const body = request.body as Static<Body>
         return set(request, () => read(body), (body as Revised)?.expected_revision)
       },

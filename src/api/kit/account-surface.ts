@@ -127,7 +127,7 @@ export function describeAccount(
   }
 }
 
-/** How accounts, users and tokens are named in requests. */
+/** Format of the ids of accounts, users and tokens in requests. */
 
 /** An id for something new: it becomes a part of a stream name. */
 export const NewId = (description: string) =>
@@ -138,12 +138,12 @@ export const KnownId = Type.String({ pattern: '^[\\x21-\\x7e]{1,128}$' })
 
 const CONTROLS = '\\x00-\\x1f\\x7f-\\x9f'
 /**
- * Marks of direction, separators of lines and characters without a width: a name with them is shown as
- * another one. The joiners of scripts and of emoji are none of them.
+ * Marks of direction, separators of lines and characters without a width: a name with them looks
+ * like another one. The joiners of scripts and of emoji are not among them.
  */
 const DIRECTIONS = '\\u061c\\u200b\\u200e\\u200f\\u2028-\\u202e\\u2060-\\u206f\\ufeff'
 
-/** One line of readable text: as it is shown, so it is, and not only blanks. */
+/** One line of readable text: it has no hidden characters, and not only blanks. */
 const line = (maxLength: number, description: string) =>
   Type.String({
     minLength: 1,

@@ -56,7 +56,7 @@ export function setCallHeaders(
   })
 }
 
-/** What a stream may report about its call if the caller asked for it. */
+/** The facts of its call that a stream may report if the caller requested them. */
 export function costInStream(
   { headers }: Pick<FastifyRequest, 'headers'>,
   settlement: () => Settlement | undefined,
@@ -68,7 +68,7 @@ export function costInStream(
   }
 }
 
-/** The same as a member of JSON. */
+/** The facts as a member of JSON. */
 export function costMember({ amount, currency, priceBookVersion, split }: Cost) {
   return { amount, currency, price_book: priceBookVersion, split }
 }
@@ -84,7 +84,7 @@ export function withCost(json: string, cost: Cost | undefined): string {
 
 /**
  * A dialect whose last frame holds the cost: once the cost is known, each frame is held back until
- * the next one, to recognise the last. `write` leaves out what is not for the caller.
+ * the next one, to recognise the last. `write` leaves out the parts that are not for the caller.
  */
 export function costInLastFrame<Frame>(
   write: (frame: Frame, cost?: Cost) => string | undefined,
@@ -115,7 +115,7 @@ export function durationText(milliseconds: number): string {
   return minutes === 0 ? seconds : `${minutes}m${seconds}`
 }
 
-/** `x-ratelimit-limit-requests` and the others; a caller without limits gets none. */
+/** The `x-ratelimit-…` headers; a caller without limits gets none. */
 export function limitHeaders(limitStatuses: LimitStatuses): Readonly<Record<string, string>> {
   return Object.fromEntries(
     Object.entries(limitStatuses).flatMap(([measure, { limit, remaining, resetMs }]) => [
@@ -126,7 +126,7 @@ export function limitHeaders(limitStatuses: LimitStatuses): Readonly<Record<stri
   )
 }
 
-/** The same of the caller that sent a request. */
+/** The headers for the caller that sent a request. */
 export function limitHeadersOf(
   request: FastifyRequest,
   limitStatusesOf: LimitStatusesOf,

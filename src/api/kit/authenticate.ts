@@ -135,13 +135,13 @@ export function callerOf(request: FastifyRequest): Principal | undefined {
 
 /** Queries of one token that are answered at once, in one process. */
 const QUERIES_AT_ONCE = 3
-/** How long a further one waits, and the `Retry-After` when it waited in vain. */
+/** Time for which a further one waits, and the `Retry-After` after a wait in vain. */
 const QUERY_WAIT_MS = 5_000
 
 /**
  * Counts the queries below the plugin, except those that are refused for their parameters, and
- * answers only a few of one token at once: rows that are read and written hold the event loop, and
- * connections, that calls of others need.
+ * answers only a few of one token in parallel: reading and writing rows occupies the event loop and
+ * connections that other callers need.
  */
 export function useQueryBounds(
   app: FastifyInstance,

@@ -59,7 +59,7 @@ export function toBalanceAccount(of: CurrencyBalance) {
   }
 }
 
-/** How budgets are shown, to administrators and to the token they bound. */
+/** The shape of budgets for administrators and for the bounded token. */
 
 /** Which budget it is. */
 export const budgetFacts = {
@@ -93,7 +93,7 @@ export const BudgetSchema = Type.Object(
   { named: 'BudgetStatus' },
 )
 
-/** How a budget is shown, to administrators and to the token it bounds. */
+/** Shows a budget to administrators and to the bounded token. */
 export function toBudget(budget: BudgetStatus) {
   const { subject, currency, period, hard, soft, spentPico, leftPico, softReached, current } =
     budget

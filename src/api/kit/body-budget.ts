@@ -16,7 +16,7 @@ export function isForm(request: FastifyRequest): boolean {
  */
 export const MEMORY_PER_BYTE = { ascii: 7, other: 9 } as const
 
-/** Bounds of all bodies that one process reads or works on at once. */
+/** Bounds of all bodies that one process reads or works on at the same time. */
 interface BodyBounds {
   /** Memory, copies included. */
   readonly limitBytes: number
@@ -27,7 +27,7 @@ interface BodyBounds {
 }
 
 /**
- * The memory that the bodies of all requests below the plugins using this budget may take at once.
+ * The memory that the bodies of all requests below the plugins using this budget may take together.
  */
 export interface BodyBudget extends Pick<BodyBounds, 'silenceMs'> {
   /**
@@ -39,8 +39,8 @@ export interface BodyBudget extends Pick<BodyBounds, 'silenceMs'> {
 }
 
 /**
- * A budget of so many bytes of memory, of which one token leaves some to the others; a body alone
- * always fits.
+ * A budget of bytes of memory, of which one token leaves a part to others; a single body always
+ * fits.
  */
 export function createBodyBudget({ limitBytes, perTokenBytes, silenceMs }: BodyBounds): BodyBudget {
   let takenBytes = 0
@@ -69,8 +69,8 @@ export function createBodyBudget({ limitBytes, perTokenBytes, silenceMs }: BodyB
 const METERED_BYTES = 64 * 1024
 
 /**
- * Counts a body as it arrives, and lets its sender go after a silence. If no handler reads it, the
- * request is left as it is: Node discards the body after the answer.
+ * Counts a body as it arrives, and disconnects its sender after a silence. If no handler reads the
+ * body, Node discards it after the answer.
  */
 class Metered extends Readable {
   /** Fastify compares it with the body limit and with `Content-Length`. */
@@ -172,7 +172,8 @@ export function useBodyBudget(
 ): void {
   if (!app.hasRequestDecorator('takeMemory')) app.decorateRequest('takeMemory', undefined)
   app.addHook('preParsing', (request, reply, payload, done) => {
-    // The caller disconnected while its token was looked up: nothing would release the memory.
+    // The caller disconnected while its token was looked up: no later event would release the
+    // memory.
     if (reply.raw.destroyed) {
       done(new RequestError('body_invalid', 'The caller hung up'))
       return

@@ -9,7 +9,7 @@ import {
 import type { FailureCode, FailureStatus } from './failure-table.ts'
 import { beforeSending, tokenFailures } from './route-failures.ts'
 
-/** What calls of a model can fail with, before the envelope of a surface gives it its shape. */
+/** The failures of calls of a model, before the envelope of a surface gives them its shape. */
 
 const entries = {
   route_not_found: 'unknown_url',

@@ -14,7 +14,7 @@ import type { Mount, Surface } from './surface.ts'
 
 /** Synchronous calls of a family, declared: the route, its price and its name follow. */
 
-/** What every call has, before its body is read. */
+/** The parts of every call before its body is read. */
 export interface AskedCall extends Pick<SentBody, 'form'> {
   readonly by: Pick<CallInput, 'principal' | 'surface' | 'requestId'>
   /** The path's value for its `{…}`; empty where it has none. */
@@ -45,7 +45,7 @@ interface Call<Input extends CallInput, Request, Seen, Accepted extends Accepted
   readonly route?: string
   /** The path the log shows, where several calls have one name. */
   readonly shownAs?: string
-  /** Its name in the log and the ledger. */
+  /** Name of the surface in the log and the ledger. */
   readonly name: string
   readonly body: TSchema
   /** The form it takes as well; absent: only JSON is taken. */
@@ -169,7 +169,7 @@ export function callerGone(reply: FastifyReply): AbortController {
 }
 
 /**
- * The same for a reader that usually checks only at the end: it listens to the connection only
+ * A signal for a reader that usually checks it only at the end: it listens to the connection only
  * after its first listener is added.
  */
 class CallerPresence implements CallerGone {

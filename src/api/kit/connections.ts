@@ -6,7 +6,7 @@ import { addressBlock, isWithinRanges } from '../../kernel/address-ranges.ts'
 import { monotonicClock } from '../../kernel/clock.ts'
 import { owned } from '../../kernel/owned.ts'
 
-/** How many connections a port takes at once; each is an open file of the process. */
+/** Maximum number of connections of a port; each is an open file of the process. */
 export interface ConnectionBounds {
   readonly all: number
   /** From one IPv4 address or IPv6 /64; trusted proxies are exempt. */
@@ -32,7 +32,7 @@ type CloseReason = 'all' | 'address' | 'silent' | 'unread'
 const SWEEP_MS = 1_000
 /** Refused connections that are still being sent why; beyond them a connection is closed without. */
 const MAX_BEING_REFUSED = 32
-/** How long a refused caller has for reading why. */
+/** Time for a refused caller to read the reason. */
 const REFUSAL_MS = 1_000
 /** Bytes of a body that no handler read, after the answer: as many as the largest form. */
 const UNREAD_BYTES = 128 * 1024 * 1024
@@ -50,7 +50,7 @@ class Connections {
   readonly #options: ConnectionOptions
   readonly #close: (reason: CloseReason) => void
   readonly #byBlock = new Map<string, number>()
-  /** When those opened that have not sent a byte, oldest first. */
+  /** Times at which connections that have not sent a byte were opened, oldest first. */
   readonly #silent = new Map<Socket, number>()
   readonly #unread = new Map<Socket, Unread>()
   readonly #sweepMs: number
@@ -84,7 +84,7 @@ class Connections {
     return true
   }
 
-  /** Bounds what is still sent of a request whose answer is complete. */
+  /** Bounds the rest of a request whose answer is complete. */
   answered(request: IncomingMessage): void {
     const { socket } = request
     if (request.complete || socket.destroyed) return
@@ -121,7 +121,7 @@ class Connections {
       clearTimeout(timer)
       this.#beingRefused -= 1
     })
-    // The server discards what the caller sends: bytes left unread would reset the connection.
+    // The server discards the caller's remaining bytes: unread bytes would reset the connection.
     socket.resume().once('end', () => socket.destroy())
     socket.end(this.#options.refusal())
     return false

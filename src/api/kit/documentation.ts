@@ -77,7 +77,7 @@ function describedHeaders(names: Iterable<string>): Readonly<Record<string, TSch
 }
 
 export interface DescribedAnswer {
-  /** The description; by default that of its schema. */
+  /** Description; by default that of its schema. */
   readonly what?: string
   /** The schema of the JSON; absent if the answer is never JSON. */
   readonly json?: TSchema
@@ -142,7 +142,7 @@ function isOfSetting(failure: FailureCode): failure is keyof typeof settingError
   return Object.hasOwn(settingErrors, failure)
 }
 
-/** An error of this kind that says nothing but its kind. */
+/** An error of this kind with only the generic message. */
 function plainError(failure: FailureCode): Error {
   if (isDomainCode(failure)) return new DomainError(failure, '', {})
   if (isRefusal(failure))
@@ -152,8 +152,8 @@ function plainError(failure: FailureCode): Error {
 
 /**
  * The failures of a route by status, each shown exactly as the envelope answers it. `further` are
- * errors that say more than their kind, or of which one kind has several statuses; `headers` what
- * they carry whatever they are.
+ * errors with a message of their own, or of a kind that has several statuses; `headers` are headers
+ * of every failure.
  */
 export function failureResponses(
   shape: FailureShape,

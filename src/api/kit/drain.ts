@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify'
 import { setImmediate as turn } from 'node:timers/promises'
 import { openConnections } from './connections.ts'
 
-/** How often connections whose last answer is sent are closed. */
+/** Interval at which connections whose last answer is sent are closed. */
 const SWEEP_MS = 50
 /** The most turns of the event loop in which waiting connections are accepted. */
 const MAX_TAKING_TURNS = 1_000
@@ -56,8 +56,8 @@ async function acceptWaitingConnections({ server }: FastifyInstance): Promise<vo
 export async function drain(app: FastifyInstance, boundMs: number): Promise<void> {
   await acceptWaitingConnections(app)
   const closed = new Promise<void>((resolve) => {
-    // Closes the listener at once: closing the routes first takes turns in which connections would
-    // come.
+    // Closes the listener first: closing the routes takes turns of the event loop in which
+    // connections would still be accepted.
     app.server.close(() => resolve())
   })
   const closing = app.close()
@@ -101,8 +101,8 @@ const outageCodes: ReadonlySet<string> = new Set([
   '53100',
   '53200',
   '53300',
-  // No such schema, table or column: a read model of another version, or a dropped one whose tables
-  // are being created.
+  // The schema, table or column does not exist: a read model of another version, or a dropped one
+  // whose tables are being created.
   '3F000',
   '42P01',
   '42703',

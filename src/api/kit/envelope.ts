@@ -50,7 +50,7 @@ export function useEnvelope(app: FastifyInstance, envelope: Envelope): void {
   useEnvelopes(app, () => envelope)
 }
 
-/** The same if the shape of a failure depends on the request. */
+/** As above, if the shape of a failure depends on the request. */
 export function useEnvelopes(
   app: FastifyInstance,
   envelopeOf: (request: FastifyRequest) => Envelope,

@@ -29,11 +29,11 @@ export const defaultStreamLimits: StreamLimits = {
 export interface Started<Frame> {
   readonly headers: Readonly<Record<string, string>>
   readonly frames: AsyncIterable<Frame>
-  /** Its cost, once that is durable; absent where the stream does not report it. */
+  /** Cost of the call, once that is durable; absent if the stream does not report it. */
   readonly cost?: (() => Cost | undefined) | undefined
 }
 
-/** How one surface writes frames. */
+/** The frames of one surface. */
 export interface StreamDialect<Frame> {
   /**
    * The text of a frame, including its empty line; undefined drops it. `cost` is set for frames
@@ -41,7 +41,7 @@ export interface StreamDialect<Frame> {
    */
   readonly frame: (frame: Frame, cost?: Cost) => string | undefined
   readonly failure: (error: unknown) => string
-  /** Written after the last frame, when nothing failed. */
+  /** Written after the last frame, if nothing failed. */
   readonly end: string
   /** Written before that, if the caller asked for the cost. */
   readonly last?: (cost: Cost) => string
@@ -119,7 +119,7 @@ function open(reply: FastifyReply, headers: Readonly<Record<string, string>>): S
 /**
  * Answers with a stream of events: each frame as it arrives, no faster than the caller reads. A
  * failure before the stream begins is thrown, a later one is written as a frame. When the caller
- * disconnects, `gone` aborts, and the frames are still read to their end, so that what was produced
+ * disconnects, `gone` aborts, and the frames are still read to their end, so that the produced part
  * is settled.
  */
 export async function sendEventStream<Frame>(

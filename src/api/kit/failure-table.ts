@@ -3,7 +3,7 @@ import { type SettingCode, settingCodes } from '../../domain/account/settings.ts
 import type { DomainCode } from '../../kernel/errors.ts'
 import type { RequestFault } from './request-error.ts'
 
-/** The one place that says what a failure means over HTTP. */
+/** The one mapping of failures to HTTP. */
 
 export type FailureStatus =
   | 400
@@ -35,7 +35,7 @@ export type FailureCode =
 
 export interface FailureRow {
   readonly status: FailureStatus
-  /** What happened, in plain words without internal details. */
+  /** Message in plain words, without internal details. */
   readonly words: string
   /** Whether the error's own message is shown: it names the field or the value. */
   readonly ownWords?: boolean
@@ -187,7 +187,7 @@ const ofAdministration = {
   audit_state_foreign: own(409, 'The earlier audit read another log', 'never'),
 } as const satisfies Partial<Record<FailureCode, FailureRow>>
 
-/** What a surface says of each failure of each setting. */
+/** Makes the row of a surface for each failure of each setting. */
 export function forSettings<Row>(
   make: (code: SettingCode, fault: 'invalid' | 'changed') => Row,
 ): Readonly<Record<SettingFailure, Row>> {

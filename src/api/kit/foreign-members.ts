@@ -42,8 +42,8 @@ const counterparts: ReadonlyMap<string, readonly string[]> = new Map(
 )
 
 /**
- * Members of the vendors' documented interfaces that no surface here has; what the surfaces have their
- * own schemas say.
+ * Members of the vendors' documented interfaces that no surface has; the members of the surfaces
+ * are in their schemas.
  */
 const vendorsNames = namesIn(`
   ${sameMeaning.flat().join(' ')}

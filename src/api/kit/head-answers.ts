@@ -4,7 +4,7 @@ import { owned } from '../../kernel/owned.ts'
 
 type Done = (error: null, payload: unknown) => void
 
-/** Ends a stream that no part of is sent; its length is what its route said it is. */
+/** Ends a stream of which no byte is sent; its length is the one its route declared. */
 function withoutStream(
   _request: FastifyRequest,
   _reply: FastifyReply,

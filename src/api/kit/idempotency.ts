@@ -19,12 +19,12 @@ export const IdempotencyKeySchema = headersWith(
   'A retry with the same key and body gets the same task; nothing is sent again.',
 )
 
-/** The same for a synchronous call. */
+/** The header of a synchronous call. */
 export const CallKeySchema = headersWith(
   'A retry with the same key and body within a day gets the first answer; nothing is sent or charged twice.',
 )
 
-/** The same for requests that move a tenant's money. */
+/** The header of requests that move a tenant's money. */
 export const PostingKeySchema = headersWith(
   'Identifies the request instead of an id in the body; a retry with the same key and body moves no money twice.',
 )
@@ -101,7 +101,7 @@ export function useKeptAnswers(app: FastifyInstance): void {
   })
 }
 
-/** Headers that belong to the call and are stored; the others belong to the request. */
+/** Headers that belong to the call and are stored; other headers belong to the request. */
 const keptHeader = /^(?:content-type|cache-control|x-call-id|x-cost.*|x-price-book|x-should-retry)$/
 
 /** Returns the payload to send, because a stream can be read only once. */

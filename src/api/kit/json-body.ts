@@ -14,7 +14,7 @@ import { strictValidator, withoutUnmeantNulls } from './validator.ts'
 
 /** Longer bodies are read in turns with other requests. */
 const LARGE_BYTES = 128 * 1024
-/** The part of a body that is gone through at once. */
+/** Length of a part of a body that is checked without a pause. */
 const PART_BYTES = 2 * 1024 * 1024
 
 function refuse(message: string): never {
@@ -44,8 +44,8 @@ function* strictValue(body: Buffer, passesOn: boolean): Work<unknown> {
 }
 
 /**
- * Parses a JSON body strictly: valid UTF-8, and what `readStrictJson` checks. `passesOn` is for bodies
- * that are passed on and not stored.
+ * Parses a JSON body strictly: valid UTF-8, and the checks of `readStrictJson`. `passesOn` is for
+ * bodies that are passed on and not stored.
  * @throws RequestError `body_empty`, `body_invalid` (with the path of the field where there is one)
  */
 export function parseStrictJson(bytes: Buffer, passesOn = false): unknown {
@@ -79,7 +79,7 @@ function withoutByteOrderMark(body: Buffer): Buffer {
   return isMarked ? body.subarray(3) : body
 }
 
-/** How bodies of a surface differ from the default. */
+/** Differences of the bodies of a surface from the default. */
 export interface JsonBodyOptions {
   /**
    * The body is passed on and not stored: string values may hold lone surrogates and NUL, and members

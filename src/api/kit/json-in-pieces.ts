@@ -13,7 +13,7 @@ const pattern = new RegExp(`"${mark}(\\d+)"`)
 
 interface JsonInPieces {
   readonly pieces: readonly Uint8Array[]
-  /** Those of its texts whose bytes are among the pieces. */
+  /** Texts of the value whose bytes are among the pieces. */
   readonly texts: readonly RawString[]
 }
 
@@ -37,9 +37,9 @@ export function jsonInPieces(value: unknown): JsonInPieces {
 }
 
 /**
- * A complete body: it goes to the socket at once. Its bytes are freed once the caller has received
- * them or has disconnected, without waiting for the garbage collector, which would run for every
- * few large answers.
+ * A complete body: it is written to the socket in one call. Its bytes are freed once the caller has
+ * received them or has disconnected, without waiting for the garbage collector, which would run for
+ * every few large answers.
  */
 class BodyInPieces extends Readable {
   readonly #json: JsonInPieces

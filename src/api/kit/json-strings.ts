@@ -1,8 +1,8 @@
 import { RequestError } from './request-error.ts'
 
-/** Strings of JSON, and pieces of long ones: what is gone through at once is short. */
+/** Strings of JSON, processed in short pieces. */
 
-/** Characters of a string that are read at once. */
+/** Characters of a string that are read in one step. */
 export const PIECE_CHARACTERS = 64 * 1024
 
 const PLAIN = /^"[ -[\]-~]{0,12}"$/
@@ -22,7 +22,7 @@ export function decoded(raw: string): string {
   }
 }
 
-/** How many backslashes end at an index. */
+/** Number of backslashes that end at an index. */
 function backslashesAt(text: string, at: number): number {
   let count = 0
   while (text.charCodeAt(at - count) === 0x5c) count += 1

@@ -4,8 +4,8 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { sha256Hex } from '../../kernel/ids.ts'
 
 /**
- * Pages that are the same for every caller: each is written and compressed once in a process, and a
- * caller who has it already gets 304.
+ * Pages that are the same for every caller: each is written and compressed once per process, and a
+ * caller who already has it gets 304.
  */
 
 const BROTLI_QUALITY = 9

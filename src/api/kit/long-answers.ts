@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify'
 import { inTurns } from '../../kernel/turns.ts'
 import { writeJson } from '../../kernel/write-json.ts'
 
-/** An answer with a longer list is not written at once. */
+/** An answer with a longer list is written in parts. */
 const ITEMS_AT_ONCE = 50
 
 /** The longest list in an answer or in a member of it. */

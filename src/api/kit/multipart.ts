@@ -26,7 +26,7 @@ export interface FormUpload {
   readonly bytes: Uint8Array
 }
 
-/** The same as it comes. */
+/** The file as a stream. */
 export interface FormFile {
   readonly name: string
   /** The name as the caller sent it, possibly with a path. */
@@ -46,8 +46,8 @@ export interface ReadForm {
 }
 
 /**
- * Bytes of memory for each byte of a form where it is read whole: the pieces it came in, the file
- * they are joined to, and what is sent of it. A forwarded file is in memory once.
+ * Bytes of memory for each byte of a form that is read completely: the received pieces, the file
+ * into which they are joined, and the sent copy. A forwarded file is in memory once.
  */
 const MEMORY_PER_BYTE = { whole: 3, streamed: 1 } as const
 
@@ -76,7 +76,7 @@ export async function readForm(request: FastifyRequest, limits: FormLimits): Pro
   return form
 }
 
-/** The same for the same parts: the boundary between them differs each time. */
+/** A fingerprint that is equal for equal parts: the boundary between them differs each time. */
 function hashOf({ fields, uploads }: ReadForm): string {
   const files = uploads.map(({ name, bytes }) => [name, sha256Hex(bytes)])
   return sha256Hex(JSON.stringify([fields, files]))

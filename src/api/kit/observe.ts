@@ -136,8 +136,8 @@ const LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as
 type Level = (typeof LEVELS)[number]
 
 /**
- * The log of one request. The logger's own child, which redacts what it is bound to, is made when
- * there is a line to write: most requests write none, or one.
+ * The log of one request. The child logger, which redacts its bound fields, is made when there is a
+ * line to write: most requests write none, or one.
  */
 class RequestLog implements FastifyBaseLogger {
   readonly #parent: FastifyBaseLogger
@@ -208,7 +208,7 @@ export function useRequestLogs(app: FastifyInstance): void {
   )
 }
 
-/** A detail of a domain error that is a text; an empty one says nothing and counts as absent. */
+/** A detail of a domain error that is a text; an empty one counts as absent. */
 export function textDetail(error: DomainError, name: string): string | undefined {
   const value = error.details[name]
   return typeof value === 'string' && value !== '' ? value : undefined

@@ -12,7 +12,9 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** The status of its failure, also where the wire of the surface answers it with 200. */
     failedWith: number | undefined
-    /** Counts its failure for a caller that has left: such a request has no response that ends. */
+    /**
+     * Counts the failure of a request whose caller has disconnected: it has no response that ends.
+     */
     readonly countLeft?: (status: number) => void
     /** An attempt of the caller that it holds while it is under way. */
     attempt: Attempt | undefined
@@ -101,8 +103,8 @@ function turnOf(
 }
 
 /**
- * Whether a request keeps something and is never billed: uploads and changes of accounts. Operators
- * are not counted, and what is disabled or deleted makes room.
+ * Whether a request stores data and is never billed: uploads and changes of accounts. Operators are
+ * not counted, and neither are requests that disable or delete.
  */
 function isFreeWrite(request: FastifyRequest, caller: Principal): boolean {
   const {
@@ -127,8 +129,8 @@ function mayBeBilled(
 }
 
 /**
- * A refusal of what the caller sent is not billed, and a repeated answer was billed before; at a limit
- * nothing was started.
+ * A refusal of the caller's input is not billed, and a repeated answer was billed before; at a
+ * limit nothing was started.
  */
 function countOutcome(
   free: FreeRequests,

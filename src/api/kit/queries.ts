@@ -81,8 +81,8 @@ export function timeOf(text: string | undefined, param: string): number | undefi
 }
 
 /**
- * Nothing happens later: the end of a day or an hour after it, in any zone, still is a year of four
- * digits.
+ * The latest accepted time: the end of a day or an hour after it, in any zone, still has a year of
+ * four digits.
  */
 const LATEST_IN_RANGE_MS = Date.UTC(9_999, 11, 1)
 

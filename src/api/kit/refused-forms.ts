@@ -8,9 +8,9 @@ const MAX_TOKENS = 20_000
 
 /**
  * Paces requests that are refused before their work begins: for a body that is not valid, without a
- * known token. They are counted by the caller's address (of IPv6 a /64) and its token, so that
- * neither a neighbour behind the same address nor another user of the same token is refused for
- * them. What has no known token is counted by the address alone.
+ * known token. They are counted by the caller's address (for IPv6 its /64) and token together, so
+ * that neither a neighbour behind the same address nor another user of the same token is refused
+ * for them. Requests without a known token are counted by the address alone.
  */
 export interface RefusedForms {
   /** For a request with a token, or one that is about to be refused. @throws DomainError `rate_limited` */

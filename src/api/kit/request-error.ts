@@ -1,7 +1,7 @@
 import { WRONG_FORM } from '../../kernel/body.ts'
 import { isOutage } from './drain.ts'
 
-/** What can be wrong with a request before any use case sees it; every envelope maps all of them. */
+/** Faults of a request before any use case gets it; every envelope maps all of them. */
 export type RequestFault =
   | 'route_not_found'
   | 'url_invalid'
@@ -54,10 +54,10 @@ function missingMember(issue: ValidationIssue | undefined): string | undefined {
   return typeof first === 'string' ? first : undefined
 }
 
-/** What is wrong with a member, and what to do. */
+/** Describes the fault of a member. */
 function ruleOf(issue: ValidationIssue | undefined): unknown {
   if (issue?.keyword === 'required') return 'is required'
-  // A schema that takes nothing means that the member is unknown.
+  // A schema that accepts nothing means that the member is unknown.
   if (issue?.keyword === 'boolean') return 'is not known here'
   if (issue?.keyword === 'pattern') return WRONG_FORM
   return allowedValues(issue) ?? issue?.message

@@ -22,7 +22,7 @@ interface OnceHeader {
   readonly bit: number
 }
 
-/** By the length of their names, which is compared first because it costs least. */
+/** Names by their length, which is compared first because that is cheapest. */
 const onceByLength: (readonly OnceHeader[] | undefined)[] = []
 for (const [index, name] of ONCE.entries())
   onceByLength[name.length] = [
@@ -48,7 +48,7 @@ function repeatedHeader(rawHeaders: readonly string[]): Once | undefined {
   return undefined
 }
 
-/** Names the first header that a request may not have, or not so; undefined if there is none. */
+/** Describes the first forbidden or repeated header of a request; undefined if there is none. */
 function faultOf({ rawHeaders, headers, httpVersion }: IncomingMessage): RequestError | undefined {
   const repeated = repeatedHeader(rawHeaders)
   if (repeated !== undefined)
@@ -68,7 +68,7 @@ export const withoutHostCheck = { requireHostHeader: false } as const
  * of their surface.
  */
 export function useWholeHeads(app: FastifyInstance): void {
-  // By default Node drops what follows the thousandth; the bound on their bytes is enough.
+  // By default Node drops headers after the thousandth; the bound on their bytes is enough.
   app.server.maxHeadersCount = 0
   // By default Node answers these itself, with an empty 417.
   app.server.on('checkExpectation', (request, answer) =>

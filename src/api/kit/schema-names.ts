@@ -106,7 +106,10 @@ class Names {
     )
   }
 
-  /** A name that no other schema has: its own if possible, else that of its place. */
+  /**
+   * A name that no other schema has: its declared one if possible, otherwise one made from its
+   * place.
+   */
   #nameFor(schema: Schema, place: string): string | undefined {
     const shape = JSON.stringify(without(schema, 'description'))
     const names = [nameOf(schema), place]

@@ -4,11 +4,11 @@ import { exactInteger } from '../../kernel/exact-integers.ts'
 import { closingQuote, decoded, notJson, PIECE_CHARACTERS, undivided } from './json-strings.ts'
 import { RequestError } from './request-error.ts'
 
-/** How deep arrays and objects may nest. */
+/** Maximum nesting of arrays and objects. */
 export const MAX_JSON_DEPTH = 64
-/** How many values a body may hold: bounds the memory that a small body can need. */
+/** Maximum number of values in a body: bounds the memory that a small body can need. */
 export const MAX_JSON_VALUES = 50_000
-/** How many members an object may have. */
+/** Maximum number of members of an object. */
 export const MAX_JSON_MEMBERS = 1_000
 /**
  * The most characters of a body besides its media in base64. No model reads more, and a text holds
@@ -31,7 +31,7 @@ const FREE_MEMBERS: ReadonlySet<string> = new Set(
   ).split(' '),
 )
 
-/** Tokens that are read at once. */
+/** Tokens that are read in one step. */
 const TOKENS_AT_ONCE = 512
 
 const WHOLE = /^-?\d+$/
@@ -57,7 +57,7 @@ interface Level {
   readonly isFree: boolean
 }
 
-/** Stands in a list for the object that it is not. */
+/** Placeholder for the object in an entry of a list. */
 const NO_OBJECT: Record<string, unknown> = {}
 
 function refuse(message: string, param?: string): never {
@@ -270,7 +270,10 @@ class StrictReader {
     return losesDigits && WHOLE.test(digits) ? this.#largeInteger(digits) : value
   }
 
-  /** One that the gateway reads must be exact as a number; one that it only carries keeps its digits. */
+  /**
+   * An integer that the gateway reads must be exact as a number; one that it only passes on keeps
+   * its digits.
+   */
   #largeInteger(digits: string): unknown {
     if (!this.#passesOn || this.#levels.at(-1)?.isFree !== true)
       return refuse(INEXACT, pathOf(this.#levels))

@@ -31,7 +31,7 @@ export interface Failure {
   readonly status: FailureStatus
   /** The surface's name of it; empty where only upstream could give one and gave none. */
   readonly code: string
-  /** Its message. */
+  /** Message of the failure. */
   readonly message: string
   /** The offending field, where there is one. */
   readonly param: string | undefined
@@ -65,7 +65,7 @@ function failureOf(error: DomainError): FailureCode {
   return isFailureCode(name) ? name : code
 }
 
-/** What the table says of a failure: a surface may answer it with another status. */
+/** The row of the table for a failure; a surface may answer it with another status. */
 export function usualRowOf(error: unknown): FailureRow & { readonly code: FailureCode } {
   const code = isDomainError(error) ? failureOf(error) : toRequestError(error).fault
   return { ...failureTable[code], code }

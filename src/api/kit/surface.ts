@@ -12,12 +12,12 @@ import { namesKnown, type Spellings } from './typo-check.ts'
 import type { RequestQuote } from '../../app/finance/prices/tenant-prices.ts'
 import type { JsonObject } from '../../kernel/json.ts'
 
-/** How a surface prices its creations without making them. */
+/** Prices the creations of a surface without making them. */
 
 /** A creation that is asked about. */
 interface AskedCreation {
   readonly principal: Principal
-  /** The id of the quote's own request; nothing is written under it. */
+  /** Id of the quote's request; no creation uses it. */
   readonly requestId: string
   /** The path's value for its `{…}`; empty where it has none. */
   readonly part: string
@@ -63,7 +63,7 @@ export interface Mount {
    * The shape of failures, also for a URL without a route. Absent: that of the operating routes.
    */
   readonly envelopeOf?: (url: string) => Envelope
-  /** The same for a request that was read, if more is known by then. */
+  /** The shape for a request that was read, if more is known by then. */
   readonly readEnvelopeOf?: (request: FastifyRequest) => Envelope
   /** The size of the largest body. */
   readonly bodyBytes: number
@@ -74,7 +74,7 @@ export interface Mount {
   readonly keyHeaders?: readonly string[]
   /** Answers of calls are repeated under their `Idempotency-Key`. */
   readonly keepsAnswers?: true
-  /** Answers show the caller's limits and what is left of them. */
+  /** Answers have the caller's limits and the remaining amounts. */
   readonly reportsLimits?: true
 }
 

@@ -26,7 +26,7 @@ import type { AssetReference } from '../../domain/catalog/checks/media.ts'
 import { DomainError } from '../../kernel/errors.ts'
 import { costHeaders } from './answer-headers.ts'
 
-/** What answers about tasks have in common on every surface. */
+/** Common parts of answers about tasks on every surface. */
 
 /** Headers of the answer to a creation. */
 function setCreationHeaders(
@@ -45,7 +45,7 @@ export function setTaskHeaders(
   void reply.headers({ 'x-platform-id': platformId, ...costHeaders(cost) })
 }
 
-/** The settings and actual specs that a surface shows; others stay inside. */
+/** The settings and actual specs that a surface shows; others are internal. */
 export function shownSettings(settings: TaskView['settings'], names: readonly string[]) {
   const shown = names.flatMap((name) => {
     const value = settings[name]
@@ -89,13 +89,13 @@ export function taskAssetsOf(
 
 /** Routes that create tasks, declared: the route, its price and its name follow. */
 
-/** What every creation has beside its order. */
+/** The parts of every creation in addition to its order. */
 type Commission = Pick<
   CreateTaskInput,
   'principal' | 'surface' | 'requestId' | 'idempotencyKey' | 'bodyHash'
 >
 
-/** What is known before a body is read. */
+/** Facts known before a body is read. */
 interface AskedTask extends Pick<SentBody, 'form'> {
   readonly principal: Principal
 }
@@ -122,14 +122,14 @@ export const submitted = ({ tasks }: Pick<Services, 'tasks'>): TaskCreator<Submi
 export interface TaskCreation<Accepted, Order = SubmittedOrder> {
   /** Below the prefix of the mount. */
   readonly path: string
-  /** Its name in the log and the ledger. */
+  /** Name of the surface in the log and the ledger. */
   readonly name: string
   readonly body: TSchema
   /** The form it takes as well; absent: only JSON is taken. */
   readonly forms?: FormKind
   /** JSON creates nothing here, so it has no quote. */
   readonly formsOnly?: true
-  /** The description of the route; without the body, unless that differs from what is checked. */
+  /** The description of the route; it has the body only if that differs from the checked schema. */
   readonly documented: FastifySchema
   /** Checks a body. @throws DomainError naming the member */
   readonly accept: (
@@ -141,7 +141,7 @@ export interface TaskCreation<Accepted, Order = SubmittedOrder> {
   readonly creator: (services: Services) => TaskCreator<Order>
   /** Distinguishes a retry under a key from another request; absent: the bytes of the body do. */
   readonly hash?: (accepted: Accepted) => string
-  /** A failure of the creator, as this surface has it. */
+  /** A failure of the creator in the form of this surface. */
   readonly failure?: (error: unknown) => unknown
   readonly answer: (
     created: CreatedTask,

@@ -132,7 +132,7 @@ function firstTypo(
         if (found) return found
         continue
       }
-      // A null member asks for nothing.
+      // A null member requests nothing.
       if (value[name] === null) continue
       compared += 1
       const one = compared > MAX_COMPARED ? undefined : meant(name, known)
@@ -163,7 +163,7 @@ function firstTypo(
 /** Returns an error that names the first misspelled member of a body, if it has one. */
 type TypoCheck = (body: unknown) => RequestError | undefined
 
-/** How names of members are checked in addition to the schema. */
+/** Check of the names of members in addition to the schema. */
 export interface MemberNames {
   readonly spellings?: Spellings
   /** For creations: the members of other interfaces that are refused. */
@@ -183,7 +183,7 @@ export function typoCheck(
   }
 }
 
-/** The same for the parts of a form, whose names may go on in brackets. @throws RequestError */
+/** Checks the names of the parts of a form, which may continue in brackets. @throws RequestError */
 export function refuseTyposInParts(check: TypoCheck): (form: ReadForm) => void {
   return ({ fields, uploads }) => {
     const parts = [...Object.keys(fields), ...uploads.map(({ name }) => name)]

@@ -19,9 +19,9 @@ export function rememberExchange(request: IncomingMessage, answer: ServerRespons
 }
 
 /**
- * Whether bytes that are not HTTP may be answered. An answer would be read as that of the request
- * before them if that one is still being worked on, and as that of no request if the bytes belong
- * to the body of an answered one.
+ * Whether bytes that are not HTTP may be answered. The caller would take an answer for that of the
+ * earlier request if that one is still in progress, and it would belong to no request if the bytes
+ * are the body of an answered one.
  */
 function isAnswerable(last: Exchange | undefined): boolean {
   if (last === undefined) return true
@@ -73,14 +73,14 @@ export function refuseUnreadable(
   socket.end(bytesOf({ ...answer, status }, requestId))
 }
 
-/** What a connection is sent before it is closed, if no request was read from it. */
+/** Answer of a connection before it is closed, if no request was read from it. */
 export function unrequestedAnswer(envelope: Envelope, requestId: string): string {
   const error = new RequestError('overloaded', 'Too many connections; nothing was started')
   const answer = envelope(error, requestId)
   return bytesOf({ ...answer, headers: { ...answer.headers, 'retry-after': '1' } }, requestId)
 }
 
-/** An answer as it is sent where there is no response of Node's, and the connection ends. */
+/** The text of an answer for a connection that ends without a response object of Node. */
 function bytesOf({ status, headers, body: value }: Answer, requestId: string): string {
   const body = JSON.stringify(value)
   return [

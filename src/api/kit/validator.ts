@@ -21,7 +21,7 @@ function isInteger(schema: unknown): boolean {
 
 /**
  * A query string has only text: if the schema says integer, canonical integer text is read as one.
- * Nothing else is converted and nothing is dropped.
+ * No other value is converted or dropped.
  */
 function readQuery(schema: TSchema, value: unknown): unknown {
   if (typeof value !== 'object' || value === null) return value
@@ -63,8 +63,8 @@ const reading: ReadonlySet<string> = new Set(['GET', 'HEAD'])
  */
 export const strictValidator: FastifySchemaCompiler<TSchema> = ({ schema, httpPart, method }) => {
   const isQuery = httpPart === 'querystring'
-  // Compiled for the first request: routes of calls have no such validator, and few others are asked
-  // in the first minute of a process.
+  // Compiled for the first request: routes of calls have no such validator, and few other routes
+  // are used in the first minute of a process.
   let compiled: ReturnType<typeof Compile> | undefined
   const isOpen = Reflect.get(schema, 'additionalProperties') === true
   const known =

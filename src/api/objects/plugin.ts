@@ -15,7 +15,7 @@ export type FindObject = (
   query: Readonly<Record<string, unknown>>,
 ) => Promise<
   | {
-      /** Its file, whose first `sizeBytes` it is. */
+      /** File of the object, whose first `sizeBytes` are its content. */
       readonly path: string
       readonly sizeBytes: number
       readonly contentType: string
@@ -68,8 +68,8 @@ function rangeOf(headers: Readonly<Record<string, string>>): {
 }
 
 /**
- * What is sent of an object. @throws DomainError `storage_unavailable` where its beginning is damaged;
- * what comes later can only break the answer off
+ * Streams an object. @throws DomainError `storage_unavailable` if its beginning is damaged; later
+ * damage can only cut the answer off
  */
 async function bodyOf(
   { stream, headers }: SendResult,

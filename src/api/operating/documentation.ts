@@ -29,8 +29,8 @@ const ownTags: readonly Tag[] = [
 ]
 
 /**
- * The page loads nothing from other hosts; it is not upgraded to https, so that it also works over
- * http.
+ * The page loads no resources from other hosts; it is not upgraded to https, so that it also works
+ * over http.
  */
 const contentPolicy = {
   'default-src': ["'self'"],
@@ -79,14 +79,14 @@ const securitySchemes = {
   },
 } as const
 
-/** What a route without a token may refuse all the same. */
+/** Failures of routes that need no token. */
 const openFailures = failureResponses(
   operatingShape,
   ['headers_too_large'],
   [new RequestError('parameter_invalid', '`a` holds a NUL character')],
 )
 
-/** A route as it is shown; one that names no token is open. */
+/** The description of a route; a route without a declared token is open. */
 function documentedRoute<Schema extends FastifySchema | undefined>(schema: Schema): Schema {
   if (schema === undefined || schema.hide === true) return schema
   const { body, querystring, params, security, response } = schema
@@ -128,7 +128,7 @@ interface DescribedOperation {
   }
 }
 
-/** A body as it is shown, and as a form where it may be one. */
+/** The description of a body, also as a form where it may be sent as one. */
 function documentedBodies(schema: unknown): unknown {
   const { asForm } = Object(schema)
   const body = documentedBody(schema)
@@ -140,7 +140,7 @@ function documentedBodies(schema: unknown): unknown {
   return { content }
 }
 
-/** A body as it is shown: of several alternatives the examples of all. */
+/** The description of a body: of several alternatives the examples of all. */
 function documentedBody(schema: unknown): unknown {
   const body = Object(documentedSchema(schema))
   if (body.examples !== undefined || !Array.isArray(body.anyOf)) return body
@@ -151,8 +151,8 @@ function documentedBody(schema: unknown): unknown {
 }
 
 /**
- * The OpenAPI description at `/openapi.json` and a page for readers at `/docs`, which loads nothing
- * from other hosts. Must be registered before the routes that it describes.
+ * The OpenAPI description at `/openapi.json` and a page for readers at `/docs`, which loads no
+ * resources from other hosts. Must be registered before the routes that it describes.
  *
  * @param ofMounts sections of the routes for model tokens, in the order in which they are shown
  */

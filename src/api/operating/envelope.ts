@@ -16,7 +16,7 @@ export const operatingEnvelope: Envelope = (error) => {
   return { status, headers: { 'cache-control': 'no-store' }, body: { error: { code, message } } }
 }
 
-/** The same for the OpenAPI description. */
+/** The shape of failures for the OpenAPI description. */
 export const operatingShape = {
   envelope: operatingEnvelope,
   schema: FailureSchema,

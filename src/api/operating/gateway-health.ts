@@ -1,7 +1,7 @@
 import type { TaskDeps } from '../../app/tasks/deps.ts'
 import type { Health } from './health.ts'
 
-/** What the process knows about itself. */
+/** The health that the process knows about itself. */
 export interface Lifecycle extends Pick<Health, 'accepting' | 'concerns'> {
   readonly leaving: () => boolean
 }

@@ -37,7 +37,8 @@ interface Concern {
 }
 
 /**
- * Reports what of the spool waits for an operator: the calls are not billed until it is dealt with.
+ * Reports the records of the spool that wait for an operator: until then their calls are not
+ * billed.
  */
 export function setAsideConcern(count: StartedCalls['setAside']): Concern {
   const look = async (): Promise<readonly string[]> => {
@@ -57,7 +58,7 @@ export interface Health {
   readonly dependencies: readonly Dependency[]
   readonly projections: () => Promise<readonly ReadModelState[]>
   readonly concerns: readonly Concern[]
-  /** Absent where nothing is spooled. */
+  /** Absent if there is no spool. */
   readonly spool?: () => Backlog
   /** False before everything has started and once draining has begun. */
   readonly accepting: () => boolean
@@ -67,7 +68,7 @@ interface Readiness {
   readonly ready: boolean
   /** Why it is not ready. */
   readonly reasons: readonly string[]
-  /** Names of what the operator must look at although the gateway serves. */
+  /** Names of problems that the operator must look at although the gateway serves. */
   readonly degraded: readonly string[]
   readonly dependencies: Readonly<Record<string, 'up' | 'down'>>
   readonly projections: readonly ReadModelState[]
@@ -101,7 +102,7 @@ function isFull({ sizeBytes, maxBytes }: Backlog): boolean {
   return sizeBytes > maxBytes * SPOOL_FULL_SHARE
 }
 
-/** What a look at everything found. */
+/** The results of all checks. */
 type Found = Omit<Readiness, 'ready' | 'spool'>
 
 /**
@@ -118,7 +119,7 @@ function lookAtProjections(states: readonly ReadModelState[] | undefined): reado
   })
 }
 
-/** Runs all checks at once; never throws. */
+/** Runs all checks in parallel; never throws. */
 async function lookAround(health: Health): Promise<Found> {
   const [up, projections, degraded] = await Promise.all([
     Promise.all(health.dependencies.map(isUp)),
@@ -141,7 +142,7 @@ async function lookAround(health: Health): Promise<Found> {
 
 /**
  * Reports whether new requests should come here. All probes share the results of remote checks for
- * a while; what the process itself knows, such as its shutdown, is reported at once.
+ * a while; the state of the process itself, such as its shutdown, is reported immediately.
  */
 export function createReadiness(health: Health): () => Promise<Readiness> {
   const found = memoizeFor(LOOK_FOR_MS, () => lookAround(health))

@@ -9,7 +9,7 @@ import { withProbeTimeout } from './health.ts'
 interface LedgerFigures {
   readonly totals: () => Promise<readonly Total[]>
   readonly lastAudit: () => Promise<LastAudit | undefined>
-  /** What waits in spools of replicas that report no longer. */
+  /** Settlements that wait in spools of replicas that have stopped reporting. */
   readonly silentSpools: () => Promise<readonly SilentSpools[]>
   /** Events that the ledger passed over. */
   readonly passedOver: () => Promise<number>
@@ -27,7 +27,7 @@ function sumOf(totals: readonly Total[], kind: Total['kind'], part?: string): bi
 const distance = (pico: bigint): bigint => (pico < 0n ? -pico : pico)
 
 /**
- * By how much the books of one currency disagree: the sum of all accounts, settled lines minus
+ * The difference within the books of one currency: the sum of all accounts, settled lines minus
  * revenue, placed holds minus held amounts.
  */
 function trialDifference(totals: readonly Total[]): string {

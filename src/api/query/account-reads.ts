@@ -26,12 +26,12 @@ import { withQueryTimeout } from '../kit/queries.ts'
 import { openLogs, type LogFilter, type LogRow, type Logs } from './open-logs.ts'
 import type { TimeRange } from './time-range.ts'
 
-/** What is known about a listed row in addition to the ledger. */
+/** Facts about a listed row in addition to the ledger. */
 export interface LogFacts {
   readonly tokenNames: ReadonlyMap<string, string>
   /** Events by the position of the row. */
   readonly events: Awaited<ReturnType<typeof eventsAt>>
-  /** When the tasks were requested, by their ids. */
+  /** Times of the requests of tasks, by task id. */
   readonly requestedAtMs: ReadonlyMap<string, number>
 }
 
@@ -45,7 +45,7 @@ export interface AccountReads {
   }) => Promise<readonly string[]>
   readonly openLogs: (filter: LogFilter) => Promise<Logs>
   readonly logFacts: (rows: readonly LogRow[]) => Promise<LogFacts>
-  /** The platform ids of an id: for a native id those of its tasks, otherwise the id itself. */
+  /** The platform ids for an id: for a native id those of its tasks, otherwise the id itself. */
   readonly sourcesOf: (taskId: string) => Promise<readonly string[]>
   readonly tasks: (
     filter: TaskQueryFilter,
@@ -70,7 +70,7 @@ const MAX_GROUPS = 50_000
 const NARROW = 'narrow it by tenant_id and by a shorter time range'
 
 export function accountReads(deps: {
-  /** Its statements end by themselves after a while. */
+  /** The statements have a timeout. */
   readonly db: Queryable
   readonly readModels: Pick<ReadModels, 'requireCurrent'>
   readonly balances: ReadBalances

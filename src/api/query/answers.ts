@@ -4,7 +4,7 @@ import { type CsvRow, csvStream } from '../kit/csv.ts'
 import { toCursor } from '../kit/queries.ts'
 import { DEFAULT_PAGE_LINES, MAX_PAGE_LINES } from './schemas.ts'
 
-/** What was asked for of a list: a page with its further members, or a table. */
+/** The requested form of a list: a page with its further members, or a table. */
 interface List<Row, Page> {
   /** The file name of the table, without its extension. */
   readonly name: string
@@ -64,12 +64,12 @@ function toCell(value: unknown): CsvRow[number] {
   return typeof value === 'boolean' ? String(value) : JSON.stringify(value)
 }
 
-/** The rows of a table that is read at once. */
+/** The rows of a table per read. */
 export async function* onePage<Row>(rows: readonly Row[]): AsyncGenerator<readonly Row[]> {
   yield await Promise.resolve(rows)
 }
 
-/** Where a list begins, and how many items of it are wanted. */
+/** Start of a page, and its number of items. */
 interface From {
   readonly after: string | undefined
   readonly limit: number | undefined
@@ -121,7 +121,7 @@ export function cursorList<Item, Row, Beside extends object>(
   }
 }
 
-/** Where the next page begins, as answers show it. */
+/** Start of the next page, as shown in answers. */
 export const nextCursor = (next: string | undefined) => ({
   next_cursor: next === undefined ? null : toCursor(next),
 })

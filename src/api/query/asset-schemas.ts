@@ -6,7 +6,7 @@ import { Cursor, Format, Limit, Name } from './schemas.ts'
 
 /** Shapes of the asset library's queries. */
 
-/** As callers may name one: any text. */
+/** Name given by a caller: any text. */
 const Project = Type.String({ minLength: 1, maxLength: 128 })
 const GroupType = Type.Enum([...assetGroupTypes], {
   description: '`AIGC`: the general library. `LivenessFace`: assets of a verified real person.',

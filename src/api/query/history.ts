@@ -55,7 +55,8 @@ export async function readHistory(reads: QueryReads, principal: Principal, id: s
 }
 
 /**
- * The same for an asset, a group or a verification; for a request, its events of the asset library.
+ * The history of an asset, a group or a verification; for a request, its events of the asset
+ * library.
  * @throws DomainError `asset_not_found`
  */
 export async function readAssetHistory(reads: QueryReads, principal: Principal, id: string) {

@@ -24,7 +24,7 @@ import { narrow, sees, type Visible, visibleTo } from './scope.ts'
 const filters = ['tenant_id', 'user_id', 'token_id', 'model', 'sku'] as const
 type Filter = (typeof filters)[number]
 
-/** How to check the value of one filter within the token's scope. */
+/** Checks the value of one filter within the token's scope. */
 interface Look {
   readonly isKnown: (name: string, within: Visible) => Promise<boolean>
   /** Candidates for a suggestion; none if the values are ids. */

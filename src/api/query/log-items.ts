@@ -64,7 +64,7 @@ function numberOr<Other>(value: unknown, other: Other): number | Other {
   return typeof value === 'number' ? value : other
 }
 
-/** When the settled request was made, Unix milliseconds. */
+/** Time of the settled request, Unix milliseconds. */
 function begunAtMs(row: LogRow, facts: LogFacts): number | undefined {
   const startedAt = facts.events.get(row.position)?.data['startedAt']
   if (typeof startedAt === 'string') return fromTimestamp(startedAt)

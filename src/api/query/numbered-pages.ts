@@ -38,7 +38,7 @@ interface AskedPage {
   readonly page_size?: number
 }
 
-/** How many rows are before a page, and how many it has. */
+/** Number of rows before a page, and number of its rows. */
 interface Place {
   readonly offset: number
   readonly limit: number

@@ -28,7 +28,7 @@ import {
 
 const operatorReads = [...readFailures, 'scope_denied'] as const
 
-/** Price books: an operator reads them and publishes others. */
+/** Routes of price books: an operator reads and publishes them. */
 export function priceBookRoutes(
   instance: FastifyInstance,
   { priceBooks: books }: Pick<Services['accounts'], 'priceBooks'>,
@@ -123,7 +123,7 @@ function publishRoute(instance: FastifyInstance, books: ManagedPriceBooks): void
   })
 }
 
-/** Reports what would change, for the operator to confirm. */
+/** Lists the changes for the operator to confirm. */
 function unconfirmed({ publication, toConfirm }: ConfirmedPublication): DomainError {
   const { removed, changed, added } = publication.difference
   const nameOf = ({ sku, currency }: PriceEntry): string => `${sku} ${currency}`

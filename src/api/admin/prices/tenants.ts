@@ -92,7 +92,7 @@ const members = {
   ),
 }
 
-/** What a tenant pays instead of the list: an operator sets it, the tenant's admin tokens see it. */
+/** Routes of a tenant's prices: an operator sets them, the tenant's admin tokens read them. */
 export const accountPriceRoutes = settingRoutes({
   setting: managedAccountPrices,
   path: 'prices',

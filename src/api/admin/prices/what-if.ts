@@ -71,7 +71,7 @@ const toRow = ({ tenantId, whatIf, ...row }: WhatIfRow) => ({
 })
 const toTotal = ({ whatIf, ...total }: WhatIfTotal) => ({ ...total, what_if: whatIf })
 
-/** What settled usage would have cost under a book: an operator asks, and nothing is written. */
+/** Calculates for an operator what settled usage would have cost under a book; writes nothing. */
 export function whatIfRoute(
   instance: FastifyInstance,
   { priceBooks: books }: Pick<Services['accounts'], 'priceBooks'>,

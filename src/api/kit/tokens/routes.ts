@@ -37,7 +37,7 @@ function toScope(scope: QueryScope) {
   return level === 'specified_users' ? { level, user_ids: scope.userIds } : { level }
 }
 
-/** A token as it is shown: never its secret. */
+/** A token for display: never its secret. */
 function toToken(token: ShownToken) {
   const { limits = {} } = token
   return {
@@ -137,14 +137,14 @@ export function readNewToken(body: NewTokenMembers): Omit<NewToken, 'tenantId' |
   }
 }
 
-/** What differs between the surfaces that manage tokens. */
+/** Differences between the surfaces that manage tokens. */
 interface TokenSurface {
   readonly tokens: ManagedTokens
   readonly describe: (route: AccountRoute) => FastifySchema
   readonly adminScopeOf: (request: FastifyRequest) => AdminScope
-  /** How operations are called: `OwnToken` makes `getOwnToken`. */
+  /** Noun of the operations: `OwnToken` makes `getOwnToken`. */
   readonly noun: string
-  /** Whose tokens they are, in words. */
+  /** Owners of the tokens, in words. */
   readonly whose: string
   /** Whether lists can be filtered by tenant or by user. */
   readonly filters: boolean
