@@ -25,11 +25,11 @@ const CONFIRM_TIMEOUT_MS = 3_000
 /** A task has about ten events; a request that lists tasks refreshes a page of them. */
 const MAX_HISTORY_ITEMS = 10_000
 
-/** The events that these histories show: not those of tokens or accounts. */
+/** The events that these histories show: those of tokens and accounts are left out. */
 const shownStreams = /^(?:task|journal|file|upload|voice|asset|assetgroup|verification)-/
 
 interface ProjectionReadsDeps {
-  /** Its statements end by themselves after a while. */
+  /** The statements have a timeout. */
   readonly db: Queryable
   /** Position of the log's last event, undefined while it is empty. */
   readonly logEnd: () => Promise<bigint | undefined>
@@ -58,7 +58,7 @@ export function projectionReads({ db, logEnd, readModels }: ProjectionReadsDeps)
   const receiptOf = async (id: string, scope: Visible): Promise<Receipt | undefined> => {
     const look = () => withQueryTimeout(NARROW_HISTORY, () => findReceipt(db, id, scope))
     let found = await look()
-    // A read model that may be behind must not answer that there is no such thing, or that it is
+    // A read model that may be behind must not answer that an item does not exist, or that it is
     // still running.
     if (!isFinal(found) && (await confirmed('timeline', await logEnd()))) found = await look()
     if (found !== undefined && 'behind' in found && (await confirmed('ledger', found.behind)))
@@ -100,7 +100,7 @@ export function projectionReads({ db, logEnd, readModels }: ProjectionReadsDeps)
 
 /** All reads of finance, support and consoles, over one database. */
 export function readsOver(deps: {
-  /** Its statements end by themselves after a while. */
+  /** The statements have a timeout. */
   readonly db: Queryable
   readonly logEnd: () => Promise<bigint | undefined>
   readonly readModels: Pick<ReadModels, 'requireCurrent'>

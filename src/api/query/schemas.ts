@@ -18,7 +18,7 @@ export const AsOf = Type.String({
   pattern: '^(?:0|[1-9]\\d{0,17})$',
   description: 'A log position: the answer shows the ledger as of it.',
 })
-/** The same of an answer. */
+/** The log position of an answer. */
 export const AnsweredAsOf = Type.String({
   description:
     'Log position that the answer is as of; send it as `as_of` to get the same answer again.',

@@ -2,7 +2,7 @@ import type { Principal } from '../../app/access/principal.ts'
 import { DomainError } from '../../kernel/errors.ts'
 import { unreachable } from '../../kernel/assert.ts'
 
-/** Whose records a query token may read; absent means any. */
+/** Owners whose records a query token may read; absent means any. */
 export interface Visible {
   readonly tenantId: string | undefined
   readonly userIds: readonly string[] | undefined

@@ -123,7 +123,7 @@ function readGroups(text = 'day'): readonly Key[] {
   return keys
 }
 
-/** By a preset, or by `from` and `to`, where a date means a day of the zone. */
+/** Reads a range by a preset, or by `from` and `to`, where a date means a day of the zone. */
 function readRange(query: UsageQuery, nowMs: number): TimeRange {
   const { from, to } = query
   if (from === undefined && to === undefined) return readTimeRange(query, nowMs)
@@ -143,8 +143,8 @@ function readRange(query: UsageQuery, nowMs: number): TimeRange {
 }
 
 /**
- * Totals of the days of a zone need both ends: where none was requested, those of the existing
- * usage.
+ * Totals of the days of a zone need both ends: if an end was not requested, that of the existing
+ * usage is used.
  */
 async function days(
   accounts: AccountReads,
@@ -158,7 +158,7 @@ async function days(
       ? await accounts.usageExtent(filter.tenantId)
       : undefined
   const [begins, end] = [asked.fromMs ?? ends?.fromMs, asked.toMs ?? ends?.toMs]
-  // Nothing was ever settled.
+  // There are no settlements at all.
   if (begins === undefined || end === undefined) return { range: asked, days: undefined }
   const fromMs = begins
   const toMs = Math.max(end, fromMs)

@@ -23,7 +23,7 @@ async function readReceipt(reads: QueryReads, principal: Principal, id: string) 
   return shownReceipt(receipt, visible.tenantId === undefined)
 }
 
-/** `GET /receipts/{id}`: what one task or call cost, and why. */
+/** `GET /receipts/{id}`: the cost of one task or call, and its reason. */
 export function receiptRoute(instance: FastifyInstance, reads: QueryReads): void {
   instance.withTypeProvider<TypeBoxTypeProvider>().get(
     '/receipts/:id',

@@ -30,7 +30,7 @@ interface ImageRoute {
   readonly forms?: FormKind
 }
 
-/** How streams of images are written: named events, `[DONE]` at the end. */
+/** Frames of streams of images: named events, and `[DONE]` at the end. */
 function imagesDialect(): StreamDialect<ImageFrame> {
   return {
     ...costInLastFrame(

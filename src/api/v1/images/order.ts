@@ -26,7 +26,7 @@ export async function readOrder(
   services: Pick<Services, 'models' | 'hosts'>,
   kind: ImageKind,
   { body, form }: SentBody,
-  /** What a route refuses besides. */
+  /** Additional refusals of a route. */
   check?: (order: ImageOrder) => void,
 ): Promise<ReadOrder> {
   const order =
@@ -139,7 +139,7 @@ export function imageBodies({ imageFamilies }: Catalog) {
 /** A part with a file. */
 const File = Type.Unsafe<unknown>({ type: 'string', format: 'binary' })
 
-/** They are taken at once alone. */
+/** These members are accepted only by synchronous calls. */
 const referredPictures = {
   mask: File,
   'image_urls[]': Type.Array(Type.String(), { description: 'Public URLs.' }),

@@ -26,7 +26,7 @@ import {
   readOrder,
 } from './order.ts'
 
-/** Asynchronous images: accepted at once, made by the gateway's workers, polled by callers. */
+/** Asynchronous images: accepted immediately, made by the gateway's workers, polled by callers. */
 
 interface ImageTaskRoute {
   readonly kind: ImageKind
@@ -40,7 +40,7 @@ interface ImageTaskRoute {
 }
 
 const OBJECT = 'image.generation.task'
-/** When to ask again, in seconds. */
+/** Seconds until the next poll. */
 const RETRY_AFTER_S = 3
 
 const seconds = (unixMs: number): number => Math.floor(unixMs / 1_000)

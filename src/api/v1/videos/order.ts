@@ -39,7 +39,7 @@ function kindOf(url: string): NamedReference['kind'] {
   return mediaKinds.find((kind) => url.startsWith(`data:${kind}/`)) ?? 'image'
 }
 
-/** A reference, or what is wrong with it. */
+/** A reference, or the description of its fault. */
 function referenceOf(value: unknown): NamedReference | string {
   if (typeof value === 'string') return { kind: kindOf(value), url: value }
   if (!isJsonObject(value)) return 'must be a URL, {image_url} or {url, type}'
@@ -179,8 +179,8 @@ export async function readVideoOrder(
 }
 
 /**
- * The family of an order, and what its rules accept. A refusal of the resolution or the ratio names
- * `size` where they follow from it.
+ * The family of an order, and the accepted order. A refusal of the resolution or the ratio names
+ * `size` if they were computed from it.
  *
  * @throws DomainError of those rules, `unknown_model`
  */

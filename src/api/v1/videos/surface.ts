@@ -49,7 +49,7 @@ function mayExist(error: unknown): unknown {
   return new DomainError(error.code, error.message, { ...error.details, acceptance: 'unknown' })
 }
 
-/** A checked order and what its family makes of it. */
+/** A checked order, translated for its family. */
 interface AcceptedOrder extends ReturnType<typeof acceptVideo> {
   readonly sent: SimpleVideo
 }
@@ -208,7 +208,7 @@ function oneRoutes(instance: FastifyInstance, { models: { catalog }, tasks }: Vi
   })
 }
 
-/** Upstream says which; what is neither a video nor a picture is for saving. */
+/** Upstream decides the type; a type that is neither a video nor a picture is downloaded. */
 const VIDEO_FILES = {
   'video/mp4': 'The video.',
   'image/png': 'A picture of the video.',

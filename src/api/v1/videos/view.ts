@@ -99,10 +99,10 @@ const SIDES: Readonly<Record<string, number>> = { '2k': 1_440, '4k': 2_160 }
 
 const seconds = (unixMs: number): number => Math.floor(unixMs / 1_000)
 
-/** Stands for what the model chooses: the official types have no null. */
+/** Represents a value that the model chooses: the official types have no null. */
 const AUTO = 'auto'
 
-/** The length in seconds; a family's mark for a free choice, such as -1, is none. */
+/** The length in seconds; `auto` for a family's mark of a free choice, such as -1. */
 function secondsOf(length: unknown): string {
   return typeof length === 'number' && length > 0 ? String(length) : AUTO
 }
