@@ -27,5 +27,5 @@ export const families: readonly FamilyModule[] = [
 
 export const catalog = catalogOf(families)
 
-/** What a channel file is read by. */
+/** Readers of the families' entries in a channel file. */
 export const channelFamilies: ChannelFamilies = { catalog, settings: channelSettingsOf(families) }

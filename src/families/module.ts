@@ -13,13 +13,13 @@ import type { Clock } from '../kernel/clock.ts'
 /** A provider family: a folder here, one in `infra/sandbox`, and a line in each list. */
 export interface FamilyModule {
   readonly rules: FamilyRules
-  /** The settings of its entries in the channel file, in addition to those of every entry. */
+  /** Settings of its entries in the channel file, in addition to those of every entry. */
   readonly channel?: ChannelSettings
   /** The accounts by which the sandbox is its upstream. */
   readonly sandbox: readonly SandboxAccount[]
-  /** Its own prefixes; without any, its routes are below the shared ones. */
+  /** Prefixes of the family; without any, its routes are below the shared ones. */
   readonly mounts?: readonly Mount[]
-  /** Makes its routes and what faces its upstream. */
+  /** Makes its routes and its upstream adapters. */
   readonly open: (deps: FamilyDeps) => OpenedFamily
 }
 
@@ -34,7 +34,7 @@ export interface FamilyDeps {
   readonly crashPoint: CrashPoint
 }
 
-/** A family in a running process: what faces its upstream, and its routes, which may use that. */
+/** A family in a running process: its upstream adapters, and its routes, which may use them. */
 interface OpenedFamily {
   readonly tasks?: TaskProvider
   readonly images?: ImageProvider
@@ -62,7 +62,7 @@ export function catalogOf(families: readonly FamilyModule[]): Catalog {
   return createCatalog(families.map(({ rules }) => rules))
 }
 
-/** What entries of the channel file may say, by the name of their family. */
+/** Settings of entries of the channel file, by the name of their family. */
 export function channelSettingsOf(
   families: readonly FamilyModule[],
 ): ReadonlyMap<string, ChannelSettings> {

@@ -10,7 +10,7 @@ import { createSpeechTaskProvider } from './upstream/tasks.ts'
 
 const ofVoices = { model: VOICE_CLONE, maxBytes: 20 * 1024 * 1024 }
 
-/** Speech at once and as tasks, and voices that are cloned for it. */
+/** Synchronous and asynchronous speech, and voices that are cloned for it. */
 export const speech: FamilyModule = {
   rules: {
     name: SPEECH,

@@ -28,7 +28,7 @@ export interface SpeechAnswer {
   readonly restMs: number | undefined
   /** In hexadecimal, or a URL of upstream's. */
   readonly audio: string | RawString
-  /** Its description as callers see it: its length, its size. */
+  /** Description for callers: its length, its size. */
   readonly shown: JsonObject
   readonly seen: SpeechSeen
 }
@@ -41,7 +41,7 @@ export interface SpeechChunk {
   readonly terminal: boolean
 }
 
-/** What was received of a stream so far. */
+/** The received part of a stream so far. */
 export interface SpeechTally extends SpeechSeen {
   readonly finished: boolean
   readonly failure: undefined
@@ -83,7 +83,7 @@ export interface CloneAnswer {
   readonly restMs: number | undefined
   /** Characters of the audition, where the provider says so. */
   readonly characters: number | undefined
-  /** Where the audition is to be heard. */
+  /** URL of the audition. */
   readonly demoAudio: string | undefined
   /** Why the sample is objectionable; undefined where it is not. */
   readonly inputSensitive: number | undefined

@@ -6,7 +6,7 @@ import {
 } from '../../app/channels/settings.ts'
 import type { Channel } from '../../app/ports/provider.ts'
 
-/** What a channel of speech says. */
+/** Settings of a channel of speech. */
 interface SpeechSettings {
   /** `hex`: where hexadecimal is asked for, it answers the bytes of the audio alone. */
   readonly audioMode?: 'json' | 'hex'

@@ -12,7 +12,7 @@ export interface TextRequest {
   readonly upstreamModel: string
   /** Upstream's body without `model`. */
   readonly body: Readonly<Record<string, unknown>>
-  /** What bounds the size of its answer. */
+  /** Facts that bound the size of the answer. */
   readonly largest: LargestAnswer
   /**
    * The caller's id of something that upstream keeps: the same each time. `tokens` is the
@@ -27,7 +27,7 @@ interface TextFailure {
   readonly message: string
 }
 
-/** What was received of an answer so far. */
+/** The received part of an answer so far. */
 export interface TextTally extends TextSeen {
   readonly failure: TextFailure | undefined
 }
@@ -43,11 +43,11 @@ export interface TextAnswer {
   readonly tally: () => TextTally
 }
 
-/** One event of a stream, its model rewritten to the external name. */
+/** One event of a stream, with the external model name. */
 export interface TextChunk {
   readonly event: string | undefined
   readonly data: string
-  /** Carries usage and nothing else: for callers who asked for it. */
+  /** Whether it has only usage, for callers who requested it. */
   readonly usageOnly: boolean
   /** It ends the result, or one of several alternatives: it is withheld until settled (P3). */
   readonly terminal: boolean

@@ -69,7 +69,7 @@ const byName = new Map(
   artBModels.flatMap((model) => [[model.name, model] as const, [model.version, model] as const]),
 )
 
-/** By external name or by version. */
+/** Models by external name or by version. */
 export function artBModel(name: string): ArtBModel | undefined {
   return byName.get(name)
 }
@@ -96,7 +96,7 @@ export function acceptSize(size: string, model: ArtBModel): string {
 }
 
 /**
- * How `artB-*` turns a request and its result into SKUs. Rule names:
+ * Turns a request and its result into SKUs for `artB-*`. Rule names:
  *
  * - `art-b/picture`: for each picture, whatever its size
  * - `art-b/web-search`: for each search, if the request offered searching

@@ -56,7 +56,10 @@ function shownOf(item: JsonObject): JsonObject {
   )
 }
 
-/** As `InputTextSensitiveContentDetected` and `OutputImageSensitiveContentDetected.PolicyViolation`. */
+/**
+ * Codes such as `InputTextSensitiveContentDetected` and
+ * `OutputImageSensitiveContentDetected.PolicyViolation`.
+ */
 const POLICY = /SensitiveContent|PolicyViolation/
 
 /** The error envelope of this wire; undefined for any other body. */
@@ -220,7 +223,7 @@ function readAnswer(
   const errors = items.flatMap((item) => ('error' in item ? [item.error] : []))
   const { error, usage } = body
   if (isJsonObject(error)) errors.push(itemError(error, scrub))
-  // Neither pictures nor errors: no answer; nothing may be delivered or billed for it (P5).
+  // An answer without pictures and errors is malformed; it must not be delivered or billed (P5).
   if (came === 0 && errors.length === 0) return undefined
   return {
     // Both names were seen.

@@ -15,6 +15,6 @@ export const chatRules: TextWireRules = {
   charges: [...free('function', 'custom'), ['web_search*', 'web-search']],
   // Given at all, it is asked for.
   asksForSearch: (body) => isJsonObject(body['web_search_options']),
-  // Those that are made for searching.
+  // Models that are made for searching need no request for it.
   searchesUnasked: true,
 }

@@ -30,8 +30,8 @@ function rewritten(data: string, includeUsage: boolean): string {
 
 /**
  * The JSON of a chunk for the caller, or undefined if it is not for callers. Usage is sent only if
- * the caller asked for it, and then every chunk has a `usage` member. A chunk is parsed only if its
- * text alone does not show what it is.
+ * the caller requested it, and then every chunk has a `usage` member. A chunk is parsed only if its
+ * text alone does not show its kind.
  */
 function chatChunk(frame: TextFrame, includeUsage: boolean): string | undefined {
   const { data } = frame
@@ -58,7 +58,7 @@ function costChunk(before: string, cost: Cost): string {
   return JSON.stringify({ id, object, created, model, choices: [], cost: costMember(cost) })
 }
 
-/** How chat streams are written: `data:` lines alone, `[DONE]` at the end. */
+/** Frames of chat streams: `data:` lines only, `[DONE]` at the end. */
 function chatDialect(includeUsage: boolean): StreamDialect<TextFrame> {
   let before = '{}'
   return {

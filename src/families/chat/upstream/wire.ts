@@ -87,7 +87,7 @@ function shownUsage(usage: JsonObject): JsonObject {
   }
 }
 
-/** An answer or chunk with its `usage` as callers see it; the same object if nothing differs. */
+/** An answer or chunk with the `usage` that callers see; the same object if nothing differs. */
 function withShownUsage(body: JsonObject): JsonObject {
   const { usage } = body
   if (!isJsonObject(usage)) return body
@@ -208,7 +208,9 @@ function chatFrameReader(request: TextRequest, scrub: Scrubber): TextReader {
   }
 }
 
-/** An answer as the caller sees it: upstream's own text, but for the model's name, where nothing else differs. */
+/**
+ * The answer for the caller: upstream's text with the external model name, if nothing else differs.
+ */
 function shownAnswer(body: JsonObject, model: string, text: string): JsonObject | string {
   const shown = withShownUsage(body)
   return shown === body && typeof body['model'] === 'string'
@@ -228,7 +230,7 @@ export const chatWire: TextWire = {
   readError: readPlainError,
   readAnswer: (body, request, _scrub, text) => {
     const choices = objectsOf(body['choices'])
-    // Without choices it is no answer; nothing may be delivered or billed for it (P5).
+    // An answer without choices is malformed; it must not be delivered or billed (P5).
     if (choices.length === 0) return undefined
     return {
       body: shownAnswer(body, request.model, text),

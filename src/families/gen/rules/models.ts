@@ -50,7 +50,7 @@ export const genModels: readonly GenModel[] = [
 
 const byName = new Map(genModels.map((model) => [model.name, model]))
 
-/** By external name. */
+/** Models by external name. */
 export function genModel(name: string): GenModel | undefined {
   return byName.get(name)
 }
@@ -74,7 +74,7 @@ const FURTHEST = 2
 /** Pixels have an aspect ratio if it is at most a tenth longer or shorter. */
 const FURTHEST_RATIO = 1.1
 
-/** How many times one figure is the other, whichever is larger. */
+/** Ratio of the larger of two figures to the smaller. */
 const times = (a: number, b: number): number => (a > b ? a / b : b / a)
 
 const areaOf = (tier: Tier): number => EDGES[tier] ** 2

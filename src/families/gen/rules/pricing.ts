@@ -11,7 +11,7 @@ import { DEFAULT_TIER, type GenModel, isTier, type Tier } from './models.ts'
 import { INFERRED } from './request.ts'
 
 /**
- * How `gen-*` turns a request and its result into SKUs. Rule names:
+ * Turns a request and its result into SKUs for `gen-*`. Rule names:
  *
  * - `gen/picture/requested-size`: the picture, of the requested or the default size
  * - `gen/picture/inferred-size`: the same, of the size of its base picture
@@ -51,7 +51,7 @@ export function expectedGen({ tiers }: GenModel, { settings }: TaskFacts): Image
   return { usage: { [IMAGES]: 1 }, output: { size: size ?? null } }
 }
 
-/** Either the picture or, if there is none, the input: never both. */
+/** Bills either the picture or, if there is none, the input: never both. */
 export function settleGen(
   model: GenModel,
   quote: Quote,

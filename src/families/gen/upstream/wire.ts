@@ -48,12 +48,12 @@ export function genUsage(usage: unknown): GenUsage | undefined {
   }
 }
 
-/** Two counts may have a sum that is none: what it counts is above every ceiling then. */
+/** The sum of two counts may not be a safe integer: it is above every ceiling then. */
 function sumOf(one: number, other: number): number {
   return Math.min(one + other, Number.MAX_SAFE_INTEGER)
 }
 
-/** For information only: nothing is settled on it. */
+/** For information only: no settlement uses it. */
 function modalities(usage: JsonObject, name: string): Modalities {
   const of = (modality: string): number =>
     objectsOf(usage[name])

@@ -62,7 +62,7 @@ export const imageModels: readonly ImageModel[] = [
 
 const byName = new Map(imageModels.map((model) => [model.name, model]))
 
-/** By external name. */
+/** Models by external name. */
 export function imageModel(name: string): ImageModel | undefined {
   return byName.get(name)
 }
@@ -127,7 +127,7 @@ export function pixelFault({ width, height }: Pixels): string | undefined {
 }
 
 /**
- * How `image-*` turns a request and its result into SKUs. Rule names:
+ * Turns a request and its result into SKUs for `image-*`. Rule names:
  *
  * - `image/picture/requested-quality`: `image-2`, each picture, at the requested quality
  * - `image/picture/reported-quality`: the request says `auto`; the quality that upstream reports,
@@ -200,7 +200,7 @@ export function expectedImages(_model: ImageModel, { inputs, settings }: TaskFac
   }
 }
 
-/** Tokens settle only on what upstream reported of them. */
+/** Tokens are settled only by upstream's report. */
 const isCounted = (usage: Usage): boolean =>
   usage['image-output'] !== undefined && usage['text-input'] !== undefined
 

@@ -180,7 +180,7 @@ function reference(picture: SentImage): JsonObject {
   return { image_url: `data:${mediaType};base64,${base64}` }
 }
 
-/** The codes of upstream's moderation: its own and those of resellers. */
+/** The codes of moderation: upstream's and those of resellers. */
 const POLICY_CODES = new Set(['moderation_blocked', 'content_policy_violation', 'contentFilter'])
 
 function readError(body: unknown): UpstreamError | undefined {
@@ -197,7 +197,7 @@ function readAnswer(
     const text = textOf(base64)
     return text === undefined ? [] : [{ picture: { base64: text }, shown }]
   })
-  // Without pictures it is no answer; nothing may be delivered or billed for it (P5).
+  // An answer without pictures is malformed; it must not be delivered or billed (P5).
   if (items.length === 0) return undefined
   const { created, data: _data, model: _model, ...shown } = body
   const usage = imageUsage(objectOf(body['usage']))

@@ -17,18 +17,18 @@ export interface ChannelConnection {
 
 interface ChannelConnections {
   readonly of: (channel: Channel) => ChannelConnection
-  /** Closes every connection; what is in flight fails. */
+  /** Closes every connection; running requests fail. */
   readonly close: () => Promise<void>
 }
 
 /** One connection pool per channel, opened when it is first used. */
 export function createConnections(options: {
   readonly headers: (channel: Channel) => Readonly<Record<string, string>>
-  /** Sockets a channel may need at once. */
+  /** Maximum number of sockets of a channel. */
   readonly connections: (channel: Channel) => number
   /** The base URL of the requests; by default that of the channel. */
   readonly address?: (channel: Channel) => string
-  /** The message if upstream's has nothing that callers may see. */
+  /** Message if upstream's has no part that callers may see. */
   readonly fallback?: string
 }): ChannelConnections {
   const { address = ({ baseUrl }: Channel) => baseUrl, fallback = FAILED_MESSAGE } = options

@@ -31,7 +31,7 @@ export interface DottedError {
   readonly account: boolean
 }
 
-/** The envelope `{"error":{code,message,param,type}}`; undefined when it is none. */
+/** The envelope `{"error":{code,message,param,type}}`; undefined for another body. */
 export function readDottedError(body: unknown): DottedError | undefined {
   const error = isJsonObject(body) ? body['error'] : undefined
   return isJsonObject(error) ? dottedError(error) : undefined
@@ -62,7 +62,7 @@ const ACCOUNT_REASONS = new Set(['API_KEY_INVALID', 'API_KEY_SERVICE_BLOCKED', '
 
 /**
  * The envelope `{"error":{code,message,status,details}}`, also where it comes wrapped in an array;
- * undefined when it is none.
+ * undefined for another body.
  */
 export function readNativeError(body: unknown): UpstreamError | undefined {
   const inner: unknown = Array.isArray(body) ? body[0] : body
@@ -110,7 +110,7 @@ const PLAIN_ACCOUNT_CODES: ReadonlySet<string> = new Set([
   'permission_denied',
 ])
 
-/** The envelope `{"error":{message,type,param,code}}`, undefined when it is none. */
+/** The envelope `{"error":{message,type,param,code}}`, undefined for another body. */
 export function readPlainError(body: unknown): UpstreamError | undefined {
   if (!isJsonObject(body)) return undefined
   const { error } = body

@@ -10,13 +10,13 @@ import {
 
 /** One HTTP exchange with an upstream; its errors say exactly how far it got. */
 
-/** A connection that takes longer is given up; nothing was sent then. */
+/** A connection that takes longer is given up, before anything was sent. */
 export const CONNECT_TIMEOUT_MS = 5_000
 /**
  * Idle connections are closed early, before an upstream could close one while a request is sent.
  */
 const KEEP_ALIVE_TIMEOUT_MS = 4_000
-/** No answer of an upstream is larger; what exceeds it is cut off and counts as malformed. */
+/** Maximum size of an upstream's answer; a larger one is cut off and counts as malformed. */
 export const MAX_RESPONSE_BYTES = 8 * 1024 * 1024
 
 export interface ExchangeRequest {
@@ -36,7 +36,7 @@ export interface ExchangeResponse {
   readonly headers: Readonly<Record<string, string | string[] | undefined>>
   /** The body as received. */
   readonly pieces: readonly Buffer[]
-  /** The same as UTF-8 text, decoded at its first use. */
+  /** The body as UTF-8 text, decoded at its first use. */
   readonly text: string
 }
 

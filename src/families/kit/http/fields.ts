@@ -54,7 +54,7 @@ export function losslessCount(value: unknown): number | undefined {
   return countOf(typeof value === 'string' && /^\d{1,16}$/.test(value) ? Number(value) : value)
 }
 
-/** The parsed JSON, or undefined if the text is none. */
+/** The parsed JSON, or undefined if the text is not JSON. */
 export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text)

@@ -12,17 +12,17 @@ interface FormFile {
 /** A file that is sent on as it comes. */
 interface PassingFile {
   readonly name: string
-  /** As a caller calls it. */
+  /** File name given by the caller. */
   readonly fileName: string
   readonly body: AsyncIterable<Uint8Array>
 }
 
-/** How browsers escape characters that would end a name. */
+/** The escapes by which browsers write characters that would end a name. */
 function escaped(name: string): string {
   return name.replaceAll('"', '%22').replaceAll('\r', '%0D').replaceAll('\n', '%0A')
 }
 
-/** The same with one file that is forwarded piece by piece; its length is unknown in advance. */
+/** A body with one file that is forwarded piece by piece; its length is unknown in advance. */
 export function passingForm(
   fields: readonly (readonly [string, string])[],
   file: PassingFile,
@@ -41,8 +41,8 @@ export function passingForm(
 }
 
 /**
- * A body of `multipart/form-data` (RFC 7578), its files not copied. Names and file names are ours:
- * nothing in them needs escaping.
+ * A body of `multipart/form-data` (RFC 7578), its files not copied. Names and file names are ours
+ * and need no escaping.
  */
 export function formOf(
   fields: readonly (readonly [string, string])[],

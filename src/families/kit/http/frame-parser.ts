@@ -27,7 +27,7 @@ const LONGEST_KEPT = 32 * 1024
 
 /** Empties the long strings of a line of JSON that arrives in pieces. */
 class StringCutter {
-  /** What is left of the line. */
+  /** The rest of the line. */
   text = ''
   /** The open string so far, with its escapes; undefined outside of any. */
   #string: string | undefined
@@ -58,7 +58,7 @@ class StringCutter {
     }
   }
 
-  /** Where the open string closes; -1 if not in this piece. */
+  /** Index at which the open string closes; -1 if not in this piece. */
   #closeOf(piece: string, from: number): number {
     for (let start = from; ;) {
       const quote = piece.indexOf('"', start)
@@ -93,9 +93,9 @@ export interface FrameParser {
 const BYTE_ORDER_MARK = '\uFEFF'
 
 /**
- * Frames as the standard splits them. A line that begins with `{` where a field should stand is kept:
- * some upstreams write their error as a bare object. The long strings of a line beyond the bound are
- * passed over as they come, so that what remains of it can be read.
+ * Frames as the standard splits them. A line that begins with `{` instead of a field is kept: some
+ * upstreams write their error as a bare object. The long strings of a line beyond the bound are
+ * skipped, so that the rest of it can be read.
  *
  * @param maxFrameLength in UTF-16 units
  */
@@ -155,7 +155,8 @@ export function createFrameParser(maxFrameLength: number): FrameParser {
     feed: (text) => {
       if (text === '') return []
       const from = text.startsWith(unread) ? unread.length : 0
-      // The parser waits for what may follow a last CR; the frame that it ends is complete without.
+      // After a last CR the parser waits for an LF; the frame that the CR ends is complete without
+      // it.
       unread = text.endsWith('\r') ? '\n' : ''
       return feed(text.slice(from) + unread)
     },

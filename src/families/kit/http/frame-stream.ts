@@ -14,17 +14,17 @@ export interface FrameBounds {
 }
 
 /**
- * What is read of all streams in one turn of the event loop, in frames: many streams at once must not
- * keep other callers from their turns.
+ * Frames that are read from all streams together in one turn of the event loop: many streams must
+ * not block other callers.
  */
 const turns = createTurnBudget(200)
-/** Bytes that are read at once, and those that count as much as a frame. */
+/** Bytes that are read in one step, and bytes that count as much as a frame. */
 const SLICE_BYTES = 16 * 1024
 const BYTES_AS_FRAME = 4 * 1024
 /** Once the result is complete, upstream has this long to send the missing usage. */
 const FINISHED_IDLE_MS = 10_000
 
-/** What the stream has shown so far. */
+/** State of the stream so far. */
 interface FrameTally {
   /** Upstream reported that the result is complete. */
   readonly finished: boolean
@@ -77,7 +77,7 @@ class Chunks<Chunk, Tally extends FrameTally> {
   #hurried = false
 
   readonly #maxBytes: number
-  /** What arrived and is not read yet. */
+  /** Frames that have arrived and are not read yet. */
   #unread: Buffer[] = []
 
   constructor(opened: OpenedStream, reader: FrameReader<Chunk, Tally>, bounds: FrameBounds) {
@@ -155,13 +155,13 @@ class Chunks<Chunk, Tally extends FrameTally> {
     }
   }
 
-  /** @throws BoundError unless the caller can do without what was passed over */
+  /** @throws BoundError unless the caller can do without the skipped part */
   #readCut(frame: Frame): Chunk {
     let chunk: Chunk | undefined
     try {
       chunk = (this.#reader.readCut ?? this.#reader.read)(frame)
     } catch {
-      // What could be read of it is in the tally.
+      // The readable part of it is in the tally.
     }
     if (chunk === undefined || this.#reader.readCut === undefined) throw new BoundError('frame')
     return chunk

@@ -23,7 +23,7 @@ export class InBase64 {
 /** A multiple of three, so that the base64 of the pieces joins to the base64 of the whole. */
 const PIECE_BYTES = 192 * 1024
 
-/** Characters of JSON that are encoded at once. */
+/** Characters of JSON that are encoded in one step. */
 const SENT_CHARACTERS = 64 * 1024
 
 const base64Length = (bytes: Uint8Array): number => Math.ceil(bytes.length / 3) * 4

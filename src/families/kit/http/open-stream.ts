@@ -20,11 +20,11 @@ export class ExchangeError extends Error {
 /** Bytes that may wait for a reader; then the upstream is held back. */
 const HIGH_WATER_BYTES = 64 * 1024
 /**
- * The reader held upstream back for so much longer than it has since waited for it. An upstream that
- * cannot write closes the connection, and what it had sent before still arrives after that.
+ * How much longer the reader has paused upstream than it has since waited for it. An upstream that
+ * cannot write closes the connection, and data sent before still arrives after that.
  */
 const HELD_BACK_MS = 1_000
-/** How long the unread rest of a body may keep its connection. */
+/** Time for which the unread rest of a body may keep its connection. */
 const DISCARD_MS = 1_000
 
 /** The body to send; for pieces, the headers have the length if it is known. */
@@ -63,7 +63,7 @@ export interface OpenedStream {
   readonly hurry: (idleTimeoutMs: number) => void
   /** Closes the connection; a pending read fails. */
   readonly cancel: () => void
-  /** Reads what little may be left so that the connection can be used again. */
+  /** Reads a short rest of the body so that the connection can be reused. */
   readonly discard: () => void
 }
 

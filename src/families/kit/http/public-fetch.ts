@@ -50,7 +50,7 @@ export function createPublicFetch(deps: PublicFetchDeps): FetchPublic {
   }
 }
 
-/** The same as a stream: its connection ends with its body. */
+/** Opens a URL as a stream: its connection ends with its body. */
 export function createOpenPublic(deps: PublicFetchDeps): OpenPublic {
   return async (url, { range, signal, firstByteTimeoutMs, idleTimeoutMs, trustedOrigin }) => {
     const late = new AbortController()
@@ -81,7 +81,7 @@ export function createOpenPublic(deps: PublicFetchDeps): OpenPublic {
 interface VisitOptions extends Pick<FetchBounds, 'timeoutMs' | 'signal' | 'trustedOrigin'> {
   /** The caller's signal and the bound on time together. */
   readonly deadline: AbortSignal
-  /** Beside those of every fetch. */
+  /** Options in addition to those of every fetch. */
   readonly headers?: Readonly<Record<string, string>>
   /** Longest silence within the body; absent: only the deadline bounds it. */
   readonly idleTimeoutMs?: number
@@ -190,7 +190,7 @@ async function bodyOf(
 }
 
 interface PostOutDeps extends PublicFetchDeps {
-  /** Where it may go unchecked. */
+  /** Targets that may be connected to unchecked. */
   readonly trustedTargets?: readonly TrustedTarget[]
 }
 

@@ -6,7 +6,10 @@ import { systemClock } from '../../../kernel/clock.ts'
 import type { ExchangeResponse } from './exchange.ts'
 import type { Scrubber } from './scrubber.ts'
 
-/** From an upstream refusal of a call to a provider error that says what may have been accepted. */
+/**
+ * Maps an upstream refusal of a call to a provider error that states whether it may have been
+ * accepted.
+ */
 
 /** The `Retry-After` that a caller gets when upstream limits the gateway and names no time. */
 const DEFAULT_RETRY_AFTER_MS = 2_000
@@ -14,7 +17,7 @@ const MAX_PARAM_LENGTH = 120
 /** Statuses of an overloaded service. */
 const OVERLOADED = [503, 529]
 
-/** What an error envelope says. */
+/** The content of an error envelope. */
 export interface UpstreamError {
   readonly code: string | undefined
   readonly type: string | undefined
@@ -98,9 +101,12 @@ export function fromStreamError(error: UpstreamError, scrub: Scrubber): Provider
   })
 }
 
-/** From a failed exchange to a provider error that says what may have been accepted. */
+/**
+ * Maps a failed exchange to a provider error that states whether the request may have been
+ * accepted.
+ */
 
-/** An exchange without a complete answer: what was never sent was never accepted. */
+/** An exchange without a complete answer: a request that was never sent was never accepted. */
 export function fromExchange(error: ExchangeError): ProviderError {
   const acceptance: Acceptance = error.sent ? 'unknown' : 'ruled_out'
   const details = { cause: error, endedByGateway: error.reason === 'aborted' }
@@ -127,7 +133,7 @@ export function fromExchange(error: ExchangeError): ProviderError {
   }
 }
 
-/** An answer that cannot be understood; what it stood for may have been accepted. */
+/** An answer that cannot be parsed; the request may have been accepted. */
 export function malformed(cause?: unknown, endedByGateway = false): ProviderError {
   return new ProviderError(
     'malformed',
@@ -178,8 +184,8 @@ function durationMs(text: string): number | undefined {
 }
 
 /**
- * How long to send no further calls after a successful one: until the used-up limit is reset.
- * Undefined if the limit is not used up.
+ * Time without further calls after a successful one, until the used-up limit is reset. Undefined if
+ * the limit is not used up.
  */
 export function restOf(headers: ExchangeResponse['headers']): number | undefined {
   let longestMs: number | undefined

@@ -1,9 +1,9 @@
-/** Takes out of upstream's messages what callers must not see (P7). */
+/** Removes from upstream's messages the parts that callers must not see (P7). */
 
 const MAX_MESSAGE_LENGTH = 500
 /**
- * The most of a message that is searched: a provider repeats what a caller sent, so its length is the
- * caller's choice. Far more than is shown, since a link becomes one word.
+ * Maximum length of a message that is searched: a provider may repeat the caller's input, so the
+ * caller decides its length. It is far more than is shown, since a link becomes one word.
  */
 const MAX_SEARCHED_LENGTH = 4_096
 // Each quantifier below that does not end its pattern is bounded or begins where its characters
@@ -42,7 +42,8 @@ const SHORTEST_VENDOR_WORD = 3
 
 /**
  * The words that identify an upstream: labels of its host names, the alphabetic parts of its model
- * names, and what the channel lists. Derived, so that no vendor is named in the code.
+ * names, and the words that the channel lists. They are derived, so that no vendor is named in the
+ * code.
  */
 export function vendorWords(
   baseUrls: readonly string[],
@@ -59,15 +60,15 @@ export function vendorWords(
   return [...new Set([...derived, ...listed.map((word) => word.toLowerCase())])]
 }
 
-/** How a message is scrubbed: exact replacements first, then words to drop. */
+/** The steps of scrubbing a message: exact replacements first, then words to drop. */
 export interface Scrubber {
   (message: string): string
 }
 
 /**
  * A scrubber of one channel. Upstream model names become external names; request ids, links, host
- * names, addresses, long opaque strings and vendor words go, and what is left reads as a sentence. An
- * empty result becomes `fallback`.
+ * names, addresses, long opaque strings and vendor words are removed, and the rest reads as a
+ * sentence. An empty result becomes `fallback`.
  */
 export function createScrubber(input: {
   /** Upstream name → external name. */
@@ -96,7 +97,7 @@ function withPunctuation(replacement: string, link: string): string {
   return `${replacement}${PUNCTUATION.exec(link)?.[0] ?? ''}`
 }
 
-/** Stands for an id until it is known how much of the text around it goes with it. */
+/** Placeholder of an id until it is known which text around it is removed with it. */
 const TAKEN = '\u0000'
 
 /** Takes ids out with their brackets or their sentence; within a sentence they leave a placeholder. */
@@ -118,7 +119,7 @@ function vendorPattern(words: readonly string[]): RegExp {
   return new RegExp(`(?:\\b(${DETERMINERS}) )?(?<![a-z])${word}(?: ${word})*`, 'gi')
 }
 
-/** Names that have a vendor's word among others become a placeholder; the word alone a noun. */
+/** Names that contain a vendor's word become a placeholder; the word alone becomes a noun. */
 function withoutVendor(text: string, vendor: RegExp): string {
   const hasMore = (name: string): boolean =>
     /[-_\d]/.test(name) && name.search(vendor) >= 0 && name.replace(vendor, '') !== ''

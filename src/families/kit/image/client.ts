@@ -99,11 +99,11 @@ function requestOf(
   }
 }
 
-/** What one family of images is on the wire; everything else is the same for all of them. */
+/** The wire of one family of images; everything else is the same for all of them. */
 export interface ImageWire {
   readonly family: string
   readonly credentialHeaders: (channel: Channel) => Readonly<Record<string, string>>
-  /** Below the channel's base URL, and what is sent there. */
+  /** Path below the channel's base URL, and the request to it. */
   readonly request: (call: ImageCall) => {
     readonly path: string
     readonly body: JsonObject | BodyInPieces

@@ -15,7 +15,7 @@ import { type Scrubber } from '../http/scrubber.ts'
 import { parseLossless, sentInTurns, sentJson } from '../http/json.ts'
 import { fromTaskResponse, type TaskWire } from './wire.ts'
 
-/** The timeout of queries, which are cheap and repeated, whatever that of a creation is. */
+/** The timeout of queries, which are cheap and repeated, independent of that of creations. */
 const QUERY_TIMEOUT_MS = 15_000
 /** Connections reserved for queries, in addition to those for creations. */
 const QUERY_CONNECTIONS = 16

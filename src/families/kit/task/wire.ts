@@ -12,10 +12,10 @@ import type { BodyInPieces } from '../http/json.ts'
 import type { Scrubber } from '../http/scrubber.ts'
 import { malformed, retryAfterMs } from '../http/refusals.ts'
 
-/** What a list may be asked for. */
+/** Filters of a list. */
 export type Wanted = Parameters<TaskProvider['list']>[1]
 
-/** What one asynchronous family is on the wire; everything else is the same for all of them. */
+/** The wire of one asynchronous family; everything else is the same for all of them. */
 export interface TaskWire extends Pick<
   TaskProvider,
   'family' | 'maxListIds' | 'maxListSize' | 'maxListPages' | 'showsMarkers'
@@ -58,12 +58,15 @@ export interface TaskWire extends Pick<
   ) => { readonly items: readonly unknown[]; readonly total: number | undefined } | undefined
 }
 
-/** From a refusal on the wire of a task family to a provider error that says what was accepted. */
+/**
+ * Maps a refusal on the wire of a task family to a provider error that states whether it was
+ * accepted.
+ */
 
 /** The `Retry-After` that a caller gets when upstream limits the gateway and names no time. */
 const DEFAULT_RETRY_AFTER_MS = 2_000
 
-/** What an error envelope of a task wire says. */
+/** The content of an error envelope of a task wire. */
 export interface UpstreamError {
   /** Only values that may be shown to callers and kept in the log. */
   readonly code: string | undefined
@@ -74,7 +77,7 @@ export interface UpstreamError {
    * status.
    */
   readonly account: boolean
-  /** It says that there is no such task, whatever the status. */
+  /** The error means that the task does not exist, whatever the status. */
   readonly missing?: boolean
 }
 
@@ -111,7 +114,7 @@ export function fromTaskResponse(
   })
 }
 
-/** Members of an upstream's task, read so that what is kept of them is bounded. */
+/** Members of an upstream's task, cut to bounded sizes. */
 
 /** Longest word or name that is kept. */
 export const MAX_LABEL_LENGTH = 64

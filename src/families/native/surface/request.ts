@@ -183,8 +183,8 @@ export function readNativeRequest(model: string, sent: JsonObject): NativeReques
     model,
     files,
     body: {
-      // The path has both: an account that read them from the body would answer with something else
-      // than what is billed.
+      // The path has both: an account that read them from the body might answer with another model
+      // than the billed one.
       ...omitMembers(body, ['model', 'stream', 'generationConfig', ...flatNames]),
       contents,
       ...instruction,

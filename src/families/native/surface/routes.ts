@@ -71,7 +71,7 @@ const v1beta: Mount = {
 
 const NATIVE_URL = /^\/v1\/models\/[^/?#]*(?::|%3A)(?:streamG|g)enerateContent(?:[?#]|$)/i
 
-/** The same below `/v1`, where today's official clients ask for it; `/v1` answers unknown routes. */
+/** The route below `/v1`, which current official clients use; `/v1` answers unknown routes. */
 const v1Native: Mount = {
   ...v1beta,
   prefix: '/v1',
@@ -134,7 +134,7 @@ function generateStream(name: string, below: string): TextCalls {
     }),
     check: (request: FastifyRequest) => {
       const { alt = 'sse' } = request.query as { readonly alt?: string }
-      // The same stream without `alt`: the gateway does not offer the other form.
+      // The stream without `alt`: the gateway does not offer the other form.
       if (alt !== 'sse') refuse('alt', '`alt` must be sse')
     },
   }

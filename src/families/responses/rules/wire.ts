@@ -13,7 +13,7 @@ export const responsesRules: TextWireRules = {
     ['file_search*', 'file-search'],
   ],
   furtherTools: ['shell in a local environment'],
-  // A shell of the caller costs nothing; a shell in a container upstream is charged by container.
+  // A shell of the caller is free; a shell in a container upstream is charged by container.
   isFree: ({ type, environment }) =>
     type === 'shell' && isJsonObject(environment) && environment['type'] === 'local',
   keepsAnswers: true,

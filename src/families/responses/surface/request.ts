@@ -68,7 +68,7 @@ export const ResponsesBodySchema = Type.Object(
     stream: Type.Optional(Stream),
     max_output_tokens: Type.Optional(OutputBound),
     max_tool_calls: Type.Optional(OutputBound),
-    // Its usage would be known only later, and the gateway has no route for the result.
+    // The usage would be known only later, and the gateway has no route for the result.
     background: Type.Optional(
       Type.Boolean({
         check: (value: unknown) => (value === true ? 'must not be true' : undefined),
@@ -173,7 +173,7 @@ function refuseReferences(item: JsonObject, at: string): void {
     if (isJsonObject(part)) refuseFileId(part, `${at}.output[${index}]`)
 }
 
-/** Checks what a tool refers to. @throws DomainError `invalid_request` */
+/** Checks the references of a tool. @throws DomainError `invalid_request` */
 function checkToolReferences(tool: JsonObject, at: string): void {
   const container = memberOrUndefined(tool, 'container')
   if (typeof container === 'string')

@@ -17,8 +17,8 @@ function sequenceOf(data: string): number | undefined {
 }
 
 /**
- * How responses streams are written: every event unchanged, known or not. The events already have
- * the members that this surface adds.
+ * Frames of responses streams: every event unchanged, known or not. The events already have the
+ * members that this surface adds.
  */
 function responsesDialect(): StreamDialect<TextFrame> {
   let last = ''

@@ -38,7 +38,7 @@ interface Shown {
 function createEventRewriter(
   keptId: CallerNames['keptId'],
 ): (data: string, event: JsonObject) => string {
-  /** By upstream's id of the item that has begun. */
+  /** Items that have begun, by upstream's id. */
   const items = new Map<string, Shown>()
   const begin = (item: JsonObject): JsonObject | undefined => {
     const upstreamId = textOf(item['id'])

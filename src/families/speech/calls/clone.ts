@@ -30,7 +30,7 @@ interface CloneDeps {
   readonly clock: Clock
   readonly clones: CloneProvider
   readonly voices: VoiceBook
-  /** Finds what callers name. */
+  /** Finds the files and voices that callers name. */
   readonly lookUps: LookUps
   readonly markerSecret: string
   readonly crashPoint: CrashPoint

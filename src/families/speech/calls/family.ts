@@ -15,7 +15,7 @@ import type { CloneRequest } from '../rules/clone-request.ts'
 
 export interface SpeechCallInput extends CallInput {
   readonly request: SpeechRequest
-  /** The voice's name upstream, and the only account that has it. */
+  /** Name of the voice upstream, and the only account that has it. */
   readonly voice: { readonly voiceId: string; readonly channelId?: string }
 }
 
@@ -41,13 +41,13 @@ export interface CloneInput extends CallInput {
 export interface Cloned {
   /** Why the sample is objectionable; undefined where it is not. */
   readonly inputSensitive: number | undefined
-  /** Where the audition is to be heard. */
+  /** URL of the audition. */
   readonly demoAudio: string | undefined
   /** The characters of the audition, if upstream reports them. */
   readonly characters: number | undefined
 }
 
-/** What is sent to upstream. */
+/** The request to upstream. */
 type SpokenRequest = Pick<SpeechCall, 'body' | 'audioBytes'>
 
 /** The bound on reading for a caller who disconnected: that of an unstreamed answer. */
@@ -108,7 +108,7 @@ function spokenOf(
   }
   if (!looksLikeHex(audio)) throw unreadable()
   if (form === 'json') return { form, audio, shown }
-  // Decoding ends at what is no digit.
+  // Decoding stops at a character that is not a digit.
   const bytes = Buffer.from(String(audio), 'hex')
   if (bytes.length * 2 !== audio.length) throw unreadable()
   return { form, bytes }
@@ -122,7 +122,7 @@ function unreadable(): ProviderError {
   )
 }
 
-/** What one channel is asked. */
+/** The request to one channel. */
 function callAt({ model }: SpeechCallInput, channel: Channel, asked: SpokenRequest): SpeechCall {
   return { upstreamModel: channel.models[model] ?? model, ...asked }
 }

@@ -42,14 +42,14 @@ async function read(
   return { upstreamVoiceId, channelId }
 }
 
-/** A voice as it is sent upstream. */
+/** A voice in a request to upstream. */
 interface ResolvedVoice {
   readonly voiceId: string
   /** The only account that has it; absent: every account has it. */
   readonly channelId?: string
 }
 
-/** @throws DomainError `voice_not_found`, and what `FindVoice` throws */
+/** @throws DomainError `voice_not_found`, and errors of `FindVoice` */
 export type ResolveVoice = (tenantId: string, voiceId: string) => Promise<ResolvedVoice>
 
 /**
@@ -66,7 +66,7 @@ export function createResolveVoice(findVoice: FindVoice): ResolveVoice {
   }
 }
 
-/** The same answer for a voice that does not exist and for a voice of another tenant. */
+/** A voice that does not exist and a voice of another tenant get the same answer. */
 export function unknownVoice(details: Readonly<Record<string, unknown>>): DomainError {
   return new DomainError('voice_not_found', '', details)
 }

@@ -1,11 +1,11 @@
 import type { AudioFormat } from './body.ts'
 
-/** How large the audio of a request can be, so that every bound on an answer is above it (P10). */
+/** Maximum size of the audio of a request, so that every bound on an answer is above it (P10). */
 
-/** What the size depends on; absent members have upstream's defaults. */
+/** Settings on which the size depends; absent members have upstream's defaults. */
 interface AudioOrder {
   readonly text: string
-  /** As they are billed: a Chinese character counts twice. */
+  /** Billed characters: a Chinese character counts as two. */
   readonly characters: number
   readonly speed: number | undefined
   readonly format: AudioFormat

@@ -11,7 +11,7 @@ import { charactersOf } from './request.ts'
 
 /** The body of a clone of a voice, and the rules of its members. */
 
-/** The text that the new voice says at once; it is billed as speech. */
+/** The text that the new voice speaks for an audition; it is billed as speech. */
 export interface Audition {
   /** External name. */
   readonly model: string
@@ -22,7 +22,7 @@ export interface Audition {
 
 /** A parsed request; its files and its voice are not looked up yet. */
 export interface CloneRequest {
-  /** As its tenant is to call it. */
+  /** Name given by its tenant. */
   readonly voiceId: string
   /** The gateway's ids, in decimal. */
   readonly fileId: string

@@ -17,11 +17,11 @@ import type { Audition } from './clone-request.ts'
 import { VOICE_CLONE } from './voices.ts'
 
 /**
- * How speech is rated: only by the characters that upstream reports. Rule name:
+ * Prices speech, only by the characters that upstream reports. Rule name:
  * `speech/characters/reported`.
  */
 
-/** The unit of what was spoken, as upstream counts it. */
+/** The unit of spoken text, as upstream counts it. */
 export const CHARACTERS = 'character'
 export const SPEECH_CURRENCY: Currency = 'USD'
 const RULE = 'speech/characters/reported'
@@ -63,14 +63,14 @@ export function settleCharacters(
 }
 
 /**
- * How a clone of a voice is rated: a price for the clone, and its audition as speech. Rule names:
+ * Prices a clone of a voice: a price for the clone, and its audition as speech. Rule names:
  * `speech/clone/made` and `speech/clone/audition`.
  */
 
-/** What a clone is priced by. */
+/** The facts from which a clone is priced. */
 type PricedClone = Pick<Audition, 'model' | 'characters'> | undefined
 
-/** What was received of an answer: the characters of the audition, if it reports them. */
+/** The received part of an answer: the characters of the audition, if it reports them. */
 export interface CloneSeen {
   readonly characters: number | undefined
 }

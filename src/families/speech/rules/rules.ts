@@ -17,21 +17,21 @@ import {
   speechSku,
 } from './pricing.ts'
 
-/** Its name in channels, events and a principal's models. */
+/** Name of the family in channels, events and a principal's models. */
 export const SPEECH = 'speech'
 
-/** What a request for speech is priced by. */
+/** The facts from which a request for speech is priced. */
 export interface PricedSpeech {
   readonly model: string
   readonly facts: TaskFacts
 }
 
-/** What was received of an answer: `character` is upstream's count, if it reports one. */
+/** The received part of an answer: `character` is upstream's count, if it reports one. */
 export interface SpeechSeen {
   readonly usage: Usage
 }
 
-/** Speech that is answered at once. */
+/** Synchronous speech. */
 export const speechCallRules: CallFamilyRules<PricedSpeech, SpeechSeen> = {
   name: SPEECH,
   furtherSkus: [VOICE_CLONE],
@@ -55,7 +55,10 @@ export const speechCallRules: CallFamilyRules<PricedSpeech, SpeechSeen> = {
   },
 }
 
-/** By the characters that were reported; without, or with more than the text can have, by those expected. */
+/**
+ * Settled by the reported characters; without a report, or with more than the text can have, by the
+ * expected ones.
+ */
 function rated(quote: Quote, facts: TaskFacts, seen: SpeechSeen | undefined): RatedCall {
   const reported = seen?.usage[CHARACTERS]
   if (reported !== undefined) {

@@ -31,7 +31,7 @@ const aliases: ReadonlyMap<string, AliasedVoice> = new Map<string, AliasedVoice>
   ['shimmer', { voiceId: 'audiobook_female_1', emotion: 'calm' }],
 ])
 
-/** What an alias stands for; undefined for any other name. */
+/** The voice of an alias; undefined for any other name. */
 export function aliasedVoice(name: string): AliasedVoice | undefined {
   return aliases.get(name)
 }
@@ -75,7 +75,7 @@ export const offeredModels: readonly string[] = [
   VOICE_CLONE,
 ]
 
-/** By external name. */
+/** Voices by external name. */
 export function speechModel(name: string): TaskModel | undefined {
   return speechModels.find((model) => model.name === name)
 }

@@ -77,7 +77,7 @@ export const callFailures: readonly FailureCode[] = [
   ...ofVoices,
 ]
 
-/** What taking a task can fail with. */
+/** Failures of the creation of a task. */
 export const creationFailures: readonly FailureCode[] = [
   ...ofEveryCreation.filter((failure) => failure !== 'invalid_duration'),
   ...ofVoices,
@@ -86,7 +86,7 @@ export const creationFailures: readonly FailureCode[] = [
 /** Statuses that this wire answers with HTTP 200: its clients read only `base_resp`. */
 const reportedInBody: ReadonlySet<FailureStatus> = new Set([400, 402, 422])
 
-/** Upstream's numbers for an input it refuses, which show callers what to correct. */
+/** Upstream's error numbers for a refused input, which show callers what to correct. */
 const inputCodes: ReadonlySet<string> = new Set(
   '1026 1027 1042 1043 1044 2013 2037 2039 2042 2048 20132'.split(' '),
 )
@@ -123,7 +123,7 @@ export const provBV1Envelope: Envelope = (error, requestId): Answer => {
   }
 }
 
-/** What every answer has, failures included. */
+/** Members of every answer, including failures. */
 export const BaseRespSchema = Type.Object(
   {
     status_code: Type.Integer({ description: '0 is success.' }),
@@ -196,10 +196,10 @@ export function describe(route: {
   }
 }
 
-/** Official clients name their account in every query, which says nothing here. */
+/** Official clients name their account in every query; the gateway ignores it. */
 export const ofAccount = { GroupId: Type.Optional(Type.String({ description: 'Ignored.' })) }
 
-/** What every answer that is no failure has. */
+/** Members of every successful answer. */
 export function succeeded({ id }: FastifyRequest) {
   return { trace_id: id, base_resp: { status_code: 0, status_msg: 'success' } } as const
 }

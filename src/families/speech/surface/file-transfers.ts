@@ -170,8 +170,7 @@ export function uploadShown(upload: OwnUpload): File {
 }
 
 /**
- * Finds what an id names: an upload, or the result of asynchronous speech, under the id of its
- * task.
+ * Finds an upload by its id, or the result of asynchronous speech by the id of its task.
  * @throws DomainError `file_not_found`, whatever it is that is not there; those of both
  */
 export async function retrieveFile(
@@ -194,7 +193,7 @@ export async function retrieveFile(
 }
 
 /**
- * The bytes of the same, as they come.
+ * Streams the bytes of an upload or a result.
  * @throws DomainError `file_not_found`, whatever it is that is not there; those of both
  */
 export async function sendFile(

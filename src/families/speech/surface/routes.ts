@@ -81,7 +81,7 @@ export const provBV1: Mount = {
   tags: [{ name: 'Speech', description: 'Speech from text, synchronous and asynchronous.' }],
 }
 
-/** Speech at once and as tasks, voices and files. */
+/** Synchronous speech, speech as tasks, voices and files. */
 export function provBV1Surfaces(calls: SpeechCalls): readonly Surface[] {
   return [
     speechCall(provBV1, calls),

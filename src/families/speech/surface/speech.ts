@@ -67,7 +67,7 @@ const mediaTypes: Readonly<Record<AudioFormat, string>> = {
   wav: 'audio/wav',
 }
 
-/** Speech at once. */
+/** Synchronous speech. */
 export const speechCall = (mount: Mount, { speech, resolveVoice }: SpeechCalls): Surface =>
   callSurface(mount, {
     path: '/t2a_v2',
@@ -106,7 +106,7 @@ export const speechCall = (mount: Mount, { speech, resolveVoice }: SpeechCalls):
     }),
   })
 
-/** How a call for speech is answered: as JSON or bytes, whole or as a stream. */
+/** Forms of the answer to a call for speech: JSON or bytes, whole or as a stream. */
 
 type SpeechPricingInput = PricingInput<SpeechCallInput>
 type Offered = Pick<Services, 'calls' | 'http'>

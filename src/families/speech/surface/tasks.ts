@@ -51,7 +51,7 @@ const SpeechTaskQuerySchema = Type.Object({
   ...ofAccount,
 })
 
-/** Asynchronous speech. What a task made is retrieved as a file, under the id of the task. */
+/** Asynchronous speech. The audio of a task is retrieved as a file, by the id of the task. */
 
 interface AcceptedSpeech {
   readonly request: SpeechRequest

@@ -110,7 +110,7 @@ export function speechFrameReader(
   }
   return {
     read,
-    // The last frame only repeats what came before.
+    // The last frame only repeats the earlier ones.
     readCut: (frame) => (begun ? read(frame) : undefined),
     tally: () => ({ usage, finished, failure: undefined }),
     over: () => finished,
@@ -121,7 +121,7 @@ const SPEECH_PATH = '/v1/t2a_v2'
 /** No refusal is larger. */
 const MAX_ERROR_BYTES = 256 * 1024
 
-/** The adapter of speech that is answered at once; one connection pool per channel. */
+/** The adapter of synchronous speech; one connection pool per channel. */
 export function createSpeechProvider(): SpeechProvider & { readonly close: () => Promise<void> } {
   const lines = createConnections({
     headers: (channel) => ({ ...bearerHeaders(channel), 'content-type': 'application/json' }),

@@ -11,7 +11,7 @@ import { baseRespOf, idOf, readError, statusOf } from '../../kit/media/base-resp
 const CREATE_PATH = '/v1/t2a_async_v2'
 const QUERY_PATH = '/v1/query/t2a_async_query_v2'
 const FILE_PATH = '/v1/files/retrieve'
-/** A wrong parameter; of a query there is none but the id. */
+/** A wrong parameter; a query has none but the id. */
 const INVALID = 2013
 
 const states: ReadonlyMap<string, TaskObservation['status']> = new Map([

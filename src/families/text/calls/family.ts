@@ -37,8 +37,8 @@ function queryWithPriceMembers(
 ): TierQuery {
   const members = priceMembersOf(wire, body)
   if (members.length === 0) return { channelQuery, serviceTier: undefined }
-  // Which of two members an account would follow is unknown: such a call asks for a tier that no
-  // channel offers.
+  // If both members are given, it is unknown which one an account would follow: such a call asks
+  // for a tier that no channel offers.
   const serviceTier = members.filter(isServiceTier).length > 1 ? '' : serviceTierOf(body)
   const queryFor = (asked: readonly PriceMember[]): ChannelQuery => {
     const names = asked.filter((member) => !isServiceTier(member)).map(({ name }) => name)
@@ -96,7 +96,7 @@ export function createTextFamily(deps: TextDeps): TextCallFamily {
       const inputSize = { ...input.inputSize, heldTokens }
       const outputTokens = largestAnswer(wire, input.body, largestOutputTokens)
       const conversationTokens = heldInputTokens(inputSize) + outputTokens
-      // Priced by what the caller wrote: the size includes the content behind upstream's ids.
+      // Priced by the caller's request: the size includes the content behind upstream's ids.
       const priced = {
         wire,
         model,
@@ -145,7 +145,7 @@ export function createTextFamily(deps: TextDeps): TextCallFamily {
   }
 }
 
-/** What one channel is asked. */
+/** The request to one channel. */
 function requestAt(
   { wire, keptIds }: TextDeps,
   { principal, model }: TextCallInput,

@@ -7,15 +7,15 @@ export interface UpstreamObject {
   readonly channelId: string
   readonly upstreamId: string
   /**
-   * Its tokens as input: for a response the conversation up to its end, for an item an upper bound.
-   * Absent in ids of older releases.
+   * Number of its tokens as input: for a response the conversation up to its end, for an item an
+   * upper bound. Absent in ids of older releases.
    */
   readonly tokens?: number
-  /** The same in all items of one answer, which together have at most `tokens`. */
+  /** Equal in all items of one answer, which together have at most `tokens`. */
   readonly answer?: string
 }
 
-/** What is known about the answer of a call before it arrives. */
+/** Facts about the answer of a call before it arrives. */
 export interface AnswerBounds {
   /** The conversation up to its end, in tokens. */
   readonly conversationTokens: number
@@ -26,9 +26,10 @@ export interface AnswerBounds {
 }
 
 /**
- * Ids of what upstream keeps for a tenant. All tenants share the account that keeps it, so what they
- * get to see is not upstream's id: it is bound to the tenant, reveals nothing, and is useless to
- * another tenant (P8). It holds all that is needed, so any replica can read it at any later time.
+ * Ids of objects that upstream keeps for a tenant. All tenants share the account that keeps them,
+ * so tenants do not get upstream's id but a sealed one: it is bound to the tenant, reveals nothing,
+ * and is useless to another tenant (P8). It has all needed data, so any replica can read it at any
+ * later time.
  */
 export interface KeptIds {
   readonly seal: (tenantId: string, kind: KeptKind, kept: UpstreamObject) => string
@@ -59,13 +60,13 @@ const TAG_BYTES = 16
 /** The text before the first underscore. */
 const PREFIX = /^([a-z]{1,16})_/
 const CIPHER = 'aes-256-ctr'
-/** How the figures are written before the channel's id, which never begins so. */
+/** Format of the figures before the channel's id, which never begins like them. */
 const FIGURES = /^~(\d{1,16})~([0-9a-z]{0,16})~/
 const ANSWER_BYTES = 4
 
 /**
- * Sealed with a synthetic initialisation vector: the tag over tenant, kind and content is also what
- * the content is encrypted under. The same thing has the same id each time, without a nonce that
+ * Sealed with a synthetic initialisation vector: the tag over tenant, kind and content also serves
+ * as the nonce of the encryption. The same object has the same id each time, without a nonce that
  * could repeat.
  */
 export function createKeptIds(secret: string): KeptIds {

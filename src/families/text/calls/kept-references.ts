@@ -13,7 +13,7 @@ import type { PricingInput } from '../../../app/calls/family.ts'
 
 /** A request whose references to kept objects all belong to its tenant. */
 interface KeptCall {
-  /** With upstream's ids in place of the gateway's. */
+  /** The request with upstream's ids in place of the gateway's. */
   readonly body: JsonObject
   /** Only channels that have the referenced objects. */
   readonly channelQuery: ChannelQuery
@@ -70,8 +70,8 @@ export function resolveKept(
 }
 
 /**
- * Tokens of what is kept, once each: the conversation of a response, and of the items of one answer
- * no more than it had. An id without a count is taken at the largest one.
+ * Tokens of the kept objects, each counted once: the conversation of a response, and for the items
+ * of one answer no more than it had. An id without a count counts as the largest one.
  */
 function tokensOf(used: readonly UsedKept[], largestOutputTokens: number): number {
   const ofAnswers = new Map<string, number>()

@@ -35,7 +35,9 @@ export interface TextFrame {
 
 /** Upstream's code for a missing previous response. */
 const PREVIOUS_NOT_FOUND = 'previous_response_not_found'
-/** What it says of an item, not always with a code; it names the item by its own id. */
+/**
+ * Upstream's message about a missing item, not always with a code; it names the item by its own id.
+ */
 const ITEM_NOT_FOUND = /^Item with id '.*' not found/
 
 /** The one refusal of a response, or of an item of one, that upstream or its tenant lacks (P8). */

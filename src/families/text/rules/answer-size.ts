@@ -4,11 +4,11 @@ import { answersOf, largestAnswer } from './expected.ts'
 import type { TextWireRules } from './wire.ts'
 
 /**
- * How large an answer can be, so that no bound of the gateway is below what an admitted request can
- * yield (P10): a caller could otherwise have an answer that is delivered and never billed.
+ * Maximum size of an answer, so that no bound of the gateway is below the answer to an admitted
+ * request (P10): otherwise a caller could get an answer that is delivered and never billed.
  */
 
-/** What bounds the size of an answer, besides the request that it repeats. */
+/** Facts that bound the size of an answer, in addition to the request that it repeats. */
 export interface LargestAnswer {
   /** Output tokens of all alternatives. */
   readonly outputTokens: number
@@ -34,10 +34,12 @@ const REPETITIONS = 4
 const REST_BYTES = 16 * MEBIBYTE
 /** Inline pictures, which cost few tokens. */
 const MEDIA_BYTES = 64 * MEBIBYTE
-/** What a process can hold of one answer. */
+/** Maximum bytes of one answer that a process can hold. */
 export const MAX_ANSWER_BYTES = 256 * MEBIBYTE
 
-/** What bounds the size of the answer to a request of at most `largestOutputTokens` a choice. */
+/**
+ * Facts that bound the size of the answer to a request of at most `largestOutputTokens` a choice.
+ */
 export function largestOf(
   wire: TextWireRules,
   body: JsonObject,

@@ -18,7 +18,7 @@ export function largestAnswer(wire: TextWireRules, body: JsonObject, largest: nu
   return Math.min(boundOf(wire, body) ?? largest, largest)
 }
 
-/** How many answers a call asks for. */
+/** Number of alternatives that a call requests. */
 export function answersOf(wire: TextWireRules, body: JsonObject): number {
   const { answers } = wire.output
   return (answers === undefined ? undefined : countOf(holderOf(wire, body)[answers])) ?? 1

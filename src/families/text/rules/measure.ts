@@ -13,19 +13,19 @@ import {
 } from './tokens.ts'
 
 /**
- * What a text call used. Each side of a report is believed or not without the other: figures of a
- * whole result count, also of one that failed, unless they are above what the request can have used;
- * figures that came with only part of a result say at least that much; without figures the bytes seen
- * are counted, up to the most that the request allows. An explicit zero is a figure.
+ * Determines the usage of a text call. Input and output of a report are checked separately: figures
+ * of a complete result count, also of a failed one, unless they are above what the request can have
+ * used; figures that came with a part of a result are a lower bound; without figures the received
+ * bytes are counted, up to the most that the request allows. An explicit zero is a figure.
  */
 
-/** What was seen of a text answer. */
+/** The received part of a text answer. */
 export interface TextSeen {
   /** The reported usage; undefined if upstream reported none, or invalid figures. */
   readonly usage: TextUsage | undefined
   /** The part of the output that is reasoning, as far as it was reported. */
   readonly reasoningTokens?: number
-  /** What is special about the report. */
+  /** Irregularities of the report. */
   readonly notes?: readonly ReportNote[]
   /** The report as it came. */
   readonly report?: JsonObject
@@ -37,12 +37,15 @@ export interface TextSeen {
   readonly answeredOtherwise?: AnswerDifferences
 }
 
-/** What a request can have used, at most. */
+/** Maximum usage of a request. */
 export interface MostUsed {
   readonly inputSize: InputSize
   /** Output tokens that the request and the model allow, of all alternatives. */
   readonly largestOutputTokens: number
-  /** Those that the model allows: not every provider counts reasoning towards the bound of a request. */
+  /**
+   * Output tokens that the model allows: not every provider counts reasoning towards the bound of a
+   * request.
+   */
   readonly unboundedOutputTokens: number
   readonly answers: number
   /** Upstream runs tools, whose results are input that the gateway never sees. */
@@ -58,8 +61,8 @@ export function sideOf(unit: TokenUnit | ToolUnit): Side {
 }
 
 /**
- * Providers add tokens to what they are sent: of their system prompts, of tools and of roles. A
- * tokenizer makes at most one of a byte, and the input is held at one for every four.
+ * Providers add tokens to the input: for their system prompts, for tools and for roles. A tokenizer
+ * makes at most one token per byte, and the hold counts one for every four bytes of input.
  */
 const INPUT_FACTOR = 8
 const INPUT_ALLOWANCE_TOKENS = 32_768
@@ -86,7 +89,7 @@ function outputCeiling(most: MostUsed, reasoningTokens: number): number {
   return tokens * OUTPUT_FACTOR + OUTPUT_ALLOWANCE_TOKENS * answers
 }
 
-/** What is settled, the sides that are estimated, and what is special about the report. */
+/** The settled usage, its estimated sides, and the irregularities of the report. */
 interface Measured {
   readonly usage: TextUsage
   readonly estimated: ReadonlySet<Side>
@@ -162,8 +165,9 @@ const MAX_FIGURES = 32
 const FIGURE_NAME = /^[A-Za-z][\w-]{0,63}$/
 
 /**
- * The figures of a report under their own names, those of an object within it behind a dot. One that
- * an event cannot hold counts as the largest that it can; what is no positive figure is left out.
+ * The figures of a report under upstream's names; names within an object are joined by a dot. A
+ * figure that an event cannot hold is replaced by the largest possible one; values that are not
+ * positive figures are left out.
  */
 export function reportedFigures(report: JsonObject): Usage {
   const figures: Record<string, number> = {}

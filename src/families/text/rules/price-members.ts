@@ -3,13 +3,14 @@ import { isJsonObject, type JsonObject } from '../../../kernel/json.ts'
 import type { TextWireRules } from './wire.ts'
 
 /**
- * Members of a request that change what a call costs, or which model answers it. All of them are passed
- * on as callers wrote them, so they are taken only where a channel says that its prices allow for it.
+ * Members of a request that change what a call costs, or which model answers it. All of them are
+ * passed on unchanged, so they are accepted only if a channel declares that its prices allow for
+ * them.
  */
 export interface PriceMember {
   /** The name under which a channel lists it in `passes`. */
   readonly name: string
-  /** Where the caller wrote it. */
+  /** Place of the member in the request. */
   readonly path: string
 }
 
