@@ -8,7 +8,10 @@ import {
 } from '../../app/channels/settings.ts'
 import type { Channel, SandboxAccount } from '../../app/ports/provider.ts'
 
-/** What a channel of text says. Absent members mean the defaults; `timeoutMs` bounds a whole unstreamed answer. */
+/**
+ * Settings of a channel of text. Absent members have their defaults; `timeoutMs` bounds a whole
+ * unstreamed answer.
+ */
 export interface TextSettings {
   /** The most tokens each model can answer with, by external name. */
   readonly largestOutputTokens?: Readonly<Record<string, number>>
@@ -16,7 +19,7 @@ export interface TextSettings {
   readonly firstByteTimeoutMs?: number
   /** Longest silence within a stream. */
   readonly idleTimeoutMs?: number
-  /** How long and how far a stream is read on after its caller has gone. */
+  /** Bounds of time and bytes for reading a stream after its caller disconnected. */
   readonly drainTimeoutMs?: number
   readonly drainMaxBytes?: number
   /** Stores of the account that every tenant may search; `*` for all there are. */
@@ -35,7 +38,10 @@ export function textSettings({ settings }: Pick<Channel, 'settings'>): TextSetti
 const MAX_LARGEST_OUTPUT_TOKENS = 10_000_000
 const Milliseconds = Type.Optional(Type.Integer({ minimum: 10, maximum: 3_600_000 }))
 
-/** What a call without a limit may cost must be known, so the largest output of each model is required. */
+/**
+ * The maximum cost of a call without a limit must be known, so the largest output of each model is
+ * required.
+ */
 export const textChannel = channelSettings(
   {
     ...credentialHeader,

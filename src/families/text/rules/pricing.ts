@@ -12,8 +12,8 @@ import {
 import { type PriceBook, rate } from '../../../domain/pricing/price-book.ts'
 
 /**
- * How a text call and its usage become SKUs. The rule names, `<family>` being the wire
- * whose counting rules turned the provider's usage into ours:
+ * Turns a text call and its usage into SKUs. The rule names, `<family>` being the wire whose
+ * counting rules turned the provider's usage into ours:
  *
  * - `text/<family>/input`, `…/cached-input`, `…/cache-write-5m`, `…/cache-write-1h`, `…/output`:
  *   `<model>-<unit>-token` at the model's own price
@@ -42,8 +42,8 @@ export interface TextQuote {
   /** The tools that the request offers, each with a price: a hold reserves for them. */
   readonly offered: readonly MeteredTool[]
   /**
-   * The uses of the tools offered, and the searches that a chat model may make by itself where they have a price;
-   * usage of others was never quoted and is not billed.
+   * The uses of the offered tools, and searches that a chat model may make by itself if they have a
+   * price; uses of other tools were never quoted and are not billed.
    */
   readonly tools: Readonly<Partial<Record<MeteredTool, RatedSku>>>
   /** Every SKU a call can be settled at, the tokens first. */
@@ -139,8 +139,8 @@ const MAX_QUANTITY = BigInt(Number.MAX_SAFE_INTEGER)
 const ASSUMED_TOOL_CALLS = 3
 
 /**
- * What a call may cost, in pico: the dearest of the input prices over the input, and the output it
- * may produce. An estimate for admission only; the settlement follows the usage.
+ * Maximum cost of a call, in pico: its input at the highest input price, and the output it may
+ * produce. An estimate for admission only; the settlement follows the usage.
  */
 export function holdText(
   quote: TextQuote,
@@ -176,7 +176,7 @@ function dearest(rated: readonly RatedSku[], first: RatedSku): RatedSku {
   return rated.reduce((most, one) => (ofMillion(one) > ofMillion(most) ? one : most), first)
 }
 
-/** Where a book has both, the first of them. */
+/** If a book has both, the first of them is used. */
 const CURRENCY_ORDER: readonly Currency[] = ['USD', 'CNY']
 
 function currencyOf(model: string, book: PriceBook): Currency {

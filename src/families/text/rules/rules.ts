@@ -15,7 +15,7 @@ import { measureText, type MostUsed, reportedFigures, sideOf, type TextSeen } fr
 import { isTextModelName, offeredTools, runsTools, type TextWireRules } from './wire.ts'
 import { holdText, outputWithin, quoteText, settleText, type TextQuote } from './pricing.ts'
 
-/** What a text call is priced by. */
+/** The facts from which a text call is priced. */
 export interface TextCallRequest {
   readonly wire: TextWireRules
   /** External name. */
@@ -28,10 +28,10 @@ export interface TextCallRequest {
   readonly serviceTier?: string
 }
 
-/** What was seen of an answer that never came. */
+/** The received part of an answer that never arrived. */
 const nothingSeen: TextSeen = { usage: undefined, outputBytes: () => 0, finished: false }
 
-/** Quotes by book and what they depend on; a new book begins with none. */
+/** Quotes by book and by the facts on which they depend; a new book begins without quotes. */
 const quotes = new WeakMap<PriceBook, Map<string, TextQuote>>()
 /** Models times wires times sets of tools: far more than there are. */
 const MAX_QUOTES = 10_000

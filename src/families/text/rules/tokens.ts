@@ -17,12 +17,12 @@ export const toolUnits = [
 export type ToolUnit = (typeof toolUnits)[number]
 
 /**
- * What a text call consumed, by billing unit. Adapters subtract cached and cache-write tokens from
- * the provider's total. An explicit zero stays zero.
+ * Usage of a text call, by billing unit. Adapters subtract cached and cache-write tokens from the
+ * provider's total. An explicit zero stays zero.
  */
 export type TextUsage = Readonly<Record<TokenUnit | ToolUnit, number>>
 
-/** Tokens in and out, those of caches included. */
+/** Tokens of input and output, including those of caches. */
 export function totalTokens(usage: TextUsage): number {
   return tokenUnits.reduce((sum, unit) => sum + usage[unit], 0)
 }
@@ -39,8 +39,9 @@ export const noTextUsage: TextUsage = {
 }
 
 /**
- * Usage where a provider reports none (cut streams, vanished callers): settled from it, a line says
- * `estimated`. The arithmetic is simple on purpose, so that a caller can repeat it:
+ * Estimated usage if a provider reports none (cut streams, disconnected callers): lines settled
+ * from it are marked `estimated`. The arithmetic is simple on purpose, so that a caller can repeat
+ * it:
  *
  * - input: one token for every 4 bytes of text begun, and one for every 512 bytes of inline media
  * - output: one token for every 4 UTF-8 bytes begun of what the provider sent — text, reasoning and
@@ -50,7 +51,7 @@ export const noTextUsage: TextUsage = {
 const TEXT_BYTES_PER_TOKEN = 4
 const MEDIA_BYTES_PER_TOKEN = 512
 
-/** What went into a call. */
+/** The input of a call. */
 export interface InputSize {
   readonly characters: number
   readonly mediaBytes: number
@@ -85,8 +86,8 @@ export function estimateText(size: InputSize, outputBytes: number): TextUsage {
 }
 
 /**
- * Input that is not in the request itself: upstream keeps or fetches it, and what it counts there is
- * known only afterwards. A hold counts these figures for it; settlement never uses them.
+ * Input that is not in the request itself: upstream keeps or fetches it, and its tokens are known
+ * only afterwards. A hold counts these figures for it; settlement never uses them.
  */
 
 /** Kinds of media that may be given by URL. */

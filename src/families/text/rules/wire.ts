@@ -4,12 +4,12 @@ import { isJsonObject, type JsonObject } from '../../../kernel/json.ts'
 export const meteredTools = ['web-search', 'code-interpreter', 'file-search'] as const
 export type MeteredTool = (typeof meteredTools)[number]
 
-/** What a tool costs in addition to tokens: nothing, a metered count, or an amount without a meter. */
+/** Cost of a tool in addition to tokens: none, a metered count, or an amount without a meter. */
 type ToolCharge = MeteredTool | 'tokens' | 'unmetered'
 
 /**
- * Tool names with what they cost. An asterisk stands for any beginning or end. The first that fits
- * counts; if none does, the tool is `unmetered`.
+ * Tool names with their costs. An asterisk matches any beginning or end. The first match counts; if
+ * none matches, the tool is `unmetered`.
  */
 type Charges = readonly (readonly [name: string, charge: ToolCharge])[]
 
@@ -18,13 +18,13 @@ export function free(...names: readonly string[]): Charges {
   return names.map((name) => [name, 'tokens'])
 }
 
-/** What a wire reads of a body where the output is concerned. */
+/** The members of a body that concern the output. */
 interface OutputMembers {
   /** The members lie in this object of the body; absent: in the body itself. */
   readonly holder?: string
   /** Each bounds one answer; the first is the one to name where none is given. */
   readonly bounds: readonly [string, ...string[]]
-  /** How many answers are made; absent: one. */
+  /** The member with the number of alternatives; absent: one. */
   readonly answers?: string
   /** Each asks for probabilities of tokens, some of them by how many. */
   readonly logprobs: readonly string[]
@@ -32,24 +32,26 @@ interface OutputMembers {
 
 /** Rules of a wire's requests; everything else is the same for every text wire. */
 export interface TextWireRules {
-  /** Its family; `text/<name>/…` are the rules of its settlements. */
+  /** Name of the family; `text/<name>/…` are the rules of its settlements. */
   readonly name: string
   readonly output: OutputMembers
   /** Tools by their names. */
   readonly charges: Charges
   /** Further tools that it takes, in words. */
   readonly furtherTools?: readonly string[]
-  /** Where one entry of `tools` names its tools: in members of it; absent: in its `type`. */
+  /** Members of an entry of `tools` that name its tools; absent: the entry's `type` names it. */
   readonly namesToolsByMember?: true
   /** Whether an entry of `tools` costs tokens only, whatever its name. */
   readonly isFree?: (tool: JsonObject) => boolean
   /** Whether a body asks for a search otherwise than by a tool. */
   readonly asksForSearch?: (body: JsonObject) => boolean
-  /** Its models may search whether or not they are asked to: where a search has a price, it is billed. */
+  /**
+   * Whether its models may search without a request for it: if a search has a price, it is billed.
+   */
   readonly searchesUnasked?: true
-  /** Its answers may hold inline media. */
+  /** Whether its answers may have inline media. */
   readonly answersMedia?: true
-  /** Upstream keeps what it answers, and requests refer to it by ids. */
+  /** Whether upstream keeps its answers, so that requests refer to them by ids. */
   readonly keepsAnswers?: true
 }
 
@@ -64,7 +66,7 @@ export function isTextModelName(name: string): boolean {
   return MODEL_NAME.test(name)
 }
 
-/** A tool of a request: the member that names it, and what it costs. */
+/** A tool of a request: the member that names it, and its cost. */
 interface ChargedTool {
   readonly member: string
   readonly charge: ToolCharge
@@ -86,7 +88,7 @@ export function offeredToolNames({ charges, furtherTools = [] }: TextWireRules):
   return [...named, ...furtherTools]
 }
 
-/** What one entry of `tools` costs; on some wires it may name several tools. */
+/** Costs of one entry of `tools`; on some wires it may name several tools. */
 export function toolCharges(wire: TextWireRules, tool: JsonObject): readonly ChargedTool[] {
   if (wire.namesToolsByMember === true)
     return Object.entries(tool)
@@ -97,7 +99,7 @@ export function toolCharges(wire: TextWireRules, tool: JsonObject): readonly Cha
   return [{ member: 'type', charge }]
 }
 
-/** The metered tools a request offers: what its settlement may have to price. */
+/** The metered tools that a request offers, which its settlement may have to price. */
 export function offeredTools(wire: TextWireRules, body: JsonObject): readonly MeteredTool[] {
   const offered = new Set<MeteredTool>()
   if (wire.asksForSearch?.(body) === true) offered.add('web-search')

@@ -10,7 +10,7 @@ import { refuse } from '../../../domain/catalog/checks/fields.ts'
 import { isJsonObject, type JsonObject } from '../../../kernel/json.ts'
 import { offeredToolNames, type TextWireRules, toolCharges } from '../rules/wire.ts'
 
-/** What the bodies of chat and of responses have in common. */
+/** Common parts of the bodies of chat and of responses. */
 
 /** Members that are not described pass. */
 export const open = { additionalProperties: true }
@@ -37,7 +37,7 @@ export const TypedObject = Type.Object(
   { type: Name },
   { ...open, named: 'TypedObject', knownExtraFields: '*' },
 )
-/** How much an answer may have at most. */
+/** Maximum number of output tokens of an answer. */
 export const OutputBound = Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER })
 export const Temperature = Type.Number({ minimum: 0, maximum: 2, description: 'Default 1.' })
 export const Choice = Type.Union([Type.String(), AnyObject])
@@ -58,8 +58,8 @@ export const ResponseFormat = Type.Object(
 )
 
 /**
- * Checks a `response_format` of `json_schema`: it has the schema's name, where it stands nested as chat
- * writes it or flat as responses does. @throws DomainError `invalid_request`
+ * Checks that a `response_format` of `json_schema` has the schema's name, in the nested form of
+ * chat or the flat form of responses. @throws DomainError `invalid_request`
  */
 export function checkResponseFormat(format: JsonObject): void {
   if (format['type'] !== 'json_schema') return
@@ -72,7 +72,7 @@ export function checkResponseFormat(format: JsonObject): void {
   optionalObject(described, 'schema', `${at}.schema`)
 }
 
-/** What text calls must not refer to or offer, whatever the interface. */
+/** References and tools that are refused in text calls of any interface. */
 
 /**
  * Refuses a content part that names a file kept upstream, flat or one level down: files are kept in

@@ -18,7 +18,7 @@ import type { JsonObject } from '../../../kernel/json.ts'
 import { createTextFamily, type TextCallFamily } from '../calls/family.ts'
 import type { TextCallInput, TextDeps, TextFrame } from '../calls/types.ts'
 
-/** What faces the upstream of a wire. */
+/** The upstream adapter of a wire. */
 export type TextUpstream = Omit<TextDeps, 'channels'>
 
 /** A body that was read: the call it asks for, and how its stream is written. */
@@ -34,7 +34,7 @@ export interface TextCalls {
   readonly shownAs?: string
   readonly name: string
   readonly body: TSchema
-  /** Its streams begin with the caller's limits. */
+  /** Streams that begin with the caller's limits. */
   readonly showsLimits?: true
   readonly spellings?: Spellings
   readonly documented: FastifySchema
@@ -44,7 +44,7 @@ export interface TextCalls {
     asked: AskedCall,
     services: Services,
   ) => ReadTextCall | Promise<ReadTextCall>
-  /** Refuses what is not of the body. @throws DomainError */
+  /** Refuses members that the body must not have. @throws DomainError */
   readonly check?: (request: FastifyRequest) => void
 }
 

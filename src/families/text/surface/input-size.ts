@@ -41,7 +41,7 @@ const spoken: ReadonlySet<string> = new Set([
 ])
 /** Objects of anything, which the model reads as they are: arguments and results of functions. */
 const verbatim: ReadonlySet<string> = new Set(['args', 'response'])
-/** What an answer found or cites: its addresses were looked up already. */
+/** Members with the findings and citations of an answer: their addresses were already looked up. */
 const found: ReadonlySet<string> = new Set([
   'annotations',
   'action',
@@ -132,7 +132,7 @@ function addObject(sum: Sum, object: JsonObject, { key, detail }: MemberContext)
     add(sum, object[name], { key: name, above: key, holder: object, detail: within })
 }
 
-/** As it stands, but for names and addresses. */
+/** The text unchanged, except for names and addresses. */
 function addFound(sum: Sum, value: unknown, key: string): void {
   if (typeof value === 'string') {
     if (!structural.has(key)) addText(sum, value)
@@ -152,9 +152,9 @@ function levelOf(object: JsonObject): string | undefined {
 
 /**
  * What goes into a call, for holds and estimates: text in `prompts` as it stands, `definitions`
- * (tools, schemas) by their JSON text, inline media by decoded bytes. Held for beside that: each image,
- * each file by its address, and what may be input in `others`, members that are only passed on, but
- * for those that are `measured` already or are no input.
+ * (tools, schemas) by their JSON text, inline media by decoded bytes. The hold also covers each
+ * image, each file by its address, and possible input in `others`: members that are only passed on,
+ * except for those that are already `measured` or are no input.
  */
 export function measureInput(
   prompts: readonly unknown[],

@@ -6,7 +6,7 @@ import type { TextRequest } from '../ports.ts'
 import { isSameTier, serviceTierOf } from '../rules/price-members.ts'
 
 const MAX_NAME_LENGTH = 200
-/** How the name of a version goes on from that of its model. */
+/** Continuation of a model name in the name of its version. */
 const VERSION = /^[-@:.](?:v?\d[\w.-]*|latest|preview[\w.-]*|exp[\w.-]*)$/
 /** An endpoint of an account: its name does not show the model behind it. */
 const ENDPOINT = /^ep-/
@@ -14,11 +14,11 @@ const ENDPOINT = /^ep-/
 /** Follows the model and tier that an answer names; the last frame that names them counts. */
 interface DifferenceTracker {
   readonly note: (said: { readonly model?: unknown; readonly serviceTier?: unknown }) => void
-  /** For the tally: empty where it is what was asked for, or nothing was said. */
+  /** For the tally: empty if the answer matches the request, or reports nothing. */
   readonly otherwise: () => { readonly answeredOtherwise?: AnswerDifferences }
 }
 
-/** Compares with what upstream is asked for; keeps no other reference to the request. */
+/** Compares with the request to upstream; keeps no other reference to it. */
 export function answeredWith({ upstreamModel, body }: TextRequest): DifferenceTracker {
   const askedTier = serviceTierOf(body)
   let model: string | undefined
@@ -53,7 +53,7 @@ function isVersion(name: string, version: string): boolean {
   return version.startsWith(name) && (name === version || VERSION.test(version.slice(name.length)))
 }
 
-/** Without the vendor or folder before it, and without `-latest`. */
+/** The name without the vendor or folder before it, and without `-latest`. */
 function nameOf(name: string): string {
   return (name.toLowerCase().split('/').at(-1) ?? '').replace(/-latest$/, '')
 }
@@ -74,7 +74,7 @@ export const WRITTEN_1H = [
   'ephemeral_1h_input_tokens',
 ]
 
-/** Other names of what was read from a cache, in the details or in the usage itself. */
+/** Other names of the tokens read from a cache, in the details or in the usage itself. */
 const READ_ELSEWHERE = ['cached_tokens', 'cache_read_input_tokens', 'prompt_cache_hit_tokens']
 
 const writeNames = new Set([...WRITTEN, ...WRITTEN_5M, ...WRITTEN_1H, 'cache_creation'])
@@ -92,14 +92,14 @@ export function mentionsWrites(usage: JsonObject): boolean {
 
 export interface CacheUsage {
   readonly read: number
-  /** The figure of what was read stands elsewhere than in `cached_tokens` of the details. */
+  /** The figure of cache reads is not in `cached_tokens` of the details. */
   readonly isElsewhere?: true
-  /** Without a split, all writes are of five minutes. */
+  /** Without a split, all cache writes count as writes of five minutes. */
   readonly written5m: number
   readonly written1h: number
 }
 
-/** The first figure found; zero where there is none, undefined where it is not a count. */
+/** The first figure found; zero if there is none, undefined if it is not a count. */
 function first(places: readonly JsonObject[], names: readonly string[]): number | undefined {
   for (const place of places)
     for (const name of names) if (isGiven(place[name])) return countOrZero(place[name])
@@ -132,7 +132,7 @@ export function cacheUsageOf(details: JsonObject, usage: JsonObject): CacheUsage
   return { read, written5m: Math.max(written5m, written - written1h), written1h, ...isElsewhere }
 }
 
-/** The first figure that is not zero; zero where there is none, undefined where it is no count. */
+/** The first figure that is not zero; zero if there is none, undefined if it is not a count. */
 function readElsewhere(details: JsonObject, usage: JsonObject): number | undefined {
   for (const name of READ_ELSEWHERE) {
     const read = countOrZero(usage[name] ?? details[name])
@@ -154,23 +154,23 @@ export function cacheDetails(details: JsonObject): JsonObject {
   return renamed
 }
 
-/** What an answer holds, where usage must be estimated from it. */
+/** Content of an answer from which usage is estimated. */
 
 /** UTF-8 bytes of a value if it is a string. */
 export function bytesOf(value: unknown): number {
   return typeof value === 'string' ? Buffer.byteLength(value) : 0
 }
 
-/** How many alternatives a request asks for, by the member that says so. */
+/** Number of alternatives that a request asks for, by the member that sets it. */
 export function expectedChoices(value: unknown): number {
   return Math.max(countOf(value) ?? 1, 1)
 }
 
 /**
  * Rewrites one member of a JSON object in its text, so that everything else stays byte for byte as
- * upstream wrote it (key order, digits beyond 2⁵³) and no frame is serialised again. Only where the
- * key stands exactly once in the text is its place known without parsing again; elsewhere the
- * object is serialised.
+ * upstream wrote it (key order, digits beyond 2⁵³) and no frame is serialised again. If the key
+ * occurs exactly once in the text, its place is known without parsing again; otherwise the object
+ * is serialised.
  */
 export type MemberRewriter = (json: string, parsed: JsonObject) => string
 

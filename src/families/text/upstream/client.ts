@@ -81,13 +81,13 @@ function headersOf(
   return { ...line.headers, accept, 'x-client-request-id': options.requestId }
 }
 
-/** What one text family is on the wire; everything else is the same for all of them. */
+/** The wire of one text family; everything else is the same for all of them. */
 export interface TextWire {
   readonly credentialHeaders: (channel: Channel) => Readonly<Record<string, string>>
   /** Below the channel's base URL. */
   readonly path: (request: TextRequest, streamed: boolean) => string
   readonly requestBody: (request: TextRequest, streamed: boolean) => JsonObject
-  /** The error envelope of a body, undefined when it is none. */
+  /** The error envelope of a body; undefined if the body is not one. */
   readonly readError: (body: unknown) => UpstreamError | undefined
   /** An unstreamed 200, and its text; undefined when it is no answer of this wire. */
   readonly readAnswer: (

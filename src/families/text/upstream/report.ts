@@ -7,13 +7,13 @@ import { noTextUsage, type ToolUnit, type TextUsage } from '../rules/tokens.ts'
 import type { CacheUsage } from './answer-differences.ts'
 
 /**
- * What upstream reports about the use of a text call, read by every text wire in the same way: each
- * side counts without the other, and what is read from an unusual place is noted.
+ * Upstream's report of the usage of a text call, read by every text wire in the same way: input and
+ * output count separately, and figures from an unusual place are noted.
  */
 
 /** The figures of a report. A figure that is missing or no count is undefined. */
 interface ReportedFigures {
-  /** All of the input, with what was read from and written to caches. */
+  /** All input tokens, including those read from and written to caches. */
   readonly input: number | undefined
   readonly output: number | undefined
   /** Undefined where one of its figures is no count. */
@@ -24,7 +24,7 @@ interface ReportedFigures {
   readonly tools: Pick<TextUsage, ToolUnit>
 }
 
-/** What was read of a report; without a usable figure there is no usage. */
+/** The usable figures of a report; without any there is no usage. */
 export type TextReading = Pick<TextSeen, 'usage' | 'reasoningTokens' | 'notes'>
 
 export const NOTHING_READ: TextReading = { usage: undefined }
@@ -67,8 +67,8 @@ export function readFigures(figures: ReportedFigures): TextReading {
 }
 
 /**
- * Both sides, completed by the total where that names more: a side that is missing is the rest of it;
- * reasoning may be counted there only, and so may what caches hold.
+ * Both sides, completed by the total if it is larger: a missing side is the rest of it; reasoning
+ * and cache tokens may be counted only in the total.
  */
 function sidesOf(
   { input, output, total, reasoning = 0 }: ReportedFigures,
@@ -97,13 +97,13 @@ function sidesOf(
 interface ReportTracker {
   /** Takes the report of a frame into account, if it has one. */
   readonly note: (report: unknown) => void
-  /** What was read of all of them. */
+  /** The figures read from all reports. */
   readonly reading: () => TextReading & Pick<TextSeen, 'report'>
 }
 
 /**
- * What a stream reports is cumulative: a member that a later report lacks keeps its value, and a zero
- * or a value that is no count does not undo a figure.
+ * The reports of a stream are cumulative: a member that a later report lacks keeps its value, and a
+ * zero or a value that is not a count does not replace a figure.
  */
 export function trackReports(read: (report: JsonObject) => TextReading): ReportTracker {
   let kept: JsonObject | undefined
@@ -124,7 +124,7 @@ export function trackReports(read: (report: JsonObject) => TextReading): ReportT
   }
 }
 
-/** The later report, completed by what only the earlier one has; most need nothing. */
+/** The later report, completed by figures that only the earlier one has; most need none. */
 function merged(earlier: JsonObject, later: JsonObject, onUndone: () => void): JsonObject {
   let completed: Record<string, unknown> | undefined
   for (const name in earlier) {

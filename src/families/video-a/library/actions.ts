@@ -20,10 +20,10 @@ import { resolveVideoAModel } from '../rules/models.ts'
 import { toAsset, toAssetGroup } from './answers.ts'
 import { type ActionName, bodies, DEFAULT_PAGE_SIZE, FilterSchema, MAX_LISTED } from './requests.ts'
 
-/** What an action is run with. */
+/** Dependencies of an action. */
 interface Call {
   readonly asking: LibraryRequest
-  /** As it was sent. */
+  /** The body as it was sent. */
   readonly body: JsonObject
   /** Called with the region of the asset or group in the request, as soon as it is known. */
   readonly noteRegion: (region: Channel['region']) => void

@@ -84,7 +84,7 @@ function timesOf({ createdAtMs, updatedAtMs }: Pick<AssetView, 'createdAtMs' | '
   }
 }
 
-/** An asset as it is shown: by itself and in a list. */
+/** An asset for callers, alone and in a list. */
 export function toAsset(view: AssetView): Static<typeof AssetSchema> {
   const { error, url } = view
   return {
@@ -102,7 +102,7 @@ export function toAsset(view: AssetView): Static<typeof AssetSchema> {
   }
 }
 
-/** A group as it is shown: by itself and in a list. */
+/** A group for callers, alone and in a list. */
 export function toAssetGroup(view: AssetGroupView): Static<typeof AssetGroupSchema> {
   return {
     Id: view.groupId,

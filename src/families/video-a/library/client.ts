@@ -43,7 +43,7 @@ const statuses: ReadonlyMap<unknown, SeenAsset['status']> = new Map([
   ['Failed', 'failed'],
 ])
 
-/** An asset, or undefined if the value is none. An unknown status is no failure. */
+/** An asset, or undefined if the value is not one. An unknown status is not a failure. */
 function seenAsset(value: unknown, scrub: Scrubber): SeenAsset | undefined {
   const item = objectOf(value)
   const nativeId = upstreamIdOf(item['Id'])
@@ -59,7 +59,7 @@ function seenAsset(value: unknown, scrub: Scrubber): SeenAsset | undefined {
   }
 }
 
-/** A group, or undefined if the value is none. */
+/** A group, or undefined if the value is not one. */
 function seenGroup(value: unknown): SeenGroup | undefined {
   const item = objectOf(value)
   const nativeId = upstreamIdOf(item['Id'])

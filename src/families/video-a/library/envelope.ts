@@ -141,7 +141,7 @@ interface ResponseMetadata {
   readonly Region?: 'overseas'
 }
 
-/** `region` is that of the asset, if known: callers see only `overseas`. */
+/** `region` is the region of the asset, if known: callers see only `overseas`. */
 export function metadataOf(
   requestId: string,
   { action, version }: ActionRequest,
@@ -211,7 +211,7 @@ export function libraryEnvelope(url: string): Envelope {
   return envelopeFor(actionRequestOf(url), undefined)
 }
 
-/** The same for one that was read. */
+/** The shape for a request that was read. */
 export function libraryEnvelopeOf(request: FastifyRequest): Envelope {
   return envelopeFor(actionRequestOf(request.url), regionOf(request))
 }

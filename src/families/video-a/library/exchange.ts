@@ -12,7 +12,7 @@ import { rethrow } from '../../kit/http/open-events.ts'
 import { fromTaskResponse, type UpstreamError } from '../../kit/task/wire.ts'
 import { queryText, signedHeaders } from './sign.ts'
 
-/** The content of an answer: that of its envelope, or the answer itself if it has none. */
+/** The content of an answer: the content of its envelope, or the answer itself if it has none. */
 function resultOf(body: unknown): JsonObject | undefined {
   if (!isJsonObject(body)) return undefined
   const { Result: result } = body
@@ -89,7 +89,7 @@ function kindOf(code: string | undefined): string {
   return code?.split('.')[0] ?? ''
 }
 
-/** One action asked of an asset library, and its answer. */
+/** One action of an asset library, and its answer. */
 
 const VERSION = '2024-01-01'
 /** The name of the service in signatures. */

@@ -31,7 +31,7 @@ const parameters: readonly string[] = ['Action', 'Version']
 /** The longest text that a refusal repeats. */
 const MAX_SHOWN_CHARACTERS = 64
 
-/** As much of it as is known. */
+/** The part of it that is known. */
 export interface ActionRequest {
   readonly action: ActionName | undefined
   readonly version: typeof VERSION | undefined
@@ -102,7 +102,7 @@ export const ActionQuerySchema = Type.Object({
 const assetStatuses = ['Processing', 'Active', 'Failed'] as const satisfies readonly AssetStatus[]
 
 export const DEFAULT_PAGE_SIZE = 10
-/** How far a list reaches: the number of a page times its size. */
+/** Maximum reach of a list: the number of a page times its size. */
 export const MAX_LISTED = 20_000
 /** The most groups or states of one filter. */
 const MAX_FILTERED = 100
@@ -218,7 +218,7 @@ function onlyOne(value: string, other: string, words: string) {
   })
 }
 
-/** What each action takes. */
+/** The body of each action. */
 export const bodies = {
   CreateAssetGroup: body(
     'CreateAssetGroup',

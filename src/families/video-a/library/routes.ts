@@ -86,7 +86,7 @@ const actionSchema: FastifySchema = {
     'Also at `/provA/?Action=<Action>`. The members of the body and of `Result` depend on the action.',
   security: [{ modelToken: [] }],
   querystring: ActionQuerySchema,
-  // Which it is the query says.
+  // The query names the action.
   body: Type.Union(actionNames.map((name) => bodies[name])),
   response: {
     200: answer({ json: AnswerSchema }),

@@ -12,7 +12,7 @@ const TERMINATOR = 'request'
 /** Sorted, as the signature wants them. */
 const SIGNED_HEADERS = ['content-type', 'host', 'x-content-sha256', 'x-date'] as const
 
-/** Who signs, and for what. */
+/** Credentials and scope of a signature. */
 interface SigningKey {
   readonly accessKeyId: string
   /** The secret as issued: it may look like base64 but is not decoded. */
@@ -23,7 +23,7 @@ interface SigningKey {
 
 /** A POST as it will be sent. */
 interface UnsignedRequest {
-  /** As the `host` header has it. */
+  /** Host, as in the `host` header. */
   readonly host: string
   /** Percent-encoded, at least `/`. */
   readonly path: string

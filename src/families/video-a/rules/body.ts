@@ -178,7 +178,7 @@ export const videoABody = Type.Object(
     draft: flag,
     tools: Type.Optional(Tools),
     references: Type.Optional(References),
-    // What a reference is for follows from `content`: another choice has other rules and prices.
+    // The purpose of a reference follows from `content`: another choice has other rules and prices.
     omni_reference_task_type: Type.Optional(
       Type.Enum(['auto'], {
         words: 'must be auto, or absent',

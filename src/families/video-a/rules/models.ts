@@ -84,8 +84,8 @@ const byName: ReadonlyMap<string, VideoAModel> = new Map(
 )
 
 /**
- * The model of an external name or of its version alias, nothing else: console short ids, dotted
- * forms and made-up filter-off names with a version are unknown.
+ * The model of an external name or of its version alias only: console short ids, dotted forms and
+ * made-up filter-off names with a version are unknown.
  */
 export function resolveVideoAModel(name: string): VideoAModel | undefined {
   return byName.get(name)

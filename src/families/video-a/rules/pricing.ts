@@ -31,7 +31,7 @@ export function toolOf(unit: string): string | undefined {
 export const WEB_SEARCH = 'web_search'
 
 /**
- * How `/provA` video turns a request and its usage into SKUs. Rule names:
+ * Turns a request for `/provA` video and its usage into SKUs. Rule names:
  *
  * - `video-a/2.0/requested-resolution/<video|novideo>`: standard 2.0, the resolution asked for
  * - `video-a/2.0/reported-resolution/…`: standard 2.0, none asked for; the rendered one, or 720p

@@ -36,7 +36,7 @@ export interface AcceptedVideoA {
    * upstream silently ignores unknown ones, so they are left out and are no error.
    */
   readonly upstreamBody: (known: {
-    /** In the form in which it was checked. */
+    /** The URL in the form in which it was checked. */
     readonly callbackUrl: string | undefined
     readonly nativeIds: NativeAssetIds
   }) => JsonObject
@@ -54,7 +54,7 @@ interface MediaItem {
   readonly kind: MediaKind
   readonly url: string
   readonly role?: string | undefined
-  /** Its path in the body. */
+  /** Path of the item in the body. */
   readonly param: string
 }
 
@@ -164,8 +164,8 @@ function referencesIn({ references }: Body, model: VideoAModel): readonly MediaI
 }
 
 /**
- * First and last frames. An image without a role is passed on as it is: upstream decides
- * what it means. A video or audio item can only be a reference.
+ * First and last frames. An image without a role is passed on unchanged: upstream decides its
+ * meaning. A video or audio item can only be a reference.
  */
 function checkFrames(media: readonly MediaItem[], model: VideoAModel): void {
   const [first, last] = ['first_frame', 'last_frame'].map((role) => {

@@ -31,7 +31,7 @@ function bodyOf(order: SimpleVideo): Readonly<Record<string, unknown>> {
         [`${kind}_url`]: { url },
       })),
     ],
-    // What upstream renders by default.
+    // Settings with which upstream renders by default.
     duration: seconds ?? 5,
     resolution,
     ratio,

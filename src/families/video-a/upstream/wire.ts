@@ -81,7 +81,7 @@ function errorOf(value: unknown, scrub: Scrubber): TaskObservation['error'] {
 /** Compiled, because every polled list has many tasks. */
 const task = Compile(TaskSchema)
 
-/** One task of the wire, or undefined if the value is none. */
+/** One task of the wire, or undefined if the value is not one. */
 function observationOf(value: unknown, scrub: Scrubber): TaskObservation | undefined {
   if (!task.Check(value)) return undefined
   const { safety_identifier: marker } = value

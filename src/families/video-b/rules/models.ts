@@ -64,7 +64,7 @@ const INPUT_IMAGES = 'input_image_count'
 export const videoBUnits = [INPUT_SECONDS, OUTPUT_SECONDS, TOTAL_SECONDS, INPUT_IMAGES] as const
 
 /**
- * How `/provB` video turns a request and its usage into SKUs. Rule names:
+ * Turns a request for `/provB` video and its usage into SKUs. Rule names:
  *
  * - `video-b/requested-resolution`: the seconds that upstream reports as billed, or else as
  *   rendered, at the requested resolution

@@ -57,9 +57,7 @@ const RATIOS = ['21:9', '16:9', '4:3', '1:1', '3:4', '9:16'] as const
 const DATA = /^data:/i
 const FILE = /^media_file:\/\/(\d+)$/
 
-/**
- * What is wrong with the URL of media, without resolving its host; undefined if nothing is wrong.
- */
+/** Describes the fault of a media URL, without resolving its host; undefined if it is valid. */
 function urlFault(url: unknown, kind: MediaKind): string | undefined {
   if (url instanceof RawString) return dataUriFault(url, kind)
   if (typeof url !== 'string') return 'must be a string'
@@ -187,7 +185,7 @@ interface AcceptedVideoB {
   }
   /** The upstream body without `model`: every setting, and each item with its role. */
   readonly upstreamBody: (known: {
-    /** In the form in which it was checked. */
+    /** The URL in the form in which it was checked. */
     readonly callbackUrl: string | undefined
     /** The media URL of an item for upstream. */
     readonly urlOf: (item: MediaItem) => LongText

@@ -29,7 +29,8 @@ interface LocatedMedia {
 }
 
 /**
- * Looks up the hosts and uploaded files among the media, all at once: a request has a dozen at most.
+ * Looks up the hosts and uploaded files among the media, in parallel: a request has a dozen at
+ * most.
  * @throws DomainError `invalid_request` naming the first item at fault
  */
 async function locateMedia(

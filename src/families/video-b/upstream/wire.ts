@@ -21,7 +21,7 @@ const ACCOUNT_NUMBERS: ReadonlySet<string> = new Set(['1004', '1008', '2049'])
 const NUMBER = /(?<!\s)\s*\((\d{4})\)\s*$/
 const MISSING = /record not found|invalid task_?id/i
 
-/** `{"type":"error","error":{type,message,http_code},"request_id"}`; undefined when it is none. */
+/** `{"type":"error","error":{type,message,http_code},"request_id"}`; undefined for another body. */
 function readNumberedError(body: unknown): UpstreamError | undefined {
   const error = isJsonObject(body) ? body['error'] : undefined
   if (!isJsonObject(error)) return undefined
@@ -103,7 +103,7 @@ function usageOf(value: unknown): Usage | undefined {
   return measured.length === 0 ? undefined : Object.fromEntries(measured)
 }
 
-/** Its codes are numbers, written as text. */
+/** Codes of the envelope are numbers, written as text. */
 function errorOf(value: unknown, scrub: Scrubber): TaskObservation['error'] {
   if (!isJsonObject(value)) return undefined
   const { code, message } = value
@@ -115,7 +115,7 @@ function errorOf(value: unknown, scrub: Scrubber): TaskObservation['error'] {
 /** Compiled, because every polled list has many tasks. */
 const task = Compile(TaskSchema)
 
-/** A task of the wire, in an envelope or as a list item; undefined if the value is none. */
+/** A task of the wire, in an envelope or as a list item; undefined if the value is not one. */
 function observationOf(body: unknown, scrub: Scrubber): TaskObservation | undefined {
   const value = isJsonObject(body) && isJsonObject(body['task']) ? body['task'] : body
   if (!task.Check(value)) return undefined
@@ -132,8 +132,8 @@ const listAnswer = Compile(ListAnswerSchema)
 /** The `/provB` video family. */
 export const videoBWire: TaskWire = {
   family: 'video-b',
-  // Its lists have all tasks of the account, and no member that the caller or the gateway could
-  // choose.
+  // Lists of upstream have all tasks of the account, and no member that the caller or the gateway
+  // could choose.
   maxListIds: 0,
   maxListSize: 20,
   maxListPages: 500,

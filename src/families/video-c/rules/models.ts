@@ -90,7 +90,7 @@ export function resolveVideoCModel(name: string): VideoCModel | undefined {
 }
 
 /**
- * How `/provC` video turns a result into SKUs: by the credits that upstream reports. Rule names:
+ * Turns a result of `/provC` video into SKUs, by the credits that upstream reports. Rule names:
  *
  * - `video-c/credit`
  * - `video-c/credit/off-peak`: upstream charges half the credits, at the same price each

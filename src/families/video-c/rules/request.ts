@@ -19,7 +19,7 @@ import {
 /** The pictures of the modes that need some. */
 const COUNTS = { img2video: [1, 1], 'start-end2video': [2, 2], reference2video: [1, 7] } as const
 const NO_LIST = 'must be an array of URLs'
-/** By their number on the wire. */
+/** Positions by their number on the wire. */
 const POSITIONS = ['top_left', 'top_right', 'bottom_right', 'bottom_left'] as const
 
 const Prompt = Type.String({ maxLength: 2_000, ...NotBlank })
@@ -133,7 +133,7 @@ export interface AcceptedVideoC {
   readonly facts: TaskFacts
   /** The upstream body without `model` and `payload`: known fields only. */
   readonly upstreamBody: (known: {
-    /** In the form in which it was checked. */
+    /** The URL in the form in which it was checked. */
     readonly callbackUrl: string | undefined
   }) => JsonObject
   /** The caller's marker of the task. */

@@ -73,7 +73,7 @@ export const cancelFailures: readonly FailureCode[] = [...deletionFailures, 'tas
 
 const readFailure = createFailureReader(clipFailures)
 
-/** What is wrong with a field, by the keyword of its schema; otherwise it is invalid. */
+/** Faults of a field by the violated keyword of its schema; otherwise it is invalid. */
 const fieldReasons: Readonly<Record<string, string>> = {
   required: 'FieldLacking',
   not: 'FieldUnwanted',

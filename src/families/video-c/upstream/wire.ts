@@ -20,7 +20,7 @@ const ACCOUNT_REASONS: ReadonlySet<string> = new Set([
   'Unauthorized',
 ])
 
-/** The envelope `{"code":…,"reason":…,"message":…,"metadata":…}`; undefined when it is none. */
+/** The envelope `{"code":…,"reason":…,"message":…,"metadata":…}`; undefined for another body. */
 function readReasonError(body: unknown): UpstreamError | undefined {
   if (!isJsonObject(body)) return undefined
   const code = codeOf(body['reason'])
@@ -94,7 +94,7 @@ function settings(body: JsonObject, creationId: string | undefined): TaskObserva
 }
 
 /**
- * One task of the wire, or undefined if the value is none; an answer to a query may lack the id.
+ * One task of the wire, or undefined if the value is not one; an answer to a query may lack the id.
  */
 function observationOf(body: unknown, asked: string | undefined): TaskObservation | undefined {
   if (!isJsonObject(body)) return undefined
@@ -164,7 +164,7 @@ export const videoCWire: TaskWire = {
   },
 }
 
-/** Its pages are numbered from 0, newest first. */
+/** Pages are numbered from 0, newest first. */
 function listQuery(wanted: Wanted): URLSearchParams {
   const query = new URLSearchParams()
   if ('nativeIds' in wanted) {
