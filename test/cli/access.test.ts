@@ -163,7 +163,7 @@ t.test(
     t.same(await limits(), {})
     t.match((await run('token', 'list', '--tenant', tenant)).stdout, /^TOKEN .* LIMITS$/m)
     const { stdout: help } = await run('token', 'limit', '--help')
-    t.match(help, /--rpm <n>.*a minute/)
+    t.match(help, /--rpm <n>.*per minute/)
     t.match(help, /"none"[^.]*"default"[\s\S]*RATE_LIMIT_RPM/)
   },
 )

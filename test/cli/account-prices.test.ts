@@ -123,7 +123,7 @@ t.test('invalid price options are refused with a reason', async (t) => {
     t.match(ended.stderr, words)
     t.equal(ended.stdout, '')
   }
-  await refused(/say what changes/)
+  await refused(/at least one of --file/)
   await refused(/multiplier: must be a decimal from 0 to 100/, '--multiplier', '-1')
   await refused(
     /neither the tenant nor the book in effect has a price of nothing/,
@@ -136,7 +136,13 @@ t.test('invalid price options are refused with a reason', async (t) => {
     '--remove',
     'text-basic-output-token',
   )
-  await refused(/goes with no other option of prices/, '--file', 'x.yaml', '--multiplier', '1')
+  await refused(
+    /cannot be combined with other options of prices/,
+    '--file',
+    'x.yaml',
+    '--multiplier',
+    '1',
+  )
   t.match(await account('set', '--price', 'text-basic-output-token'), {
     code: 1,
     stderr: /<sku>=<price>/,

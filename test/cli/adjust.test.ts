@@ -46,7 +46,7 @@ t.test('an adjustment reaches the line, the balance and the history, once', asyn
   const again = await adjust('1.5', ...ofLine, '--actor', 'Bob')
   t.equal(again.code, 0, 'as after a lost answer')
   t.match(again, { stdout: new RegExp(`adjustmentId: ${adjustmentId}\nposted: false`) })
-  t.match(again.stderr, /posted before/)
+  t.match(again.stderr, /already posted/)
 
   t.match(await lines(), [{ amount: '5.0094', adjusted: '1.5' }])
   const headers = { accept: 'text/csv' }
@@ -77,7 +77,7 @@ t.test('two adjustments at once stay within the line; the rest can still be give
   const refused = both.find(({ code }) => code === 1)
   t.match(
     refused?.stderr,
-    /is of 5\.0094 CNY with adjustments of 3\.5 so far.*from -3\.5 to 1\.5094$/m,
+    /is 5\.0094 CNY with adjustments of 3\.5 so far.*from -3\.5 to 1\.5094$/m,
   )
   t.equal((await adjust('-3.5', ...ofLine)).code, 0, 'and taken back')
   t.match(await lines(), [{ adjusted: '0' }])

@@ -75,7 +75,7 @@ t.test('a row changed by hand is named with both values, and the exit code is 1'
       `^row_differs  tasks\\.tasks ${first}  @\\d+  status is failed, the log says succeeded$`,
     ),
     /^2 finding\(s\): /,
-    /^chain: 2 lines, head [0-9a-f]{64} as it stands$/,
+    /^chain: 2 lines, head [0-9a-f]{64} as stored$/,
   ])
   t.equal(lines.length, 4, stdout)
   await pool.query(`update tasks.tasks set status = 'succeeded' where platform_id = '${first}';
@@ -99,13 +99,13 @@ t.test('an audit resumes from the given file', async (t) => {
   t.match(stdout, /tasks\.tasks, tasks\.polls, ledger\.holds: tasks without an event after/)
   await writeFile(path, '{"version": 99}')
   const refused = await tollgate(['audit', '--state', path], env)
-  t.match(refused, { code: 1, stderr: /is no audit state of this version/ })
+  t.match(refused, { code: 1, stderr: /is not an audit state of this version/ })
 })
 
 t.test('restored read models are clean, in plain text', async (t) => {
   const ended = await tollgate(['audit'], env)
   t.match(ended, { code: 0, stdout: /^clean: \d+ events, 2 settled results, 2 lines/, stderr: '' })
-  t.match(ended.stdout, `head ${(await chainHead(pool)).hash} as it stands`)
+  t.match(ended.stdout, `head ${(await chainHead(pool)).hash} as stored`)
 })
 
 t.test('a rebuild of a read model that equals the log swaps it', async (t) => {
@@ -149,7 +149,7 @@ t.test('a rebuild that differs changes no table, shows both totals and exits 1',
   t.match(ended.stdout, /^lines +2 +2 +differs$/m)
   t.match(ended.stdout, /^settled CNY +5\S+ +5\S+$/m, 'totals side by side')
   t.match(ended.stdout, /^tenant_demo +domestic-video\S+ +1 +1 +6\.0094\S* +5\.0094\S* +-1 +CNY$/m)
-  t.match(ended.stderr, /What is live differs from what the log says; nothing was changed/)
+  t.match(ended.stderr, /The live tables differ from the log; nothing was changed/)
   t.match(ended.stderr, /tollgate rebuild ledger --force/)
   const { rows } = await pool.query('select amount from ledger.lines where source_id = $1', [first])
   t.match(rows, [{ amount: /^6\.0094/ }], 'what is live was left alone')

@@ -61,7 +61,7 @@ t.test(
       asked.stdout,
       /^changed +domestic\S+ +CNY +46 per 1000000 token +46\.5 per 1000000 token +\+1\.09 %$/m,
     )
-    t.match(asked.stderr, /nothing was published: it takes effect at once.*--yes/)
+    t.match(asked.stderr, /nothing was published: it takes effect immediately.*--yes/)
     t.notMatch(asked.stdout, /: published/)
     const said = await publish('--demonstrations', '--json')
     t.equal(said.code, 1)
@@ -73,7 +73,7 @@ t.test(
       difference: {
         changed: [{ before: { price: '46' }, after: { price: '46.5' }, percent: '+1.09' }],
       },
-      asked: [/at once/],
+      asked: [/immediately/],
     })
     t.notMatch((await run('prices', 'list')).stdout, /dearer/)
     t.match(await publish('--demonstrations', '--yes', '--actor', 'Ada L.'), {
@@ -145,7 +145,7 @@ t.test('list, show and diff print tables and JSON', async (t) => {
   ])
     t.match(await run('prices', ...args), {
       code: 1,
-      stderr: /no price book none; there are .*list/,
+      stderr: /no price book has the version none; known versions: .*list/,
     })
 })
 

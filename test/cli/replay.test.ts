@@ -104,7 +104,7 @@ t.test('--from-log prints the same events while Postgres is away', async (t) => 
     if (args.includes('--json')) t.same(printedEvents(read.stdout), printedEvents(expected))
     else t.equal(read.stdout, expected)
   }
-  t.match(await fromLog('req_none'), { code: 1, stderr: /nothing is known/ })
+  t.match(await fromLog('req_none'), { code: 1, stderr: /nothing was found/ })
   t.match(await fromLog(done, '--tenant', stack.other.tenantId), { code: 1 })
 })
 
@@ -188,12 +188,12 @@ t.test('exit code 1 with one line of reason for ids that cannot be replayed', as
     [['cgt-20260101000000-aaaaa'], /nothing was found for cgt-2026/],
     [[done, '--tenant', stack.other.tenantId], /nothing was found for cgt-/],
     [[done, '--to', '2000-01-01'], /no events match/],
-    [[chat.headers.get('x-request-id') ?? '', '--as-of', '2999-01-01'], /one task or a tenant/],
+    [[chat.headers.get('x-request-id') ?? '', '--as-of', '2999-01-01'], /needs a task or a tenant/],
     [['--tenant', 'tenant_nobody'], /no events match/],
     [['--tenant', 'tenant_nobody', '--as-of', '5'], /no events match/],
     [[done, '--as-of', 'yesterday'], /--as-of must be a date or an RFC 3339 time/],
     [[done, '--from', '2026-13-01'], /--from must be a date or an RFC 3339 time/],
-    [[done, '--as-of', '5', '--from', '2026-01-01'], /--as-of shows a state/],
+    [[done, '--as-of', '5', '--from', '2026-01-01'], /--as-of cannot be combined with --from/],
   ] as const) {
     const ended = await replay(...args)
     t.equal(ended.code, 1, args.join(' '))

@@ -130,7 +130,7 @@ t.test('verify-log checks the files of the log while no gateway runs', async (t)
   t.match(whole, { code: 0, stdout: /^whole: \d+ events\n$/, stderr: '' })
   const json = await tollgateProcess(['verify-log', '--json'], env)
   t.match(JSON.parse(json.stdout), { hasChecksums: true, damagedInAll: 0, damaged: [] })
-  t.match(await tollgateProcess(['convert-log'], env), { code: 0, stdout: /has checksums already/ })
+  t.match(await tollgateProcess(['convert-log'], env), { code: 0, stdout: /already has checksums/ })
 
   const level = await openStored(join(dataDir, 'eventstore'))
   const value = (await level.get(eventKey(2))) ?? Buffer.alloc(0)

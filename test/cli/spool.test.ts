@@ -44,7 +44,7 @@ t.test('refused settlements are listed, settled and written off, each once', asy
     code: 0,
     stdout: /2026-01-02T03:05:00.000Z\s+call_1\s+ten_1\s+text-1/,
   })
-  t.match(await spool('retry'), { code: 1, stderr: /say which/ })
+  t.match(await spool('retry'), { code: 1, stderr: /give ids/ })
   t.match(await spool('retry', 'call_9'), {
     code: 1,
     stderr: /no refused settlement has the id call_9/,
@@ -55,7 +55,7 @@ t.test('refused settlements are listed, settled and written off, each once', asy
   t.match(await spool('retry', 'call_1', '--json'), { code: 0, stdout: /"before":true/ })
   t.match(await spool('resolve', 'call_1', '--reason', 'no'), {
     code: 1,
-    stdout: /in the log already/,
+    stdout: /already in the log/,
   })
   const given = await spool('resolve', 'call_2', '--reason', 'ticket 4711', '--actor', 'Ada L.')
   t.match(given, { code: 0, stdout: /call_2: it is given up: ticket 4711/ })

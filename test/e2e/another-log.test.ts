@@ -146,7 +146,7 @@ t.test('a second database on the log is refused until it replaces the first', as
   )
   await replacing.end()
   const { body } = await ready(503)
-  t.match(body.reasons, [/^event_log is another one: .*served from another database since/])
+  t.match(body.reasons, [/^event_log is another one: .*belongs to another database since/])
   t.equal((await chat()).status, 503)
   const replica = await stack.replica(undefined, stores)
   t.equal((await call(`${replica.url}/readyz`)).status, 200)

@@ -290,7 +290,7 @@ async function isQuotedOtherwise(
   member: object,
   answer: Answer,
 ): Promise<boolean> {
-  const words = /`[^`]*` is not (?:taken|known) here[^"(]*/.exec(answer.text)?.[0].trim()
+  const words = /`[^`]*` is not (?:accepted|known) here[^"(]*/.exec(answer.text)?.[0].trim()
   if (isForm || path.includes('?') || words === undefined) return false
   const asked = { path: '/v1/quote', body: { path, body: { ...body, ...member } } }
   const quoted = await post(asked, {})

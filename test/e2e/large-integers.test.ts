@@ -155,7 +155,7 @@ t.test('400 for a large integer in a member that the gateway reads', async (t) =
   ] as const) {
     const answer = await post(chat.path, `{"model":"${model}",${messages},${member}}`)
     t.equal(answer.status, 400)
-    t.match(answer.body.error, { param, message: /range that is kept exactly/ })
+    t.match(answer.body.error, { param, message: /range that can be kept exactly/ })
   }
   const typed = `{"model":"${model}",${messages},"tools":[{"type":${SCHEMA}}]}`
   t.equal((await post(chat.path, typed)).status, 400, 'the type of a tool')

@@ -151,7 +151,7 @@ t.test('a token is not bound to a misspelled model', async (t) => {
     t.equal(coming.status, 200, coming.text)
     t.match(
       coming.body.message,
-      /no model has the name `llama-9-large`: it opens nothing until one is/,
+      /no model has the name `llama-9-large`: the entry has no effect until one has it/,
     )
     t.same(coming.body.data.models, ['llama-9-large'])
   })

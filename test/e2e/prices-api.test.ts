@@ -127,7 +127,7 @@ await t.test('a book that changes prices at once or removes some needs confirmat
   t.match(asked.body, {
     success: false,
     message:
-      /^Nothing was published: it never takes effect: .*\. Changed: text-basic-output-token USD from .* to 7 \(.* %\)\. With "confirm": true/,
+      /^Nothing was published: it never takes effect: .*\. Changed: text-basic-output-token USD from .* to 7 \(.* %\)\. Send "confirm": true/,
     error: { code: 'confirmation_required', param: 'confirm' },
   })
   const lacking = await ask('POST', '/price-books', {
@@ -144,7 +144,7 @@ await t.test('a book that changes prices at once or removes some needs confirmat
   const now = { ...dearer, effective_from: '2026-11-02T00:00:00Z' }
   t.match(await ask('POST', '/price-books', now), {
     status: 409,
-    body: { message: /it takes effect at once/ },
+    body: { message: /it takes effect immediately/ },
   })
   t.match(await done('POST', '/price-books', { ...now, confirm: true }), {
     changed: true,

@@ -120,7 +120,7 @@ void t.test('429 in the family’s shape for an address of too many unknown toke
     const answer = await app.inject({ method, url, headers: { authorization: `Bearer ${token}` } })
     t.equal(answer.statusCode, 429, `${url} ${answer.body}`)
     t.match(answer.json(), shape)
-    t.match(answer.body, /Too many tokens that are not valid came from this address/)
+    t.match(answer.body, /Too many requests with invalid tokens came from this address/)
     t.equal(answer.headers['retry-after'], '13', url)
   }
 })

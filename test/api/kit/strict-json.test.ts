@@ -171,7 +171,7 @@ void t.test('text is bounded, media data is not', async (t) => {
     `"${'a b '.repeat(MAX_TEXT_CHARACTERS / 4)}"`,
     ' '.repeat(MAX_TEXT_CHARACTERS),
   ])
-    t.match(refusal(`[${text}]`), { fault: 'body_too_large', message: /besides inline media/ })
+    t.match(refusal(`[${text}]`), { fault: 'body_too_large', message: /not counting inline media/ })
 })
 
 void t.test('long strings are read as JSON.parse reads them, at any chunk boundary', async (t) => {

@@ -157,7 +157,7 @@ void t.test('an unknown filter is refused, never ignored', async (t) => {
     t.match(answer.json(), { message: /tenant_id, .*cursor/ }, 'and those it knows')
   }
   const history = await get('/api/query/v1/tasks/video_1/history?from=x')
-  t.match(history.json(), { message: /takes none/, error: { param: 'from' } })
+  t.match(history.json(), { message: /has none/, error: { param: 'from' } })
 })
 
 void t.test('a token sees the lines of its scope level only', async (t) => {

@@ -12,8 +12,8 @@ t.test('400 that names `size` where resolution and ratio follow from it', async 
   const families = MODELS.map((model) => videoFamilyOf(catalog, model).family)
   t.equal(new Set(families).size, catalog.videoFamilies.length, 'every family')
   const cases = [
-    ['100x100', /^`size` 100x100 is 100p, and `resolution` must /],
-    ['1280x721', /^`size` 1280x721 is /],
+    ['100x100', /^`size` 100x100 means `resolution` 100p: `resolution` must /],
+    ['1280x721', /^`size` 1280x721 means /],
     ['big', /^`size` must be <width>x<height>$/],
   ] as const
   for (const model of MODELS)

@@ -150,14 +150,18 @@ t.test('a second log is refused, empty or not, and no event is written to it', a
 t.test('a second database is refused until an operator has the log adopt it', async (t) => {
   const [pool, second, log] = [await newPool(t), await newPool(t), await newLog(t)]
   await start(pool, log)
-  await refused(t, start(second, log), /from another database since .*tollgate database adopt/s)
+  await refused(
+    t,
+    start(second, log),
+    /belongs to another database since .*tollgate database adopt/s,
+  )
   t.equal(await named(log), 1)
   await start(second, log, true)
   await start(second, log, true)
   t.equal(await named(log), 2)
   await t.resolves(start(second, log))
-  await refused(t, checkBelonging(storesOf(pool, log)), /from another database since/)
-  await refused(t, start(pool, log), /from another database since/)
+  await refused(t, checkBelonging(storesOf(pool, log)), /belongs to another database since/)
+  await refused(t, start(pool, log), /belongs to another database since/)
 })
 
 t.test(
@@ -165,7 +169,7 @@ t.test(
   async (t) => {
     const [pool, second, log] = [await newPool(t), await newPool(t), await newLog(t)]
     await applied(pool, await written(log))
-    await refused(t, start(second, log), /none of which was applied to this database/)
+    await refused(t, start(second, log), /none of them was applied to this database/)
     t.equal(await named(log), 0)
     await start(pool, log)
     t.equal(await named(log), 1)

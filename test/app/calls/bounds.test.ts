@@ -246,7 +246,7 @@ async function readAll(frames: AsyncIterable<{ readonly data: string }>): Promis
   }
 }
 
-const charged = { code: 'upstream_unavailable', message: /What was delivered is charged/ }
+const charged = { code: 'upstream_unavailable', message: /The delivered part is charged/ }
 
 for (const [name, wire] of Object.entries(surfaces)) {
   t.test(`${name}: a frame beyond its bound ends the stream, billed by its figures`, async (t) => {

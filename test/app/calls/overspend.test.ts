@@ -88,7 +88,7 @@ t.test('a call without a limit is held at the largest output of its model', asyn
     (error: unknown) => (isDomainError(error, 'insufficient_balance') ? error.message : ''),
   )
   const said =
-    /^the request holds [\d.]+ USD .*; [\d.]+ USD is available; with `(.+)` of at most (\d+) it would fit$/
+    /^the request needs a hold of [\d.]+ USD; [\d.]+ USD is available; with `(.+)` of at most (\d+) it would fit$/
   const [, name, bound] = said.exec(refused) ?? []
   t.equal(name, 'max_completion_tokens')
   t.ok(Number(bound) > largest / 2, refused)

@@ -127,9 +127,9 @@ t.test('exit code 1 with one line of reason for unknown assets', async (t) => {
       [[assetId(7)], /nothing was found for asset-/],
       [[assetId(6), '--tenant', tenantId], /nothing was found for asset-/],
       [['--asset', tenantId], /nothing was found for tenant_/],
-      [['--asset', assetId(5), 'req_task'], /--asset shows the events of one id/],
-      [['--asset', assetId(5), '--as-of', '5'], /--asset shows the events of one id/],
-      [[assetId(5), '--as-of', '5'], /one task or a tenant/],
+      [['--asset', assetId(5), 'req_task'], /--asset cannot be combined/],
+      [['--asset', assetId(5), '--as-of', '5'], /--asset cannot be combined/],
+      [[assetId(5), '--as-of', '5'], /needs a task or a tenant/],
       [['--asset', assetId(5), '--to', '2000-01-01'], /no events match/],
     ] as const) {
       const ended = await replay(...source, ...args)

@@ -167,7 +167,7 @@ t.test('an adjusted line costs from zero up to its settled amount', async (t) =>
       {
         code: 'adjustment_out_of_bounds',
         message:
-          'line call_1:2 is of 2.000000000001 USD with adjustments of 1.5 so far: ' +
+          'line call_1:2 is 2.000000000001 USD with adjustments of 1.5 so far: ' +
           'a further adjustment must be from -1.5 to 0.500000000001',
       },
       amount,

@@ -103,7 +103,7 @@ t.test('a book that takes effect immediately, or never, needs confirmation', asy
     nowMs,
   )
   t.equal(past.takesEffect, 'at_once')
-  t.match(reasonsToConfirm(past), [/takes effect at once/])
+  t.match(reasonsToConfirm(past), [/takes effect immediately/])
   const old = book('next', '2025-01-01T00:00:00Z', ...current.entries)
   const never = publicationOf(catalog, old, [current], served, nowMs)
   t.match(never, { takesEffect: 'never', replaces: 'now' })

@@ -231,7 +231,7 @@ void t.test('uploads a day are bounded, however many are deleted', async (t) => 
   for (const files of replicas)
     await t.rejects(files.upload(1), {
       code: 'upload_quota_reached',
-      message: /3 uploads a day, deleted ones too/,
+      message: /3 uploads per day, including deleted ones/,
       details: { limitedBy: 'day', limit: 3 },
     })
   await one!.quota.takeForTask(tenantId, 'pictures of a task', 1)

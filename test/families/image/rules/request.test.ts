@@ -27,7 +27,7 @@ t.test('the 2.5 models stream one picture; image-2 accepts stream and does not',
   t.equal(streamed, true)
   t.equal(body['partial_images'], 2)
   t.equal(readImageOrder(half({ partial_images: 2 })).streamed, false)
-  t.match(refused(t, half({ stream: true, n: 2 }), 'n'), /in a stream/)
+  t.match(refused(t, half({ stream: true, n: 2 }), 'n'), /with `stream`/)
   t.equal(readImageOrder(order({ stream: true, n: 2 })).streamed, false)
   refused(t, order({ stream: 'yes' }), 'stream')
   refused(t, order({ partial_images: 4 }), 'partial_images')

@@ -76,5 +76,5 @@ t.test('an upload that fails during the rest of its form is answered', async (t)
     failedBefore = media.failed
   })
   t.ok(failedBefore, 'it had failed while the form was read')
-  t.match(answer.json(), { base_resp: { status_code: 2013, status_msg: /`note` is no part/ } })
+  t.match(answer.json(), { base_resp: { status_code: 2013, status_msg: /`note` is not a field/ } })
 })

@@ -91,7 +91,7 @@ void t.test('400 for an unknown query parameter, naming the known ones', async (
     const { status, code, message } = refused(await ask({ url: `${urlOf('GetAsset')}&${name}=1` }))
     t.equal(status, 400)
     t.equal(code, shown === undefined ? 'InvalidParameter' : `InvalidParameter.${shown}`)
-    t.match(message, 'this takes Action, Version')
+    t.match(message, 'this route, which has Action, Version')
   }
   const twice = await ask({ url: `${urlOf('GetAsset')}&Action=GetAsset` })
   t.match(refused(twice), { status: 400, code: 'InvalidParameter.Action' })

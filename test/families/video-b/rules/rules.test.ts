@@ -198,7 +198,7 @@ t.test('h3-video-max takes text and frames, and no references', (t) => {
   t.ok(accepted(body(max)))
   t.ok(accepted(withMedia([media('image'), media('image', 'last_frame')], max)))
   for (const item of [media('image', 'reference_image'), media('video', 'reference_video')])
-    t.match(refusal(withMedia([item], max))[2], 'takes no reference material')
+    t.match(refusal(withMedia([item], max))[2], 'does not accept reference items')
   t.end()
 })
 
