@@ -21,6 +21,8 @@ import type { Log } from '../../kernel/log.ts'
 
 /** A cached account is read again after this, so a lost event delays a change by this at most. */
 export const ACCOUNT_FACTS_KNOWN_FOR_MS = 30_000
+/** An account older than this is read again while its requests go on, so that none waits for a read. */
+const READ_AHEAD_MS = 20_000
 /** The oldest are evicted first: they are read again. */
 const MAX_TENANTS = 20_000
 
@@ -97,16 +99,22 @@ export function createAccountFacts(
     return settings
   }
 
+  const readOnce = (tenantId: string): Promise<AccountSettings> => {
+    const begun = reading.get(tenantId)
+    if (begun !== undefined) return begun
+    const begin = runForAllTokens(() => read(tenantId)).finally(() => reading.delete(tenantId))
+    reading.set(tenantId, begin)
+    return begin
+  }
+
   return {
     of: (tenantId) => {
       const { settings, readAtMs } = cached(tenantId)
-      if (monotonic.nowMs() - readAtMs < ACCOUNT_FACTS_KNOWN_FOR_MS)
-        return Promise.resolve(settings)
-      const begun = reading.get(tenantId)
-      if (begun !== undefined) return begun
-      const begin = runForAllTokens(() => read(tenantId)).finally(() => reading.delete(tenantId))
-      reading.set(tenantId, begin)
-      return begin
+      const ageMs = monotonic.nowMs() - readAtMs
+      if (ageMs >= ACCOUNT_FACTS_KNOWN_FOR_MS) return readOnce(tenantId)
+      // A failure is thrown to the request that waits for the next read.
+      if (ageMs >= READ_AHEAD_MS) readOnce(tenantId).catch(() => undefined)
+      return Promise.resolve(settings)
     },
     known: (tenantId) => cached(tenantId).settings,
     noticed: (event) => {

@@ -72,6 +72,7 @@ export class Gauge<About = void> {
   #lastAcknowledged = 0
   /** Waiting requests and holds that have not ended: a gauge with any is not evicted. */
   #users = 0
+  #wasRequested = false
 
   constructor(name: string, about: About, clock: Clock) {
     this.name = name
@@ -117,9 +118,17 @@ export class Gauge<About = void> {
     return this.#users === 0 && !this.#mayBeReported && !this.#isUsed()
   }
 
+  /** Whether a request used it since this was last asked. */
+  takeRequested(): boolean {
+    const was = this.#wasRequested
+    this.#wasRequested = false
+    return was
+  }
+
   /** Keeps the gauge from being idle until the work is over. */
   async use<Value>(work: () => Promise<Value>): Promise<Value> {
     this.#users += 1
+    this.#wasRequested = true
     try {
       return await work()
     } finally {

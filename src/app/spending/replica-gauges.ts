@@ -9,8 +9,13 @@ import { LedgerFloor, type LedgerMark } from './ledger-floor.ts'
 import { type Reported, type Reporter, spoolEmptied } from './replica-reports.ts'
 import { balanceUnavailable, ledgerWentBack } from './tenant-queue.ts'
 
-/** A reading older than this is renewed in the background. */
-const FRESH_FOR_MS = 1_000
+/** A reading older than this is not decided by. */
+const KNOWN_FOR_MS = 2_000
+/**
+ * A reading older than this is renewed in the background, one name at a time. The exchange, which
+ * renews those of all requests at once, comes before.
+ */
+const FRESH_FOR_MS = 1_500
 
 /** The reports and readings of one kind of gauge. */
 export interface GaugeKind<About> {
@@ -123,7 +128,7 @@ export class Gauges<About> {
    */
   async makeKnown(gauge: Gauge<About>): Promise<void> {
     const ageMs = gauge.ageMs()
-    if (ageMs < FRESH_FOR_MS * 2) {
+    if (ageMs < KNOWN_FOR_MS) {
       // In the background: this call does not wait for the next reading.
       if (ageMs >= FRESH_FOR_MS) this.#refresh(gauge).catch(() => undefined)
       return
@@ -190,12 +195,13 @@ export class Gauges<About> {
     return { judgement, report, written: this.#write(db, report.reported) }
   }
 
-  /** Exchanges the gauges in use, a bounded number at a time. */
+  /** Exchanges the gauges in use or requested since, a bounded number at a time. */
   async exchange(): Promise<void> {
     const { maxExchanged, isWatched } = this.#kind
     const active: Gauge<About>[] = []
     for (const [name, gauge] of this.#byName)
-      if (!gauge.isIdle() || isWatched?.(gauge) === true) active.push(gauge)
+      if (gauge.takeRequested() || !gauge.isIdle() || isWatched?.(gauge) === true)
+        active.push(gauge)
       else if (isWatched !== undefined) this.#byName.delete(name)
     if (this.#replica.spool !== undefined) for (const gauge of active) gauge.keepUnplaced()
     for (let at = 0; at < active.length; at += maxExchanged)

@@ -60,8 +60,9 @@ function scene() {
     state.hold = new Promise<void>((resolve) => (release = resolve))
     return release
   }
-  const expire = (): void => void (nowMs += ACCOUNT_FACTS_KNOWN_FOR_MS)
-  return { facts, record, revisions, state, hold, expire }
+  const pass = (ms: number): void => void (nowMs += ms)
+  const expire = (): void => pass(ACCOUNT_FACTS_KNOWN_FOR_MS)
+  return { facts, record, revisions, state, hold, expire, pass }
 }
 
 t.test('one read loads every setting, and a cached account is not read again', async (t) => {
@@ -118,4 +119,20 @@ t.test('an event that arrives late restores no old setting', async (t) => {
   t.same(await revisions(), [2, 2, 2, 2])
   t.equal(facts.known(tenantId).limits?.revision, 2)
   t.same(facts.known('another'), {})
+})
+
+t.test('no request waits while an account that is still valid is read again', async (t) => {
+  const { record, revisions, state, hold, pass } = scene()
+  await revisions()
+  for (const set of sets) record(set(1))
+  pass(ACCOUNT_FACTS_KNOWN_FOR_MS - 1)
+  const release = hold()
+  t.same(await revisions(), [undefined, undefined, undefined, undefined], 'the read is held')
+  t.equal(state.reads, 2)
+  await revisions()
+  t.equal(state.reads, 2, 'one read at a time')
+  pass(1)
+  const waiting = revisions()
+  release()
+  t.same(await waiting, [1, 1, 1, 1], 'an account past its time is waited for')
 })

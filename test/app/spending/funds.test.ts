@@ -116,6 +116,30 @@ t.test('a call that is small against the balance needs no query', async (t) => {
   pool.off('acquire', count)
 })
 
+t.test('one exchange renews the balances of all tenants with calls since the last', async (t) => {
+  const { funds, exchange, pass } = book.replica()
+  const ids = Array.from({ length: 20 }, (_, n) => `exchanged-${n}`)
+  for (const tenantId of ids) await project({ tenantId, creditPico: 10_000n })
+  const call = async (tenantId: string) =>
+    (await funds.reserve(tenantId, 'USD', 1n)).release('failed')
+  for (const tenantId of ids) await call(tenantId)
+  let asked = 0
+  const count = () => (asked += 1)
+  pool.on('acquire', count)
+  for (const _second of [1, 2, 3]) {
+    pass(1_000)
+    await exchange()
+    for (const tenantId of ids) await call(tenantId)
+  }
+  t.equal(asked, 3, 'one statement a second, and none of a call')
+  pass(1_000)
+  await exchange()
+  pass(1_000)
+  await exchange()
+  t.equal(asked, 4, 'none without calls')
+  pool.off('acquire', count)
+})
+
 t.test('a tenant with a waiting call or a hold is not evicted', async (t) => {
   const [waiting, ...others] = [0, 1, 2].map(() => `tenant-${(tenants += 1)}`)
   for (const tenantId of [waiting!, ...others]) await project({ tenantId, creditPico: 100n })

@@ -15,6 +15,8 @@ import type { Queryable } from '../../../../projections/engine/queryable.ts'
 
 /** A newly published book is used at the latest after this. */
 const FRESH_FOR_MS = 2_000
+/** A book older than this is read again while calls go on using it, so that none waits for a read. */
+const READ_AHEAD_MS = 1_000
 /** While Postgres is unavailable the last known book serves this long: prices rarely change. */
 const STALE_FOR_MS = 60_000
 
@@ -49,12 +51,16 @@ export function createPriceBookSource(
     }
   }
 
+  const readOnce = (): Promise<PriceBook> =>
+    (reading ??= runForAllTokens(read).finally(() => (reading = undefined)))
+
   return {
     current: () => {
-      if (cached !== undefined && monotonic.nowMs() - cached.readAtMs < FRESH_FOR_MS)
-        return Promise.resolve(cached.book)
-      reading ??= runForAllTokens(read).finally(() => (reading = undefined))
-      return reading
+      const ageMs = cached === undefined ? Infinity : monotonic.nowMs() - cached.readAtMs
+      if (cached === undefined || ageMs >= FRESH_FOR_MS) return readOnce()
+      // A failure is thrown to the call that waits for the next read.
+      if (ageMs >= READ_AHEAD_MS) readOnce().catch(() => undefined)
+      return Promise.resolve(cached.book)
     },
   }
 }

@@ -126,6 +126,49 @@ t.test('each start has its prices, from the sandbox to real accounts and back', 
   t.equal(await start(true), 'known')
 })
 
+t.test('no call waits while a book that is still fresh is read again', async (t) => {
+  const world = await startWorld(t, { prices: false })
+  const deps = { log: world.log, catalog, clock: systemClock }
+  const publish = async (version: string) => {
+    const yamlText = book(version, '46')
+    await publishPriceBook(deps, {
+      yamlText,
+      demonstrations: true,
+      correlationId: 'test',
+      actor: 'A',
+    })
+    await world.settle()
+  }
+  await publish('v1')
+  let nowMs = Date.now()
+  let reads = 0
+  let held: Promise<unknown> = Promise.resolve()
+  const pool = new Proxy(world.pool, {
+    get: (target, name) =>
+      name === 'query'
+        ? async (...given: unknown[]) => {
+            reads += 1
+            await held
+            return Reflect.apply(target.query.bind(target), undefined, given) as unknown
+          }
+        : (Reflect.get(target, name, target) as unknown),
+  })
+  const prices = createPriceBookSource(pool, { nowMs: () => nowMs }, { nowMs: () => nowMs })
+  await prices.current()
+  const before = reads
+  await publish('v2')
+  nowMs += 1_500
+  let release = (): void => undefined
+  held = new Promise<void>((resolve) => (release = resolve))
+  t.equal((await prices.current()).version, 'v1', 'the read is held')
+  t.equal((await prices.current()).version, 'v1')
+  t.equal(reads, before + 1, 'one read at a time')
+  nowMs += 500
+  const waiting = prices.current()
+  release()
+  t.equal((await waiting).version, 'v2', 'a book past its time is waited for')
+})
+
 t.test('readiness names models without a price, and a withheld price book', async (t) => {
   const world = await startWorld(t, { prices: false })
   const registry = new Registry()
