@@ -36,7 +36,8 @@ interface Turn extends Load {
   readonly cpuMs: CpuMs
 }
 
-async function load(
+/** Asks a row over so many connections: for a time, or so many times. */
+export async function load(
   row: Row,
   connections: number,
   until: readonly ['-d' | '-a', number],

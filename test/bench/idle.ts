@@ -10,7 +10,7 @@ import { sized, sizeFrom } from './kit/sizes.ts'
 import { startTollgate, startUpstream, type Row } from './kit/text-rows.ts'
 
 /**
- * What an installation costs while nobody calls: processor time of every process, Postgres and its
+ * What an installation costs without calls: processor time of every process, Postgres and its
  * autovacuum included, and statements a second. Fresh, and after many calls, whose rows autovacuum
  * cleans up meanwhile.
  */
@@ -22,7 +22,7 @@ const SLICE_MS = sized(10_000, 1_000)
 const CALLS = sizeFrom('BENCH_CALLS', sized(150_000, 500))
 const VACUUM_LOOK_MS = 500
 
-/** A stretch of time in which nobody called. */
+/** A stretch of time without calls. */
 interface Slice {
   /** Milliseconds of processor time a second, by process. */
   readonly cpu: CpuMs

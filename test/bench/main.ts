@@ -19,6 +19,7 @@ const benchmarks: Readonly<Record<string, () => Promise<{ readonly run: Benchmar
   'in-flight': () => import('./in-flight.ts'),
   chat: () => import('./chat.ts'),
   idle: () => import('./idle.ts'),
+  memory: () => import('./memory.ts'),
   streams: () => import('./streams.ts'),
   bodies: () => import('./bodies.ts'),
   images: () => import('./images.ts'),

@@ -26,7 +26,8 @@ async function spentMs(pid: number): Promise<number> {
   return (ticks * 1_000) / TICKS_PER_SECOND
 }
 
-async function partOf(pid: number): Promise<string> {
+/** The part that a process below another one is. */
+export async function partOf(pid: number): Promise<string> {
   const line = await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')
   return parts.find(([, known]) => known.test(line))?.[0] ?? 'others'
 }
