@@ -121,13 +121,13 @@ function reachOfOthers(path: string): string | undefined {
 }
 
 /**
- * Creates (where missing), locks and version-checks the directory that holds everything a single machine stores, and
- * closes it to other accounts with all that is in it. What this process and its children make from now on is closed
- * to others too.
+ * Creates (where missing), locks and version-checks the directory that holds everything a single
+ * machine stores, and closes it and all of its content to other accounts. Files that this process
+ * and its children create from now on are closed to other accounts too.
  *
  * @param onExposed called where the directory cannot be closed, with why.
- * @throws DataDirError with a message for the operator: unwritable, in use by another process (its pid is named),
- * written by a newer release, or not a data directory of this program.
+ * @throws DataDirError with a message for the operator: unwritable, in use by another process (its
+ *   pid is named), written by a newer release, or not a data directory of this program.
  */
 export async function prepareDataDir(
   directory: string,

@@ -233,10 +233,7 @@ export async function webhooksOf(
 export const hasWebhookSql = (tenant: string): string =>
   `exists (select from access.tenants w where w.tenant_id = ${tenant} and w.webhook_url is not null)`
 
-/**
- * A query for the thresholds of low balances, whose columns are `tenant_id`, `currency` and
- * `below`.
- */
+/** A query for thresholds of low balances; its columns are `tenant_id`, `currency`, `below`. */
 export const thresholdsSql = `
   select t.tenant_id, x.currency, x.below from access.tenants t
   cross join lateral jsonb_to_recordset(t.balance_thresholds) as x (currency text, below numeric)

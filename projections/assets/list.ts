@@ -8,7 +8,7 @@ import {
 import { toAssetRow, toGroupRow, type AssetRow, type GroupRow } from './tables.ts'
 import { type CountedTotals, totalOf, type Total } from './totals.ts'
 
-/** Which page, in which order. */
+/** Page and order of a list. */
 export interface ListPage {
   /** From 1. */
   readonly pageNumber: number

@@ -6,7 +6,10 @@ import type { AssetState, GroupState } from './state.ts'
 
 /** Lists for support: every asset and group in the scope, deleted ones too. */
 
-/** Which groups; undefined does not narrow. `tenantId` and `userIds` are also the scope. */
+/**
+ * Filter of groups; an undefined member does not filter. `tenantId` and `userIds` are also the
+ * scope.
+ */
 export interface GroupSearch {
   readonly tenantId: string | undefined
   readonly userIds: readonly string[] | undefined
@@ -19,7 +22,7 @@ export interface GroupSearch {
   readonly nativeId: string | undefined
 }
 
-/** Which assets; undefined does not narrow. */
+/** Filter of assets; an undefined member does not filter. */
 export interface AssetSearch extends Omit<GroupSearch, 'state'> {
   readonly state: AssetState | undefined
   readonly assetId: string | undefined

@@ -94,7 +94,7 @@ export interface ListedPriceBook extends Pick<
 export async function listPriceBooks(
   db: Queryable,
   page: {
-    /** Which is in effect then; unix milliseconds, now by default. */
+    /** Time for which the book in effect is marked; unix milliseconds, now by default. */
     readonly atMs?: number
     /** Version of the last one already seen. */
     readonly after?: string | undefined

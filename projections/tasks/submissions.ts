@@ -28,8 +28,8 @@ export async function findOpenSubmissions(
 }
 
 /**
- * Which of these native ids belong to a task of the gateway, hidden and refused ones too, and the
- * marker it was sent with.
+ * Finds the native ids among these that belong to a task of the gateway, including hidden and
+ * refused ones, and the marker each was sent with.
  */
 export async function findKnownNativeIds(
   db: Queryable,

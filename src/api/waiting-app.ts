@@ -48,8 +48,8 @@ export async function buildWaitingApp({
   if (health !== undefined)
     await app.register(
       operatingPlugin({
+        // Only metrics of any process: nothing has been sold yet, so every caller may read them.
         metrics: createMetricsRegistry(),
-        // Those of any process: nothing has been sold yet.
         isPublic: false,
         health: {
           ...health,

@@ -55,7 +55,7 @@ export function addBudgets(program: Command): void {
     .action(onStores(listBudgetsCommand))
 }
 
-/** Which budget of a tenant. */
+/** Options that identify a budget of a tenant. */
 interface OfBudget extends OfTenant {
   readonly user?: string
   readonly token?: string

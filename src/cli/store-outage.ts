@@ -1,7 +1,7 @@
 import { isOutage } from '../api/kit/drain.ts'
 import { isDomainError } from '../kernel/errors.ts'
 
-/** Which failures of a start end once a store answers again. */
+/** Failures of a start that end once a store answers again. */
 
 /** As `/readyz` names them. */
 export type StoreName = 'event_log' | 'postgres'

@@ -29,7 +29,7 @@ export interface FamilyDeps {
   readonly clock: Clock
   /** The machine's clock: upstreams compare dates of signed requests with theirs. */
   readonly upstreamClock: Clock
-  /** What ids and names that callers or upstream get are made with. */
+  /** Secret from which ids and names for callers and upstream are derived. */
   readonly markerSecret: string
   readonly crashPoint: CrashPoint
 }

@@ -3,7 +3,7 @@
  * nothing here knows one.
  */
 export const domainCodes = [
-  // What was asked for.
+  // Faults of the request.
   'invalid_request',
   'invalid_duration',
   'invalid_cursor',

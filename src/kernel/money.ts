@@ -8,10 +8,10 @@ export const currencies: readonly Currency[] = ['CNY', 'USD']
 /** A canonical decimal string: no exponent, no trailing zeros, `-` only before a non-zero value. */
 type DecimalString = string
 
-/** How many units a price is quoted for. */
+/** Number of units for which a price is quoted. */
 export type Per = 1 | 1_000 | 1_000_000
 
-/** How much of something was used, in its unit: a non-negative safe integer, sums included. */
+/** Used amount in its unit: a non-negative safe integer, sums included. */
 export type Quantity = number
 
 const PICO_DIGITS = 12

@@ -144,7 +144,7 @@ export function varint(field: number): number {
   return field << 3
 }
 
-/** How many bytes a number takes. */
+/** Number of bytes of an encoded number. */
 export function sizeOfNumber(value: number): number {
   let size = 1
   for (let rest = value; rest >= 0x80; rest = Math.floor(rest / 0x80)) size += 1
@@ -163,7 +163,7 @@ export function numberBytes(value: bigint): readonly number[] {
   return bytes
 }
 
-/** How many bytes a delimited field takes whose key is one byte. */
+/** Number of bytes of a delimited field whose key is one byte. */
 export function sizeOfField(length: number): number {
   return 1 + sizeOfNumber(length) + length
 }

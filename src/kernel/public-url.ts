@@ -20,7 +20,7 @@ type PublicUrlVerdict =
 
 /** Longest URL that is considered. */
 const MAX_URL_CHARACTERS = 2048
-/** How long resolving a host may take before it counts as not resolvable. */
+/** Maximum time for resolving a host before it counts as not resolvable. */
 export const RESOLVE_TIMEOUT_MS = 3_000
 /** A host with more addresses than this is refused unchecked. */
 const MAX_ADDRESSES = 64

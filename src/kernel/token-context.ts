@@ -13,7 +13,7 @@ export function runForToken(tokenId: string, begin: () => void): void {
   tokens.run(tokenId, begin)
 }
 
-/** What `begin` starts is shared work, whichever token's request started it. */
+/** Work started by `begin` is shared, whichever token's request started it. */
 export function runForAllTokens<Result>(begin: () => Result): Result {
   return tokens.run(undefined, begin)
 }

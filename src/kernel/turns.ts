@@ -7,7 +7,7 @@ import { monotonicClock } from './clock.ts'
  */
 export type Work<Result> = Generator<void, Result, void>
 
-/** How long a part of the work may hold the event loop before others get a turn. */
+/** Maximum time for which a part of the work may hold the event loop. */
 const TURN_MS = 8
 
 /** Does all of the work without yielding. */

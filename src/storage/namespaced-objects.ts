@@ -20,7 +20,7 @@ export interface NamespacedObjects {
 /** The content of the marker object of a namespace. */
 interface Marker {
   readonly namespace: string
-  /** Which log the objects belong to. */
+  /** The log to which the objects belong. */
   readonly log: string
   /** Whether that gateway may have objects without a namespace. */
   readonly unprefixed: boolean

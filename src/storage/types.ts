@@ -15,7 +15,7 @@ export interface OpenedObject {
   readonly body: Readable
   /** The size of the whole object, even if a range was requested. */
   readonly sizeBytes: number
-  /** As its key says. */
+  /** Media type, which follows from its key. */
   readonly contentType: string
 }
 

@@ -1,4 +1,6 @@
-/** Which lines; an absent member does not narrow. `tenantId` and `userIds` are also the scope. */
+/**
+ * Filter of lines; an absent member does not filter. `tenantId` and `userIds` are also the scope.
+ */
 export interface LedgerFilter {
   readonly tenantId?: string | undefined
   readonly userIds?: readonly string[] | undefined

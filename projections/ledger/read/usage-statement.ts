@@ -42,7 +42,7 @@ export const columns: Readonly<Record<Exclude<UsageKey, 'day'>, string>> = {
 
 const beginnings = { hours: 'hour', quarters: 'quarter' } as const
 
-/** Which rows, and as which numbers and day they count. */
+/** Rows of one part of the statement, and the numbers and day by which they count. */
 interface Part {
   readonly from: string
   readonly day: string

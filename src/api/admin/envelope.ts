@@ -46,7 +46,7 @@ export function describe(route: AccountRoute): FastifySchema {
   return describeAccount(adminEnvelope, 'adminToken', route)
 }
 
-/** Which accounts and tokens the admin token of a request manages. */
+/** The accounts and tokens that the admin token of a request manages. */
 export function adminScopeOf(request: FastifyRequest): AdminScope {
   return scopeOfAdminToken(principalOf(request))
 }

@@ -61,7 +61,7 @@ export function toBalanceAccount(of: CurrencyBalance) {
 
 /** The shape of budgets for administrators and for the bounded token. */
 
-/** Which budget it is. */
+/** Members that identify a budget. */
 export const budgetFacts = {
   subject: Type.Enum(['tenant', 'user', 'token'], {
     description: 'Whose spending the budget bounds.',

@@ -28,7 +28,7 @@ interface AcceptedCall<Input> {
 
 /** A call with the gateway's services. */
 interface OpenedCall<Input extends CallInput, Request, Seen, Accepted> {
-  /** What prices it. */
+  /** Family that prices the call. */
   readonly family: Pick<CallFamily<Input, Request, Seen, unknown>, 'ready' | 'resolve'>
   /** Makes the call and answers it. */
   readonly answer: (

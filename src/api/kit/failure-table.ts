@@ -135,11 +135,7 @@ const ofStores = {
   },
   storage_unavailable: { ...away, words: 'Object storage cannot be used at the moment' },
   object_too_large: own(413, 'The file is too large'),
-  storage_full: {
-    status: 507,
-    words: 'Storage has no space left for this at the moment',
-    retry: 30_000,
-  },
+  storage_full: { status: 507, words: 'Storage is full at the moment', retry: 30_000 },
   upload_quota_reached: own(429, 'The tenant is at its limit of uploads', 'never'),
   read_model_behind: away,
 } as const satisfies Partial<Record<FailureCode, FailureRow>>
@@ -168,11 +164,7 @@ const ofAdministration = {
   token_limits_invalid: own(400, 'The limits are not valid'),
   token_models_invalid: own(400, 'The models are not valid'),
   token_addresses_invalid: own(400, 'The addresses are not valid'),
-  token_bound_reached: own(
-    409,
-    'The maximum number of tokens, or of changes to one token, is reached',
-    'never',
-  ),
+  token_bound_reached: own(409, 'The limit of tokens, or of changes of one, is reached', 'never'),
   token_scope_invalid: own(400, 'The scope is not valid'),
   token_expiry_invalid: own(400, 'The time is not valid'),
   token_secret_reused: own(409, 'The secret was used before', 'never'),

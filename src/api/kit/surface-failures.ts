@@ -52,8 +52,8 @@ function isFailureCode(name: string): name is FailureCode {
 }
 
 /**
- * Which failure a domain error is: refusals of the model service go by their kind, faults of
- * settings by the setting.
+ * Maps a domain error to a failure: refusals of the model service by their kind, faults of settings
+ * by the setting.
  */
 function failureOf(error: DomainError): FailureCode {
   const { code } = error

@@ -2,7 +2,7 @@ import { Gauge, type Registry } from 'prom-client'
 import type { ReadModelState } from '../../app/read-models/states.ts'
 import { withProbeTimeout, type Health } from './health.ts'
 
-/** How far the read models are behind the log; read at every scrape. */
+/** Lag of the read models behind the log; read at every scrape. */
 export function useProjectionMetrics(registry: Registry, health: Health): void {
   const labelNames = ['projection'] as const
   let states: Promise<readonly ReadModelState[]> | undefined

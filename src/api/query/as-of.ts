@@ -6,7 +6,7 @@ import { DomainError } from '../../kernel/errors.ts'
 import { RequestError } from '../kit/request-error.ts'
 import type { QueryReads } from './reads.ts'
 
-/** How long a query as of a position may wait for the ledger to reach it. */
+/** Maximum time for which a query as of a position waits for the ledger to reach it. */
 const CATCH_UP_MS = 3_000
 
 /** A requested position, whose form the schema has checked. */

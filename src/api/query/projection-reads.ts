@@ -19,7 +19,7 @@ import type { Queries } from './services.ts'
 import type { Catalog, ServedModel } from '../../domain/catalog/catalog.ts'
 import type { Clock } from '../../kernel/clock.ts'
 
-/** How long the history of an unknown id may wait for the read model. */
+/** Maximum time for which the history of an unknown id waits for the read model. */
 const CONFIRM_TIMEOUT_MS = 3_000
 
 /** A task has about ten events; a request that lists tasks refreshes a page of them. */

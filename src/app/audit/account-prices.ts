@@ -8,8 +8,8 @@ import { recomputeMultiplied } from './recompute.ts'
 import { readEach, readTo } from './streams.ts'
 
 /**
- * How long after a change a request may still get the earlier price: a replica is late by half a
- * minute at most, and the clocks of gateways and log may differ.
+ * Time after a change in which a request may still get the earlier price: a replica is late by half
+ * a minute at most, and the clocks of gateways and log may differ.
  */
 export const ALLOWED_LATENESS_MS = 120_000
 

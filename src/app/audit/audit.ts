@@ -20,7 +20,7 @@ import { readTo } from './streams.ts'
 import type { SettleTask } from './task-state.ts'
 import { auditTotals } from './totals.ts'
 
-/** How often the audit saves its state, by default. */
+/** Default interval at which the audit saves its state. */
 const STATE_INTERVAL_MS = 5_000
 
 export interface AuditOptions {

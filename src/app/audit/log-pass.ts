@@ -82,10 +82,7 @@ export class LogPass {
   readonly checks: LogChecks
   readonly ledger: LedgerRows
   readonly eventRows: readonly EventRows[]
-  /**
-   * Parts that are compared stream by stream; of the ledger only holds, by the auditor's own
-   * account.
-   */
+  /** Parts compared stream by stream; of the ledger only holds, by the auditor's own account. */
   readonly tables: readonly WalkedTable[]
   readonly places: TaskPlaces
   readonly models: AuditedReadModels

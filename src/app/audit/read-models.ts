@@ -8,7 +8,7 @@ import { BEFORE_ALL, appliedTo } from './snapshot.ts'
 
 /** Time for which a read model may make no progress. */
 const STANDSTILL_MS = 30_000
-/** How often the audit asks for the read models' positions. */
+/** Interval at which the audit asks for the read models' positions. */
 const LOOK_MS = 200
 
 /** After every position. */

@@ -82,10 +82,7 @@ export class Pump<Chunk extends PumpedChunk, Seen extends PumpedTally, Frame> {
   /** Thrown to the caller after the frames before it. */
   #error: unknown
   #settlement: Settlement | undefined
-  /**
-   * Time at which the caller last took a frame without requesting the next; undefined while it
-   * waits.
-   */
+  /** Time since which the caller has not requested the next frame; undefined while it waits. */
   #idleSinceMs: number | undefined = monotonicClock.nowMs()
   readonly #deps: CallDeps
   readonly #open: OpenCall<Chunk, Seen, Frame>
@@ -182,10 +179,7 @@ export class Pump<Chunk extends PumpedChunk, Seen extends PumpedTally, Frame> {
     await this.#conclude(broken)
   }
 
-  /**
-   * Reads the frames that had arrived before the source was cancelled, for a caller who may still
-   * read.
-   */
+  /** Reads frames that arrived before the source was cancelled, for a caller who still reads. */
   async #readBuffered(): Promise<void> {
     let broken: unknown
     try {

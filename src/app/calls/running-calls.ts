@@ -18,7 +18,7 @@ import type { PumpedTally } from './pump.ts'
 import { streamCall } from './stream.ts'
 import type { PumpedChunk, StreamEnd } from './stream-ends.ts'
 
-/** How often streams are checked for callers that read nothing. */
+/** Interval at which streams are checked for callers that read nothing. */
 const STALL_CHECK_MS = 5_000
 const CLOSE_POLL_MS = 20
 /** A stream cancelled at the deadline gets this long to be settled. */

@@ -5,8 +5,8 @@ import type { ChannelDirectory, ChannelLease, ChannelQuery } from './directory.t
 import type { ChannelOutcome } from './health.ts'
 
 /**
- * How a call or a creation finds a channel that accepts it: one loop with one interpretation of a
- * channel's answers, for every caller.
+ * Finds a channel that accepts a call or a creation: one loop with one interpretation of a
+ * channel's answers, for every use case.
  */
 
 interface AttemptDeps {

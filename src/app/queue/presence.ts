@@ -7,7 +7,7 @@ import type { Migrations } from '../../storage/postgres/migrate.ts'
 
 /** A worker silent for this long counts as dead; before that, several renewals must fail. */
 const SILENT_MS = 5_000
-/** How often a leaving worker retries to free rows that were locked. */
+/** Interval at which a leaving worker retries to free rows that were locked. */
 const LEAVE_TRIES = 20
 const LEAVE_PAUSE_MS = 25
 

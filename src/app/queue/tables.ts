@@ -78,7 +78,7 @@ export async function hasDue(
   return rows.length > 0
 }
 
-/** Which of these jobs of a lane exist and are leased to this owner. */
+/** Finds the jobs of a lane, among these, that exist and are leased to this owner. */
 export async function stillLeased(
   db: Queryable,
   { name, id, lane: laneColumn }: WorkTable,

@@ -23,9 +23,7 @@ const EXPIRY_GRACE_MS = 3_600_000
 interface CreationSteps<Order extends TaskOrder> {
   /** Looks up the rest, for a request that is no retry and within the rate. @throws DomainError */
   readonly complete?: (order: Order, model: TaskModel) => Promise<Order>
-  /**
-   * The channel that the event names, held until `finish`. @throws DomainError when there is none
-   */
+  /** The channel that the event names, held until `finish`. @throws DomainError without one */
   readonly choose: (order: Order, channelQuery: ChannelQuery) => ChannelLease
   /** Stores data that must be durable before the request is. */
   readonly keep?: (order: Order, request: TaskRequest) => Promise<void>
@@ -84,9 +82,7 @@ interface NewTask<Order extends TaskOrder> {
   readonly startedMs: number
 }
 
-/**
- * Creates one task: money moves in the order of these lines, and the intent is durable first (P1).
- */
+/** Creates a task: money moves in the order of these lines; the intent is durable first (P1). */
 async function createTask<Order extends TaskOrder>(
   deps: TaskDeps,
   steps: CreationSteps<Order>,
@@ -138,9 +134,7 @@ async function createTask<Order extends TaskOrder>(
   return steps.finish(order, begun)
 }
 
-/**
- * Releases the channel, and deletes the data stored for a request that certainly was not recorded.
- */
+/** Releases the channel, and deletes the data of a request that certainly was not recorded. */
 async function abandon<Order extends TaskOrder>(
   deps: TaskDeps,
   { discard }: CreationSteps<Order>,
@@ -289,8 +283,7 @@ function withPlatformId(error: unknown, platformId: string): unknown {
 }
 
 /**
- * The hold of a creation and the SKUs its settlement can use. It reserves, writes and sends
- * nothing.
+ * The hold and the possible SKUs of a creation. It reserves, writes and sends nothing.
  * @throws DomainError `unknown_model`, `model_not_allowed`, `price_not_configured`, those of
  *   `CheckAssets`
  */

@@ -36,7 +36,10 @@ export const balanceAlerts = accountSetting({
     thresholds: Type.Array(BalanceThresholdSchema),
     /** Absent: only the log and the metrics report a low balance. */
     webhookUrl: Type.Optional(Type.String()),
-    /** Which of the tenant's secrets webhooks are signed with, counted from 1; the secrets follow from it and are kept nowhere (P7). */
+    /**
+     * Number of the secret that signs webhooks, counted from 1; the secrets are derived from it and
+     * not stored (P7).
+     */
     secretVersion: Type.Integer({ minimum: 1 }),
   },
   none: { thresholds: [], secretVersion: 1 },

@@ -35,13 +35,13 @@ export interface FamilyRules {
   readonly calls?: AnyCallFamily
   /** Rules of images, for calls and tasks: both work the same in every family of images. */
   readonly images?: ImageFamily
-  /** Which files of callers its accounts keep. */
+  /** Purposes of callers' files that its accounts keep. */
   readonly uploads?: Readonly<Partial<Record<UploadPurpose, KeptUpload>>>
   /** Paths at which a model of its calls is asked for, as `/v1/models` shows them. */
   readonly endpoints?: (model: string) => readonly string[]
 }
 
-/** Which accounts of a family take the uploads of a purpose, and how large one may be. */
+/** Accounts of a family that take the uploads of a purpose, and their maximum size. */
 interface KeptUpload {
   /** Only an account that offers this model is chosen. */
   readonly model?: string

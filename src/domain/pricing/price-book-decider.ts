@@ -13,7 +13,7 @@ interface PriceBookState {
 interface PublishPriceBook {
   readonly kind: 'publish'
   readonly book: PriceBookDocument
-  /** How many books there were when the operator reviewed the changes; absent: not reviewed. */
+  /** Number of books when the operator reviewed the changes; absent: not reviewed. */
   readonly basis?: number
   /** RFC 3339. */
   readonly at: string

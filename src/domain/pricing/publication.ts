@@ -86,7 +86,7 @@ export function reasonsToConfirm(publication: Publication): readonly string[] {
     ...(lost.length === 0 ? [] : [`models sold now would have no price: ${lost.join(', ')}`]),
     ...(slips.length === 0
       ? []
-      : [`nothing sells what it prices: ${slips.map(unsoldInWords).join(', ')}`]),
+      : [`it has prices of SKUs that are not sold: ${slips.map(unsoldInWords).join(', ')}`]),
     ...(takesEffect === 'at_once' ? [`it takes effect immediately: ${effectiveFrom} is past`] : []),
     ...(takesEffect === 'never'
       ? [`it never takes effect: ${replaces ?? 'another book'} begins later and is in effect then`]

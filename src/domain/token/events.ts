@@ -1,7 +1,7 @@
 import { Type, type Static } from '@sinclair/typebox'
 import { sortedMembers, type FactsOf } from '../event-facts.ts'
 
-/** Which paths a token opens. */
+/** The kinds of tokens; each opens other paths. */
 const TokenKindSchema = Type.Union([
   Type.Literal('model'),
   Type.Literal('profile'),

@@ -208,7 +208,7 @@ export function createJournal(options: JournalOptions): Journal {
       await drain?.stop(CLOSE_DRAIN_MS)
       const left = spool?.state().records ?? 0
       if (left > 0)
-        logger.error({ records: left }, 'settlements stay in the spool until the next start here')
+        logger.error({ records: left }, 'settlements stay in the spool until the next start')
       await spool?.close()
     },
   }

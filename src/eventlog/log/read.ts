@@ -242,10 +242,7 @@ export async function isAnyBehind(
   return found !== undefined && (at === undefined || isBehind(found, at))
 }
 
-/**
- * Finds the position of our last event in a log to which other programs may append faster than we
- * do.
- */
+/** Finds the position of our last event in a log to which other programs may append faster. */
 interface EndFinder {
   /** The caller has read everything up to there: the search need not start before it. */
   readonly passed: (at: LogPosition) => void

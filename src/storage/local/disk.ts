@@ -94,7 +94,7 @@ export function createDiskFloor(options: {
   const look = memoizeFor(LOOK_FOR_MS, () => freeBytes(directory))
   return async () => {
     if (floorBytes > 0 && (await look()) < floorBytes)
-      throw new DomainError('storage_full', 'Storage has no space left for this at the moment', {})
+      throw new DomainError('storage_full', 'Storage is full at the moment', {})
   }
 }
 

@@ -12,7 +12,7 @@ type Connected = (
   release: (destroy?: boolean | Error) => void,
 ) => void
 
-/** How long to wait for a pool that has no timeout. */
+/** Time to wait for a pool that has no timeout. */
 const WAIT_TIMEOUT_MS = 5_000
 
 /**

@@ -80,7 +80,7 @@ async function publishBook(
 }
 
 /**
- * What publishing a book would change, from the log.
+ * The changes that publishing a book would make, computed from the log.
  *
  * @param served what channels serve, undefined when it is not known
  * @throws DomainError `price_book_version_taken`, `price_book_replaced`

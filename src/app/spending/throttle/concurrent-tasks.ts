@@ -38,7 +38,7 @@ export function taskLimitsOf(holders: readonly Holder[]): readonly TaskLimit[] {
   )
 }
 
-/** Which tasks count against a limit of this caller. */
+/** The owner whose tasks count against a limit of this caller. */
 export function taskOwnerOf(
   { tenantId, userId, tokenId }: Pick<PlaceRequest, 'tenantId' | 'userId' | 'tokenId'>,
   whose: Whose,

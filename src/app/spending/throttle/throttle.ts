@@ -164,7 +164,7 @@ function createRefusalCount(registry: Registry | undefined) {
   }
 }
 
-/** The same for what is refused later: an error, and requests that are not billed. */
+/** Counts later refusals: errors, and requests that are not billed. */
 function countRefusalsWith(counting: ReturnType<typeof createRefusalCount>) {
   const countedRefusal = (error: unknown): never =>
     counting(() => {

@@ -3,7 +3,7 @@ import type { TaskRequest } from '../../../domain/task/state.ts'
 import { fromTimestamp } from '../../../kernel/clock.ts'
 import type { Channel, TaskObservation } from '../../ports/provider.ts'
 
-/** Which upstream tasks a request of unknown outcome may have created: pure. */
+/** Finds the upstream tasks that a request of unknown outcome may have created: pure. */
 
 /** Tolerance between upstream's clock and ours when matching times … */
 const SKEW_MS = 10_000

@@ -66,7 +66,7 @@ interface PollRecord {
   readonly observed_at_ms: string | null
 }
 
-/** Which due tasks are leased. */
+/** Filter of the due tasks to lease. */
 interface PollQuery extends LeaseQuery {
   /** Families to leave out. */
   readonly besides?: readonly string[]

@@ -67,7 +67,7 @@ export function imageModel(name: string): ImageModel | undefined {
   return byName.get(name)
 }
 
-/** Which pixels an `image-*` model makes, and the pixels of a tier with an aspect ratio. */
+/** The pixels that an `image-*` model makes, and the pixels of a tier with an aspect ratio. */
 
 export const tiers = ['1K', '2K', '4K'] as const
 export type Tier = (typeof tiers)[number]

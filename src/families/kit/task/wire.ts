@@ -28,7 +28,7 @@ export interface TaskWire extends Pick<
    */
   readonly createBody: (submission: TaskSubmission) => JsonObject | BodyInPieces
   readonly taskPath: (nativeId: string) => string
-  /** How a task is cancelled; absent: by deleting it at its path. */
+  /** Request that cancels a task; absent: a deletion at its path. */
   readonly cancelRequest?: (nativeId: string) => {
     readonly method: 'POST' | 'DELETE'
     readonly path: string

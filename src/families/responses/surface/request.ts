@@ -177,10 +177,7 @@ function refuseReferences(item: JsonObject, at: string): void {
 function checkToolReferences(tool: JsonObject, at: string): void {
   const container = memberOrUndefined(tool, 'container')
   if (typeof container === 'string')
-    refuse(
-      `${at}.container`,
-      `\`${at}.container\` must be {"type": "auto"}: the gateway stores no containers`,
-    )
+    refuse(`${at}.container`, `\`${at}.container\` must be {"type": "auto"}: none is stored`)
   if (!isJsonObject(container)) return
   const files = optionalList(container, 'file_ids', `${at}.container.file_ids`)
   if (files !== undefined && files.length > 0)

@@ -165,9 +165,9 @@ export function describe(route: {
   readonly others?: Readonly<Record<string, string>>
   readonly failures: readonly FailureCode[]
   readonly further?: readonly Error[]
-  /** It says what it was settled at. */
+  /** Whether the answer reports its cost. */
   readonly costs?: boolean
-  /** What its answers carry, failures included. */
+  /** Headers of its answers, including failures. */
   readonly headers?: readonly DescribedHeader[]
 }): FastifySchema {
   const { ok, others = {}, failures, further, headers = [] } = route

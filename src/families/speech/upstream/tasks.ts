@@ -72,7 +72,7 @@ function readTask(body: unknown): TaskObservation | undefined {
 
 const FAILED = { code: 'speech_failed', message: 'The model service could not make the audio.' }
 
-/** What the result is kept under upstream: its link ends long before. */
+/** Id of the result upstream: its link expires long before. */
 function outputOf(body: JsonObject): TaskObservation['output'] {
   const fileId = idOf(body['file_id']) ?? idOf(objectOf(body['file'])['file_id'])
   return fileId === undefined ? {} : { file_id: fileId }

@@ -19,7 +19,7 @@ export interface UpstreamObject {
 export interface AnswerBounds {
   /** The conversation up to its end, in tokens. */
   readonly conversationTokens: number
-  /** What it answers with. */
+  /** Tokens of the answer. */
   readonly outputTokens: number
   /** The response that it continues: upstream's id and the caller's. */
   readonly previous: { readonly upstreamId: string; readonly id: string } | undefined

@@ -258,9 +258,7 @@ export const bodies = {
       Moderation: Type.Optional(
         Type.Object(
           {
-            Strategy: Type.Optional(
-              onlyOne('Default', 'Skip', 'must not be Skip, which is not available'),
-            ),
+            Strategy: Type.Optional(onlyOne('Default', 'Skip', 'must not be Skip')),
           },
           { additionalProperties: true },
         ),

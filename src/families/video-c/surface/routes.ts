@@ -43,7 +43,7 @@ function creationOf(mode: VideoCMode): TaskCreation<AcceptedVideoC> {
   const [operationId, summary] = summaries[mode]
   return {
     path: `/ent/v2/${mode}`,
-    // The same key in another mode names another task.
+    // A key used in another mode refers to another task.
     name: `provC.${mode}`,
     body: videoCBodies[mode],
     documented: describe({
