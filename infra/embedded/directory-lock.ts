@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { ClassicLevel } from 'classic-level'
 import { monotonicClock } from '../../src/kernel/clock.ts'
 
-/** How long to sleep between two attempts at a lock that is held, in milliseconds. */
+/** Pause between two attempts at a lock that is held, in milliseconds. */
 const RETRY_INTERVAL_MS = 100
 
 /** A directory is already in use by a living process. */

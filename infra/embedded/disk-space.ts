@@ -17,7 +17,7 @@ export function spaceLack(folder: string, needBytes: number): string | undefined
   }
 }
 
-/** The same where a store has just ended because of it, which a quota does too. */
+/** Describes missing space after a store has ended because of it, which a quota causes too. */
 export function spaceLackOf(folder: string, needBytes: number, reason: string): string | undefined {
   const lack = spaceLack(folder, needBytes)
   if (lack !== undefined || !/no space left|quota exceeded/i.test(reason)) return lack

@@ -1,7 +1,10 @@
 import { chmodSync, lstatSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** The creation mask of processes that write into the data directory: what they make is for their account alone. */
+/**
+ * The creation mask of processes that write into the data directory: only their account may use
+ * their files.
+ */
 export const PRIVATE_UMASK = 0o077
 
 /** The permissions of the owner, and the bits that are no permissions. */
@@ -21,9 +24,10 @@ function ifPossible<T>(run: () => T): T | undefined {
 }
 
 /**
- * Takes every permission of other accounts away from a folder and all below it, the outermost folder first, so that
- * no other account can exchange what is below meanwhile. What a link leads to is left alone. A folder below it that
- * belongs to a third account, as the database's does when this process is root, is closed and not searched.
+ * Removes every permission of other accounts from a folder and all of its content, the outermost
+ * folder first, so that no other account can exchange files in it meanwhile. Targets of links are
+ * left alone. A folder below it that belongs to a third account, as the database's does when this
+ * process is root, is closed and not searched.
  *
  * @param kept what other accounts may still do with the outermost folder, if they might before.
  * @throws file system errors as they are.

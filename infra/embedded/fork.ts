@@ -32,7 +32,7 @@ interface Launch {
   readonly execArgv: readonly string[]
 }
 
-/** Finds what to run: a build has another ending. */
+/** Finds the program to run: a build has another file extension. */
 function launchOf(modulePath: URL): Launch {
   const built = import.meta.url.endsWith('.js')
   const file = fileURLToPath(modulePath)
@@ -51,7 +51,7 @@ function environmentOf(
   return { ...environment, ...extra }
 }
 
-/** Starts the child; what it makes on disk is for its account alone. */
+/** Starts the child; only its account may use the files that it makes. */
 export function forkPrivately(options: ForkOptions, args: readonly string[]): ChildProcess {
   const launch = launchOf(options.modulePath)
   // A child begins with the mask of its parent.
@@ -62,8 +62,8 @@ export function forkPrivately(options: ForkOptions, args: readonly string[]): Ch
         execArgv: [...launch.execArgv, ...(options.execArgv ?? [])],
         stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
         env: environmentOf(options.env),
-        // Its own session: Ctrl-C in a terminal reaches the parent only, which drains before it ends
-        // its children.
+        // A separate session: Ctrl-C in a terminal reaches the parent only, which drains before it
+        // ends its children.
         detached: true,
       }),
     )

@@ -1,6 +1,6 @@
 /**
- * Signs of life of child processes. A child can hang without ending: its event loop is blocked, it was
- * stopped, or what it serves does not answer. It is killed then, and started again like one that ended.
+ * Signs of life of child processes. A child can hang without ending: its event loop is blocked, it
+ * was stopped, or its server does not answer. It is killed then, and restarted like one that ended.
  */
 
 import type { ChildProcess } from 'node:child_process'
@@ -9,7 +9,7 @@ const SIGN_EVERY_MS = 10_000
 /** With fewer, a machine that is only slow would lose its stores. */
 const MOST_MISSED = 3
 
-/** How a parent says to its child how often it wants a sign. */
+/** Variable by which a parent sets the interval of its child's signs. */
 export const SIGN_EVERY_VARIABLE = 'TOLLGATE_SIGN_EVERY_MS'
 
 const SIGN = 'alive'

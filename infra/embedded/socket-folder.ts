@@ -17,7 +17,7 @@ import { join } from 'node:path'
 const MAX_PATH_BYTES = 103
 const PRIVATE = 0o700
 
-/** The account whose process listens, where it is another than that of this process. */
+/** The account whose process listens, if it is not the account of this process. */
 interface SocketOwner {
   readonly uid: number
   readonly gid: number
@@ -39,7 +39,7 @@ async function close(folder: string, owner: SocketOwner | undefined): Promise<vo
   if (owner !== undefined) await chown(folder, owner.uid, owner.gid)
 }
 
-/** Removes what a killed process left, as no process listens there now. */
+/** Removes files of a killed process, because no process listens there now. */
 async function clear(folder: string): Promise<void> {
   for (const name of await readdir(folder))
     await rm(join(folder, name), { recursive: true, force: true })
@@ -73,9 +73,10 @@ async function temporaryFolder(): Promise<string> {
 }
 
 /**
- * An empty folder for the socket `name` of a server, closed to every other account: the kernel lets no other account
- * connect to a socket there, or put another one in its place. It is `root/socket`; where that path is too long or its
- * file system has no sockets, that is a link to a folder in the temporary one. A restart finds the same path.
+ * An empty folder for the socket `name` of a server, closed to every other account: the kernel lets
+ * no other account connect to a socket there, or put another one in its place. It is `root/socket`;
+ * if that path is too long or its file system has no sockets, it is a link to a folder in the
+ * temporary directory. A restart finds the same path.
  *
  * The caller holds the lock of `root`.
  *

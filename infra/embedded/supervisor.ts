@@ -13,9 +13,9 @@ export const RESTART_MAX_DELAY_MS = 5_000
 const HEALTHY_AFTER_MS = 30_000
 /** Restarts in a row, without a healthy child between them, before giving up (about two minutes). */
 const MAX_CONSECUTIVE_RESTARTS = 30
-/** How long a child may take to end in order before it is killed. */
+/** Time for a child to end in order before it is killed. */
 const STOP_TIMEOUT_MS = 20_000
-/** How long to wait for the last words of a child that has exited. */
+/** Time to wait for the last output of a child that has exited. */
 const LAST_WORDS_MS = 200
 /** Lines of a child's log kept to explain its end. */
 const TAIL_LINES = 15
@@ -43,8 +43,8 @@ export interface SuperviseOptions extends ForkOptions {
   /** For messages: "event store", "postgres". */
   readonly name: string
   /**
-   * Arguments. `last` is what the child said when it last became ready: use its port again so that addresses stay
-   * valid. `ended` is how the one before ended.
+   * Arguments. `last` is the child's message when it last became ready: use its port again so that
+   * addresses stay valid. `ended` is the end of the previous child.
    */
   readonly args: (last: ReadyMessage | undefined, ended: string | undefined) => readonly string[]
   /** Each line the child writes on stderr (JSON by convention). */
@@ -54,11 +54,11 @@ export interface SuperviseOptions extends ForkOptions {
   /** Restarts in a row before giving up; `MAX_CONSECUTIVE_RESTARTS` unless given. */
   readonly maxRestarts?: number
   /**
-   * Says in words what a child that ended for this reason waits for: then it is started again without an end,
-   * because a restart of this process would not help.
+   * Describes the resource that a child which ended for this reason waits for: then it is restarted
+   * without limit, because a restart of this process would not help.
    */
   readonly waitsFor?: (reason: string) => string | undefined
-  /** How often a child that gives signs of life gives one; for tests. */
+  /** Interval of the signs of life of a child; for tests. */
   readonly signEveryMs?: number
   /** Called each time the child serves: at first and after every restart. */
   readonly onReady?: (message: ReadyMessage) => void
@@ -74,7 +74,10 @@ export interface SuperviseOptions extends ForkOptions {
 export interface SupervisedChild {
   /** The first readiness; rejects with `ChildFailedError` in the child's own words when the first start fails. */
   readonly ready: Promise<ReadyMessage>
-  /** What the child last said when it became ready. @throws ChildFailedError before the first readiness. */
+  /**
+   * Message of the child when it last became ready. @throws ChildFailedError before the first
+   * readiness.
+   */
   current(): ReadyMessage
   /** The process id while one runs. */
   pid(): number | undefined

@@ -58,7 +58,8 @@ await t.test('each family answers 402 in its own shape, without an upstream requ
   t.match(chatted.body.error, {
     code: 'budget_reached',
     type: 'insufficient_balance',
-    message: /^the budget per day of this token is 0 USD: .* left, the request holds [\d.]+ USD/,
+    message:
+      /^the budget per day of this token is 0 USD: .* left, the request needs a hold of [\d.]+ USD/,
   })
   const streamed = await post('/v1/chat/completions', secret, {
     model: 'text-basic',

@@ -200,7 +200,7 @@ t.test('a price for an unknown SKU is refused', async (t) => {
   )
   const coming = await set('llama-9-large-input-token')
   t.equal(coming.status, 200, coming.text)
-  t.match(coming.body.message, /nothing sells llama-9-large-input-token/)
+  t.match(coming.body.message, /no model or tool is sold at llama-9-large-input-token/)
   t.equal((await set('text-basic-input-token', 1)).body.message, '')
 
   await t.test('a book with a price for an unknown SKU needs confirmation', async (t) => {
@@ -219,7 +219,7 @@ t.test('a price for an unknown SKU is refused', async (t) => {
       t,
       publish('text-basik-input-token', false),
       'confirm',
-      /nothing sells what it prices: text-basik-input-token \(did you mean text-basic-input-token\?\)/,
+      /it has prices of SKUs that are not sold: text-basik-input-token \(did you mean text-basic-input-token\?\)/,
       409,
     )
     const wanted = await publish('llama-9-large-input-token', true)

@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url'
 /** Whether this is the compiled copy of the tests, which `npm test` runs. */
 const compiled = import.meta.url.endsWith('.js')
 
-/** The checkout's folder; the compiled copy stands in a folder of it. */
+/** The checkout's folder; the compiled copy is in a folder below it. */
 export const checkout = new URL(compiled ? '../../../' : '../../', import.meta.url)
 
 /** The folder of the program as it is released, built beside the compiled tests; sources have none. */
@@ -13,9 +13,9 @@ export const compiledProduct = compiled
   : undefined
 
 /**
- * What node is told to run a module, given as `new URL('x.ts', import.meta.url)`, as a process of its own: a source
- * goes through tsx, a compiled one, whose name ends otherwise, does not. Of what the program itself runs as a process
- * it is the released form, which starts sooner.
+ * Arguments with which node runs a module, given as `new URL('x.ts', import.meta.url)`, as a
+ * separate process: a source goes through tsx, a compiled module, which has another file extension,
+ * does not. For processes of the program itself it is the released form, which starts sooner.
  */
 export function nodeArguments(module: URL): readonly string[] {
   const path = fileURLToPath(module)

@@ -7,17 +7,17 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { nodeArguments } from './checkout.ts'
 
 const START_MS = 30_000
-/** How much of what a child complains of is kept. */
+/** Maximum length of a child's error output that is kept. */
 const MAX_COMPLAINTS_CHARS = 4_000
 
-/** What a store says once it serves. */
+/** Message of a store once it serves. */
 interface Ready {
   readonly url: string
   readonly port?: number
   readonly ports?: readonly number[]
 }
 
-/** A child process and what it said when it was ready. */
+/** A child process and its message when it was ready. */
 export interface Launched {
   readonly child: ChildProcess
   readonly ready: Ready
@@ -78,8 +78,9 @@ export async function endChild(child: ChildProcess, signal: 'SIGKILL' | 'SIGTERM
 }
 
 /**
- * How to run a program as an operator would: `env` in front of it drops what a test runner loads into
- * every process of its own, however that one is started; the process id stays the program's.
+ * Arguments to run a program as an operator would: `env` in front of it drops what a test runner
+ * loads into every process of its own, however that one is started; the process id stays the
+ * program's.
  */
 export function bare(
   program: string,
@@ -88,10 +89,13 @@ export function bare(
   return ['env', ['-u', 'NODE_OPTIONS', program, ...args]]
 }
 
-/** What the machine's owner has set, none of ours; with what was compiled already, so that a start takes less. */
+/**
+ * Variables set by the machine's owner, without ours; with the compile cache, so that a start is
+ * faster.
+ */
 export function bareEnvironment(): Record<string, string> {
   const { PATH = '', HOME = '/', NODE_COMPILE_CACHE } = process.env
-  // Its callers are few, and ask more often than callers do.
+  // The port has few callers, which send more requests than usual callers.
   const [OWN_REQUESTS_RPM, FREE_REQUESTS_RPM, REFUSED_FORMS_RPM] = ['6000', '6000', '6000']
   return {
     PATH,
@@ -113,7 +117,7 @@ function find(programs: readonly string[]): string | undefined {
 }
 
 /**
- * Where the first of these programs is; undefined on a machine that has none and cannot get one by
+ * Path of the first of these programs; undefined on a machine that has none and cannot get one by
  * `apt-get`. `brings` is the package that has it.
  * @throws where it only has to be installed, and in CI
  */

@@ -158,7 +158,7 @@ class AllSource implements Source {
   }
 
   #sendEvent(position: number, record: Buffer, frames: Buffer[]): void {
-    // Only the event at the start itself is not behind what was sent.
+    // Only the event at the start itself is not after the events that were sent.
     if (!isEventBehind(position, this.#sent)) return
     frames.push(this.#sender.frameOf(record))
     this.#sent = atEvent(position)

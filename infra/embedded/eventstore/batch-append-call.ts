@@ -20,7 +20,7 @@ type Call = ServerDuplexStream<BatchRequest, streams.BatchAppendResp>
 interface Partial {
   readonly target: BatchTarget
   readonly proposal: Proposal
-  /** Set once the append has been answered with an error; what still arrives for it is dropped. */
+  /** Set once the append has been answered with an error; further parts of it are dropped. */
   refused: boolean
 }
 
@@ -55,14 +55,14 @@ export class BatchAppendCall {
     })
   }
 
-  /** Takes nothing more, answers what is under way, then ends the stream as unavailable. */
+  /** Accepts no more appends, answers the running ones, then ends the stream as unavailable. */
   stop(): void {
     this.#stopping = true
     this.#call.pause()
     this.#endIfDone()
   }
 
-  /** Ends the stream at once: what is under way may be written, but is never answered. */
+  /** Ends the stream immediately: running appends may be written, but are never answered. */
   fail(error: WireError): void {
     if (this.#failed) return
     this.#failed = true

@@ -15,7 +15,7 @@ import { MAX_APPEND_BYTES } from './limits.ts'
 import type { CommandOutcome, ExpectedRevision } from './types.ts'
 import { streamIdentifier } from './wire.ts'
 
-/** What an append of the batch aims at. */
+/** Target of an append of the batch. */
 export interface BatchTarget {
   readonly correlationId: shared.UUID
   readonly stream: string

@@ -9,12 +9,15 @@ import { LogError } from './types.ts'
 
 const CHECKSUM_BYTES = 4
 
-/** The sum of the key, on which that of the value goes on; an event's record has its position itself. */
+/**
+ * The checksum of the key, which that of the value continues; an event's record has its position
+ * itself.
+ */
 function sumOf(key: Buffer): number {
   return isEventKey(key) ? 0 : crc32(key)
 }
 
-/** A value as it is stored. */
+/** A stored value. */
 export function withChecksum(key: Buffer, value: Buffer): Buffer {
   const stored = Buffer.allocUnsafe(value.length + CHECKSUM_BYTES)
   value.copy(stored)
@@ -37,7 +40,7 @@ export function checked(key: Buffer, stored: Buffer): Buffer {
   return value
 }
 
-/** Whether what is stored has the checksum of its key and value. */
+/** Whether a stored entry has the checksum of its key and value. */
 export function isAsWritten(key: Buffer, stored: Buffer): boolean {
   return valueIn(stored, sumOf(key)) !== undefined
 }
@@ -47,7 +50,7 @@ export function checkedRecord(stored: Buffer): Buffer | undefined {
   return valueIn(stored, 0)
 }
 
-/** `what` is damaged: it was written and is not what it was. */
+/** `what` is damaged: its bytes differ from those that were written. */
 export function damaged(what: string): LogError {
   return new LogError('damaged', `the log is damaged: ${what} is not as it was written`)
 }

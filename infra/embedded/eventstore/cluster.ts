@@ -1,4 +1,6 @@
-/** What the server reports about itself: the calls it knows, and the cluster it belongs to. */
+/**
+ * Facts that the server reports about itself: the calls it knows, and the cluster it belongs to.
+ */
 
 import features from '@eventstore/db-client/generated/serverfeatures_pb.js'
 import gossip from '@eventstore/db-client/generated/gossip_pb.js'

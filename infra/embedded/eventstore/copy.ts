@@ -1,7 +1,8 @@
 /**
- * Copies a log, also while its process writes: LevelDB never changes a table, and only lengthens its other
- * files. So the manifest is copied first, and what it names gets a second name, under which it stays when a
- * compaction deletes it; where one was faster it begins again. What has a second name is copied then.
+ * Copies a log, also while its process writes: LevelDB never changes a table, and only lengthens
+ * its other files. So the manifest is copied first, and the files it names get a hard link, which
+ * survives when a compaction deletes them; if a compaction was faster, the copy begins again. Then
+ * the linked files are copied.
  */
 
 import { existsSync } from 'node:fs'
@@ -25,7 +26,8 @@ const HELD = 'copying-'
 type OnProgress = (bytes: number) => void
 
 /**
- * Copies the log in `dir` into the new folder `to`, as it is at a moment of the copying, durably.
+ * Copies the log in `dir` durably into the new folder `to`, in its state at some moment of the
+ * copying.
  *
  * @throws {OpenError} where a file is damaged or missing; what the file system throws
  */
@@ -50,19 +52,19 @@ export async function copyLog(dir: string, to: string, onProgress: OnProgress): 
   }
 }
 
-/** Removes what a copy left whose process died. */
+/** Removes the remains of a copy whose process died. */
 async function removeLeft(dir: string): Promise<void> {
   for (const name of (await readdir(dir)).filter((one) => one.startsWith(HELD)))
     try {
       process.kill(Number(name.slice(HELD.length)), 0)
     } catch (error) {
-      // One of another account lives.
+      // A process of another account is alive.
       if (Object(error).code !== 'EPERM')
         await rm(join(dir, name), { recursive: true, force: true })
     }
 }
 
-/** Copies the manifest, and links all that it names; returns what points to it. */
+/** Copies the manifest, and links all files that it names; returns the file that points to it. */
 async function hold(from: string, held: string, to: string): Promise<Buffer> {
   for (let tries = 1; ; tries += 1)
     try {
@@ -87,7 +89,8 @@ async function holdOnce(from: string, held: string, to: string): Promise<Buffer>
     names.filter((name) => TABLE.test(name)).map((name) => [numberOf(name), name]),
   )
   const live = [...tables].map((number) => namesOf.get(number) ?? gone(number))
-  // One that is followed by another is written no more, so no gap can be between two of them.
+  // A file that is followed by another one is written no more, so no gap can be between two of
+  // them.
   const logs = names.filter((one) => WRITE_AHEAD_LOG.test(one) && numberOf(one) >= log)
   if (log > 0 && !logs.some((one) => numberOf(one) === log)) gone(log)
   for (const name of [...live, ...logs]) await link(join(from, name), join(held, name))
@@ -98,7 +101,7 @@ function gone(number: number): never {
   throw Object.assign(new Error(`file ${number} is missing`), { code: 'ENOENT' })
 }
 
-/** Cuts off what was being written while the file was copied; returns the records before it. */
+/** Cuts off the record that was being written during the copy; returns the records before it. */
 async function cutToWhole(path: string): Promise<readonly Buffer[]> {
   const { records, damage } = await readWritten(path)
   if (damage === undefined) return records

@@ -27,7 +27,7 @@ export interface Put {
   readonly value: Buffer
 }
 
-/** Called where the end of a file cannot be read, with what an operator should know. */
+/** Called if the end of a file cannot be read, with a message for the operator. */
 type OnKept = (what: string) => void
 
 export class Database {
@@ -51,7 +51,8 @@ export class Database {
   }
 
   /**
-   * Opens the database under `dir`, or creates it where nothing is. `deeply`: reads all of its tables first.
+   * Opens the database under `dir`, or creates it if there is none. `deeply`: reads all of its
+   * tables first.
    * @throws {OpenError}
    */
   static async open(
@@ -69,7 +70,7 @@ export class Database {
     for (const name of unfinished) await rm(join(pathIn(dir), name), { force: true })
     const level = await openLevel(dir, isNew)
     try {
-      // The names of what was made are durable before anything is written.
+      // The names of new files are durable before any write.
       await syncFolder(pathIn(dir))
       const format = await formatOf(level, dir)
       return new Database(dir, level, format !== WITHOUT_CHECKSUMS)
@@ -97,7 +98,7 @@ export class Database {
     await this.#level.batch(stored, { sync: true })
   }
 
-  /** Says what the disk lacks for a reopening, as the file system knows it. */
+  /** Describes the space that the disk lacks for a reopening, by the file system. */
   spaceLack(): string | undefined {
     return logSpaceLack(this.#dir)
   }
@@ -152,7 +153,7 @@ export class Database {
   }
 }
 
-/** Where LevelDB's files of a log are. */
+/** Folder of LevelDB's files of a log. */
 export const pathIn = (dir: string): string => join(dir, 'db')
 
 async function openLevel(dir: string, isNew: boolean): Promise<Level> {
@@ -172,7 +173,7 @@ async function openLevel(dir: string, isNew: boolean): Promise<Level> {
   return level
 }
 
-/** The format of a database; that of a new one is written. @throws {OpenError} */
+/** The format of a database; for a new one it is written. @throws {OpenError} */
 async function formatOf(level: Level, dir: string): Promise<number> {
   const [stored, converted] = await level.getMany([FORMAT_KEY, CONVERTED_KEY])
   if (converted !== undefined)
@@ -208,13 +209,13 @@ export async function requireLog(dir: string): Promise<void> {
   if (isNew) throw new OpenError('unusable', `there is no log in ${dir}`)
 }
 
-/** Entries that are converted at once. */
+/** Entries that are converted per write. */
 const CONVERTED_AT_ONCE = 2_000
 
 /**
- * Writes the checksums of a database that has none, durably piece by piece: after a crash it goes on
- * where it was. `onProgress` gets how many entries are done.
- * @returns false where it has them. @throws {OpenError}
+ * Writes the checksums of a database that has none, durably piece by piece: after a crash it
+ * continues. `onProgress` gets the number of converted entries.
+ * @returns false if it already has them. @throws {OpenError}
  */
 export async function convertDatabase(
   dir: string,

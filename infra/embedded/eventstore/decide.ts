@@ -7,14 +7,14 @@ import type { StreamHead } from './heads.ts'
 import { isSoftDeleted } from './heads.ts'
 import type { ExpectedRevision } from './types.ts'
 
-/** Where an id was seen. */
+/** Place at which an id was seen. */
 export interface SeenEvent {
   readonly stream: string
   readonly revision: number
   readonly position: number
 }
 
-/** What a decision may look at. */
+/** State that a decision may read. */
 export interface StreamView {
   readonly stream: string
   readonly head: StreamHead

@@ -14,7 +14,7 @@ export interface KeyRange {
   readonly lte: Buffer
   readonly reverse?: boolean
   readonly limit: number
-  /** Whether the blocks are kept in memory: not for what a replay reads once. */
+  /** Whether the blocks are kept in memory: not for entries that a replay reads once. */
   readonly fillCache?: boolean
 }
 
@@ -60,12 +60,12 @@ export class Entries {
     if (!this.hasChecksums) return page
     const records = page.map(checkedRecord)
     if (records.every((record) => record !== undefined)) return records
-    // With the keys the damaged one has a name.
+    // Gets values with their keys, so that a damaged one can be named.
     await this.page(range)
     throw damaged('an event')
   }
 
-  /** The same keys, each with whether its value is as it was written, and is found by its key too. */
+  /** The keys, each with whether its value is undamaged and found by its key. */
   async inspect(
     range: KeyRange,
   ): Promise<readonly { readonly key: Buffer; readonly isWhole: boolean }[]> {
@@ -82,7 +82,7 @@ export class Entries {
     return pageOf(this.#level.iterator({ ...bounds, ...ONE_PAGE }), range)
   }
 
-  /** A value as it is to be stored. */
+  /** The stored form of a value. */
   stored(key: Buffer, value: Buffer): Buffer {
     return this.hasChecksums ? withChecksum(key, value) : value
   }
@@ -101,9 +101,9 @@ interface PageIterator<Item> {
 }
 
 /**
- * The next items, after which it closes the iterator. A closed one keeps a copy of its last page, unseen by
- * the garbage collector, until it is collected itself: hundreds of megabytes in a replay. Reading from the end
- * of the range, where nothing more is, clears it.
+ * The next items, after which it closes the iterator. A closed one keeps a copy of its last page,
+ * unseen by the garbage collector, until it is collected itself: hundreds of megabytes in a replay.
+ * Reading at the end of the range, where there are no items, clears it.
  */
 async function pageOf<Item>(
   iterator: PageIterator<Item>,

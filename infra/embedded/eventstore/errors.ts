@@ -48,7 +48,10 @@ export function consumerTooSlow(): WireError {
   )
 }
 
-/** An append or read that only the leader serves came to another node; says where the leader is. */
+/**
+ * Another node got an append or a read that only the leader serves; names the address of the
+ * leader.
+ */
 export function notLeader(leader: { readonly host: string; readonly port: number }): WireError {
   return new WireError(status.NOT_FOUND, 'Leader info available', {
     exception: 'not-leader',
@@ -57,7 +60,7 @@ export function notLeader(leader: { readonly host: string; readonly port: number
   })
 }
 
-/** The same where no leader is known. */
+/** The error if no leader is known. */
 export function noLeaderInfo(): WireError {
   return new WireError(status.UNKNOWN, 'No leader info available in response')
 }
@@ -77,7 +80,7 @@ export function unauthenticated(): WireError {
   return new WireError(status.UNAUTHENTICATED, 'Received HTTP status code 401')
 }
 
-/** In the real server's words, by which a writer knows that nothing was written. */
+/** The message of the real server, by which a writer knows that nothing was written. */
 function notReady(why: string): WireError {
   return new WireError(status.UNAVAILABLE, `Server Is Not Ready: ${why}`)
 }
@@ -133,7 +136,7 @@ export function metadataPropertyMissing(property: string): WireError {
   )
 }
 
-/** Any error as one for the wire. Nothing unexpected leaves with its inner message. */
+/** Maps any error to one for the wire. An unexpected error keeps its message inside. */
 export function toWireError(error: unknown): WireError {
   if (error instanceof WireError) return error
   if (!(error instanceof LogError)) {

@@ -7,7 +7,7 @@ import { invalidArgument } from './errors.ts'
 import { DEFAULT_CHECKPOINT_WINDOW, MAX_FILTER_PREFIXES, MAX_FILTER_REGEX_CHARS } from './limits.ts'
 import { recordStream, recordType } from './record.ts'
 
-/** Which events a reader wants, how many are considered for a page, and between checkpoints. */
+/** Events that a reader wants, and how many are considered for a page and between checkpoints. */
 export interface Filter {
   readonly matches: (record: Buffer) => boolean
   readonly window: number

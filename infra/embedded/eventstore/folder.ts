@@ -16,8 +16,8 @@ const MANIFEST = /^MANIFEST-\d+$/
 export const WRITE_AHEAD_LOG = /^\d+\.log$/
 export const TABLE = /^\d+\.(?:ldb|sst)$/
 /**
- * LevelDB writes it without a sync, opens what it made, and has another one from then on. So where it is in
- * effect, no write was ever answered.
+ * LevelDB writes this file without a sync, opens the new database, and then replaces the file. So
+ * while it is in effect, no write was ever answered.
  */
 const FIRST_MANIFEST = 'MANIFEST-000001'
 /** Larger than the manifest of a database that was just made. */
@@ -29,16 +29,19 @@ const HASH_DIGITS = 12
 interface CheckedFolder {
   /** No database was made here yet. */
   readonly isNew: boolean
-  /** Files of one that was being made when the power went, to be deleted first: nothing was ever written to it. */
+  /**
+   * Files of a database that was being created when the power failed, to be deleted first: it has
+   * no data yet.
+   */
   readonly unfinished?: readonly string[]
   /** Names the files whose end is not read, and where they were kept first; undefined where there are none. */
   readonly kept: string | undefined
 }
 
 /**
- * Checks that what belongs together is there. It changes nothing: where the end of a file cannot be read,
- * which a process that died in a write leaves too, it is linked into a second folder first, with all that
- * LevelDB would delete. With `deeply` all blocks of the tables are read.
+ * Checks that all files of a database exist. It changes none: if the end of a file cannot be read,
+ * which may also be left by a process that died in a write, the file is linked into a second folder
+ * first, with all files that LevelDB would delete. With `deeply` all blocks of the tables are read.
  * @throws {OpenError} `corrupt`
  */
 export async function checkFolder(

@@ -33,7 +33,7 @@ export class JoinedFrames {
   }
 }
 
-/** For the service definition: what grpc-js treats as the serialised message. */
+/** Serializer for the service definition: returns what grpc-js treats as the serialised message. */
 export function serializeFrames(frames: JoinedFrames): Buffer {
   return frames as unknown as Buffer
 }
@@ -53,7 +53,7 @@ export function checkpointFrame(position: LogPosition): Buffer {
   return frame(new streams.ReadResp().setCheckpoint(checkpoint))
 }
 
-/** Says that a subscription has nothing left to catch up with. */
+/** Announces that a subscription has caught up. */
 export function caughtUpFrame(): Buffer {
   return frame(new streams.ReadResp().setCaughtUp(new streams.ReadResp.CaughtUp()))
 }

@@ -1,5 +1,5 @@
 /**
- * Which callers a node of a cluster serves, and what it reports of the cluster. A single node is
+ * Decides which callers a node of a cluster serves, and its report of the cluster. A single node is
  * the leader and serves every caller.
  */
 

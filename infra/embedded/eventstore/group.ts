@@ -1,6 +1,6 @@
 /**
- * One group commit in the making: decides commands one after the other, each seeing what the
- * ones before it are about to write, and collects the batch.
+ * One group commit in the making: decides commands one after the other, each seeing the pending
+ * writes of the earlier ones, and collects the batch.
  */
 
 import { randomUUID } from 'node:crypto'
@@ -13,7 +13,7 @@ import { readEventAt, readHeads } from './reads.ts'
 import { encodeRecord } from './record.ts'
 import type { CommandOutcome, ProposedEvent, StreamCommand } from './types.ts'
 
-/** What a group starts from. */
+/** State at the start of a group. */
 interface GroupBase {
   readonly database: Database
   readonly lastPosition: number
@@ -124,7 +124,7 @@ export class Group {
     return { kind: 'done', revision: head.last + 1, position: this.#position }
   }
 
-  /** Appends to the metadata stream what hides events below a revision, and applies it. */
+  /** Appends to the metadata stream the revision below which events are hidden, and applies it. */
   async #writeTruncation(stream: string, truncateBefore: string): Promise<void> {
     const metadataStream = metadataStreamOf(stream)
     const metadataHead = await this.#head(metadataStream)

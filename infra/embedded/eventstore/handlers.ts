@@ -26,7 +26,7 @@ import { serveSubscription } from './subscription.ts'
 import type { Behaviour } from './versions.ts'
 import type { AppendHooks } from './types.ts'
 
-/** What calls are served from, and those that are open. */
+/** The log from which calls are served, and the open calls. */
 export interface Serving {
   readonly log: ServerLog
   readonly hooks: AppendHooks

@@ -1,6 +1,4 @@
-/**
- * What the writer knows of a stream without reading its events.
- */
+/** The writer's knowledge of a stream, without reading its events. */
 
 /** `truncateBefore` at or above this means the stream is deleted (and may be written to again). */
 export const SOFT_DELETED = 2 ** 63

@@ -12,7 +12,7 @@ const STREAM = 0x73
 const HEAD = 0x68
 const TWO_POW_32 = 2 ** 32
 
-/** Where the format version is kept. */
+/** Key of the format version. */
 export const FORMAT_KEY = Buffer.from('mformat')
 /** Up to which key a conversion that is under way has come. */
 export const CONVERTED_KEY = Buffer.from('mconverted')

@@ -21,7 +21,7 @@ export const MAX_APPEND_EVENTS = 50_000
 export const MAX_QUEUED_APPENDS = 10_000
 export const MAX_QUEUED_BYTES = 64 * MIB
 
-/** One group commit takes at most this much from the queue (the first append always fits). */
+/** Maximum that one group commit takes from the queue (the first append always fits). */
 export const MAX_GROUP_APPENDS = 1_024
 export const MAX_GROUP_BYTES = 4 * MIB
 
@@ -48,7 +48,7 @@ export const MAX_TAIL_BYTES = 8 * MIB
 /** Frames are joined into one HTTP/2 write up to this size. */
 export const WRITE_BYTES = 64 * KIB
 
-/** What may wait to be sent to one reader before no more is read for it. */
+/** Maximum that may wait to be sent to one reader before no more is read for it. */
 export const MAX_UNSENT_BYTES = 256 * KIB
 
 /** Messages a live subscription may have waiting before it counts as fallen behind. */
@@ -87,8 +87,8 @@ export const MAX_FILTER_PREFIXES = 1_024
 export const DEFAULT_CHECKPOINT_WINDOW = 32
 
 /**
- * After a write error: how often the file system is asked whether there is room again, how often it is tried,
- * and what must be free in addition to room for the files of writes.
+ * After a write error: interval at which the free space is checked, number of attempts, and free
+ * space that is needed in addition to that of the files of writes.
  */
 export const LOOK_FOR_ROOM_MS = 250
 export const TRY_AGAIN_MS = 1_000

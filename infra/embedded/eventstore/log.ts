@@ -1,9 +1,9 @@
 /**
  * The durable log: many readers, one writer that commits in groups.
  *
- * A command is decided, written with everything queued beside it in one synced batch, and only
- * then answered and shown to readers. After a failed write nothing more is written until the
- * database has been reopened on a disk with space; reads go on meanwhile.
+ * A command is decided, written with all other queued commands in one synced batch, and only then
+ * answered and shown to readers. After a failed write nothing more is written until the database
+ * has been reopened on a disk with space; reads continue meanwhile.
  */
 
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -120,7 +120,7 @@ export class ServerLog {
     return (await readHeads(this.#database, [stream])).get(stream) ?? EMPTY_HEAD
   }
 
-  /** One page of `$all`, within what is durable; empty when none is left. */
+  /** One page of `$all`, within the durable events; empty at the end. */
   async readAll(range: Range, limit: number, backwards: boolean): Promise<Buffer[]> {
     const end = this.#lastPosition
     if (!backwards) {
@@ -133,7 +133,7 @@ export class ServerLog {
     return await readAllPage(this.#database, within, limit, backwards)
   }
 
-  /** One page of a stream, within what is durable; empty when none is left. */
+  /** One page of a stream, within the durable events; empty at the end. */
   async readStream(
     stream: string,
     range: Range,
@@ -150,7 +150,7 @@ export class ServerLog {
     return () => this.#listeners.delete(listener)
   }
 
-  /** Refuses new commands, writes what is queued, closes the database. */
+  /** Refuses new commands, writes the queued ones, closes the database. */
   async close(): Promise<void> {
     const failed = this.#state === 'failed'
     this.#state = 'closing'
@@ -207,7 +207,7 @@ export class ServerLog {
       cachedHead: (stream) => this.#heads.get(stream),
       recent: (id) => this.#recent.get(id),
     })
-    // Where one of the heads is damaged, each command reads its own, and one alone is refused.
+    // If a head is damaged, each command reads its own, and only the affected one is refused.
     await group.prepare(members.map(({ command }) => command.stream)).catch(unlessDamaged)
     const answers: (() => void)[] = []
     for (const { command, resolve, reject } of members) {
@@ -255,8 +255,8 @@ export class ServerLog {
   }
 
   /**
-   * Waits for space, then reopens. A failed write may have left part of itself in LevelDB's log,
-   * and what is written behind it could be lost: the handle takes no write ever again.
+   * Waits for space, then reopens. A failed write may have left a part of itself in LevelDB's log,
+   * and writes after it could be lost: the handle is never written to again.
    */
   async #recover(): Promise<void> {
     let said: string | undefined
@@ -268,7 +268,7 @@ export class ServerLog {
       await sleep(LOOK_FOR_ROOM_MS)
       const lack = this.#database.spaceLack()
       if (lack !== undefined) {
-        // How much is free changes all the time.
+        // The free space changes all the time.
         sayOnce('room', lack)
         continue
       }

@@ -1,4 +1,4 @@
-/** The embedded event store as a process: its arguments, what it reports, and how it stops. */
+/** The embedded event store as a process: its arguments, its reports, and its stop. */
 
 import { join, resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -17,7 +17,7 @@ import { DEFAULT_SERVER_VERSION, parseServerVersion, type ServerVersion } from '
 const HOST = '127.0.0.1'
 const SOCKET_NAME = 'log'
 
-/** What each event of this process means, in words for the operator. */
+/** Messages of the events of this process, in words for the operator. */
 const words = {
   damaged_end: 'a file ends in what cannot be read',
   ready: 'serving the log',

@@ -8,7 +8,7 @@ import { MAX_APPEND_BYTES, MAX_APPEND_EVENTS, MAX_NAME_BYTES } from './limits.ts
 import type { ProposedEvent } from './types.ts'
 import { readUuid } from './wire.ts'
 
-/** A proposed event as a request carries it; what is undefined was not sent, or cannot be read. */
+/** A proposed event of a request; an undefined member was not sent, or cannot be read. */
 export interface ProposedMessage {
   readonly id: string | undefined
   readonly type: string | undefined

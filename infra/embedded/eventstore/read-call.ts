@@ -11,7 +11,7 @@ import type { AllRequest, ReadRequest, Start, StreamRequest } from './read-reque
 import { recordPosition, recordRevision } from './record.ts'
 import type { Sender } from './sender.ts'
 
-/** Sends what a bounded read asks for. @throws {WireError} */
+/** Sends the result of a bounded read. @throws {WireError} */
 export async function serveRead(
   log: ServerLog,
   request: ReadRequest,
@@ -79,7 +79,7 @@ function placeOf({ start, backwards }: AllRequest): Start<number> {
   return { kind: 'at', at: backwards ? start.at.commit - 1 : start.at.commit }
 }
 
-/** Where reading begins and ends. */
+/** Start and end of a read. */
 function startRange(
   start: Start<number>,
   bounds: { readonly first: number; readonly last: number },
@@ -89,7 +89,7 @@ function startRange(
   const to = backwards ? bounds.first : bounds.last
   switch (start.kind) {
     case 'start':
-      // A stream read backwards from its start shows its first event; `$all` shows nothing.
+      // A stream read backwards from its start returns its first event; `$all` returns none.
       return { from: backwards ? 0 : bounds.first, to }
     case 'end':
       return { from: backwards ? bounds.last : beyond, to }

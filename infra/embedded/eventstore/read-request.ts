@@ -1,6 +1,4 @@
-/**
- * `ReadReq` parsed once into what a reader does.
- */
+/** Parses `ReadReq` once into the instructions for a reader. */
 
 import streams from '@eventstore/db-client/generated/streams_pb.js'
 import { invalidArgument } from './errors.ts'
@@ -9,7 +7,7 @@ import { isWireEnd, type LogPosition, readNumber, readPosition } from './positio
 import { checkStreamName } from './proposals.ts'
 import { readStreamName } from './wire.ts'
 
-/** Where to begin: at a revision of a stream, at a position of `$all`. */
+/** Start: a revision of a stream, or a position of `$all`. */
 export type Start<At> =
   | { readonly kind: 'start' }
   | { readonly kind: 'end' }

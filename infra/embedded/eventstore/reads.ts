@@ -62,7 +62,7 @@ export async function readEventAt(
   })
 }
 
-/** Positions of events named by stream and revision; undefined where there is none. */
+/** Positions of events named by stream and revision; undefined for missing ones. */
 export async function readPositions(
   database: Database,
   events: readonly { readonly stream: string; readonly revision: number }[],
@@ -83,7 +83,7 @@ export async function readLastPositions(database: Database, limit: number): Prom
 
 const MAX_KEY = Number.MAX_SAFE_INTEGER
 
-/** One page of the log between two positions; forwards when `from <= to`. Empty means none left. */
+/** One page of the log between two positions; forwards when `from <= to`. Empty at the end. */
 export async function readAllPage(
   database: Database,
   range: Range,
@@ -105,7 +105,7 @@ export async function readAllPage(
   return page
 }
 
-/** One page of a stream between two revisions. Empty means none left. */
+/** One page of a stream between two revisions. Empty at the end. */
 export async function readStreamPage(
   database: Database,
   stream: string,

@@ -1,6 +1,6 @@
 /**
- * The stored form of an event: a fixed header followed by the complete gRPC frame of the
- * `ReadResp` message that serves it. A read copies bytes and serialises nothing.
+ * The stored form of an event: a fixed header followed by the complete gRPC frame of the `ReadResp`
+ * message that serves it. A read copies bytes without serialising them.
  *
  * Header (24 bytes): position f64, revision f64, then four u16: offset and length of the stream
  * name, offset and length of the event type, both counted from the start of the value.
@@ -17,7 +17,7 @@ const KEY_TYPE = Buffer.from('type')
 const KEY_CONTENT_TYPE = Buffer.from('content-type')
 const KEY_CREATED = Buffer.from('created')
 
-/** What a record is made of. `createdMs` is Unix time. */
+/** Parts of a record. `createdMs` is Unix time. */
 interface RecordInput {
   readonly id: string
   readonly stream: Buffer

@@ -26,7 +26,7 @@ export class Sender {
     call.on('error', () => this.close())
   }
 
-  /** Whether the reader is gone or the server stopping: nothing more will be sent. */
+  /** Whether the reader is gone or the server is stopping: then no more messages are sent. */
   get isClosed(): boolean {
     return this.#closed || this.#call.cancelled
   }
@@ -47,7 +47,7 @@ export class Sender {
     return this.#frameOf(record)
   }
 
-  /** Whether what was sent is on its way: more may be sent without waiting. */
+  /** Whether the sent messages were passed on: more may be sent without waiting. */
   get isReady(): boolean {
     return this.#unsentBytes <= MAX_UNSENT_BYTES
   }

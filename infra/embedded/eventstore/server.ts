@@ -26,8 +26,8 @@ export interface EventStoreServer {
 }
 
 /**
- * Where a server listens. On a port it asks callers for no credentials, as an EventStoreDB without security does: who
- * may call is then decided by who reaches it. Port 0 takes any free one.
+ * Address of a server. On a port it requires no credentials, like an EventStoreDB without security:
+ * every caller that can reach it is served. Port 0 takes any free one.
  */
 export type ListenAddress =
   | { readonly socket: string }

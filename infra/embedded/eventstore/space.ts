@@ -5,8 +5,8 @@ import { WRITE_AHEAD_LOG } from './folder.ts'
 import { RECOVERY_SPARE_BYTES } from './limits.ts'
 
 /**
- * How many bytes the database of a log needs to be opened again after a failed write: LevelDB writes what its
- * files of writes hold into tables first.
+ * Bytes that the database of a log needs to be opened again after a failed write: LevelDB first
+ * writes the content of its files of writes into tables.
  */
 export function bytesToReopen(path: string): number {
   const logs = readdirSync(path).filter((name) => WRITE_AHEAD_LOG.test(name))
@@ -17,7 +17,7 @@ function sizeOf(path: string): number {
   return statSync(path, { throwIfNoEntry: false })?.size ?? 0
 }
 
-/** Says what the disk of the log in `dir` lacks; undefined where it has enough. */
+/** Describes the space that the disk of the log in `dir` lacks; undefined if it has enough. */
 export function logSpaceLack(dir: string): string | undefined {
   try {
     return spaceLack(dir, bytesToReopen(join(dir, 'db')))

@@ -1,6 +1,4 @@
-/**
- * One stream as a subscription reads it.
- */
+/** Events of one stream for a subscription. */
 
 import { streamDeleted } from './errors.ts'
 import { PAGE_EVENTS } from './limits.ts'

@@ -1,8 +1,8 @@
 /**
- * `Streams.Read` as a catch-up subscription: everything after the start, then whatever is
- * committed, in log order, without gap or duplicate. Both are read from the durable log; a commit
- * only wakes the follower. A reader that falls behind while live catches up again, or is ended, as
- * its server's generation has it.
+ * `Streams.Read` as a catch-up subscription: all events after the start, then newly committed ones,
+ * in log order, without gap or duplicate. Both are read from the durable log; a commit only wakes
+ * the follower. A reader that falls behind while live catches up again, or is ended, as its
+ * server's generation has it.
  */
 
 import { randomUUID } from 'node:crypto'
@@ -67,7 +67,7 @@ async function catchUp(source: Source, sender: Sender, commits: Commits): Promis
   }
 }
 
-/** Waits until a time, or until so much is there that waiting saves nothing. */
+/** Waits until a time, or until so many events are available that waiting saves no work. */
 async function gather(
   log: ServerLog,
   sender: Sender,

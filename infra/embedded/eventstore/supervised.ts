@@ -16,7 +16,7 @@ const INITIAL_HEAP = '--initial-old-space-size=128'
 /** LevelDB ends its process so where it took a length from a damaged block. */
 const ABORTED = /ended by SIG(?:ABRT|SEGV|BUS)/
 
-/** What the caller decides; the rest follows from `root`. */
+/** Options of the caller; the rest follows from `root`. */
 type EventStoreOptions = Partial<Omit<SuperviseOptions, 'name' | 'modulePath' | 'args'>> &
   Pick<SuperviseOptions, 'onLine'> & {
     /** Folder of the log, below the data directory. */

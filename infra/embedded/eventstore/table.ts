@@ -1,6 +1,7 @@
 /**
- * Checks the tables of a LevelDB (its `table_format.md`): LevelDB has a checksum behind every block and does not
- * compare it. A process that takes a length from a damaged block aborts, and says nothing.
+ * Checks the tables of a LevelDB (its `table_format.md`): LevelDB stores a checksum after every
+ * block and does not compare it. A process that reads a length from a damaged block aborts without
+ * a message.
  */
 
 import { type FileHandle, open } from 'node:fs/promises'
@@ -19,8 +20,8 @@ interface BlockHandle {
 }
 
 /**
- * Says in words what is damaged of a table; undefined where nothing is. It checks the index, by which LevelDB
- * finds all other blocks, and `deeply` each of them.
+ * Describes the damage of a table; undefined if there is none. It checks the index, by which
+ * LevelDB finds all other blocks, and `deeply` each of them.
  */
 export async function damageOf(
   path: string,
@@ -84,7 +85,7 @@ function placesIn(index: Buffer): readonly BlockHandle[] {
   return places
 }
 
-/** Snappy (its `format_description.txt`): literals, and copies of what stands before. */
+/** Decodes Snappy (its `format_description.txt`): literals, and copies of earlier output. */
 function decompressed(block: Buffer): Buffer {
   const { value: size, next } = numberAt(block, 0)
   const whole = Buffer.alloc(size)
@@ -102,7 +103,7 @@ function decompressed(block: Buffer): Buffer {
     }
     const [length, offset, bytes] = copyAt(block, tag, from)
     from += bytes
-    // It may reach into what it writes.
+    // A copy may overlap the bytes that it writes.
     for (let n = 0; n < length; n += 1, done += 1) whole[done] = whole[done - offset] ?? 0
   }
   return whole

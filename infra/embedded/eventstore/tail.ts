@@ -8,12 +8,12 @@ import { MAX_TAIL_BYTES, PAGE_BYTES, PAGE_EVENTS } from './limits.ts'
 /** Records in order of position, without gap, up to the last durable one; the oldest give way. */
 export class Tail {
   #records: Buffer[] = []
-  /** Where the records that are kept begin in the array; what is before is dropped now and then. */
+  /** Index of the first kept record in the array; earlier ones are removed now and then. */
   #first = 0
   #firstPosition = 0
   #bytes = 0
 
-  /** Adds what was just committed; the first record stands at `position`. */
+  /** Adds newly committed records; the first one has the position `position`. */
   add(position: number, records: readonly Buffer[]): void {
     if (position !== this.#firstPosition + this.#records.length - this.#first) {
       this.clear()
@@ -34,7 +34,7 @@ export class Tail {
     }
   }
 
-  /** Forgets everything: what is durable has to be read again. */
+  /** Forgets all records: durable ones have to be read again. */
   clear(): void {
     this.#records = []
     this.#first = 0

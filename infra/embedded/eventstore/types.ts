@@ -1,6 +1,4 @@
-/**
- * What the protocol side asks of the log and what it answers.
- */
+/** Requests of the protocol side to the log, and its answers. */
 
 /** The revision a writer believes a stream to be at. */
 export type ExpectedRevision =
@@ -10,7 +8,9 @@ export type ExpectedRevision =
   | {
       readonly kind: 'revision'
       readonly revision: number
-      /** As the caller wrote it, to be named in a refusal: numbers end at 2^53, revisions at 2^64. */
+      /**
+       * Text of the caller, to be repeated in a refusal: numbers end at 2^53, revisions at 2^64.
+       */
       readonly text: string
     }
 
@@ -45,7 +45,7 @@ export type CommandOutcome =
   | {
       readonly kind: 'done'
       readonly revision: number
-      /** Position of the last event; absent when nothing was written and none is known. */
+      /** Position of the last event; absent if nothing was written and none is known. */
       readonly position: number | undefined
     }
   | { readonly kind: 'wrong_expected_revision'; readonly current: number }

@@ -100,7 +100,7 @@ const PAGE = 2_000
 const MOST_NAMED = 100
 
 /**
- * Reads every entry, and goes on behind damage. `onProgress` gets how many entries are done.
+ * Reads every entry, and continues after damage. `onProgress` gets the number of checked entries.
  * @throws {OpenError}
  */
 export async function verifyAll(

@@ -1,5 +1,5 @@
 /**
- * What the server generations do differently, as seen on EventStoreDB 23.10.6 and 24.10.3 and on
+ * Differences between the server generations, as seen on EventStoreDB 23.10.6 and 24.10.3 and on
  * KurrentDB 25.0.0, and as their `Enumerator.AllSubscriptionFiltered` reads.
  */
 
@@ -16,9 +16,9 @@ export type ServerVersion = (typeof SERVER_VERSIONS)[number]
  */
 export const DEFAULT_SERVER_VERSION: ServerVersion = '25.0'
 
-/** Where the generations differ. */
+/** Differences between the generations. */
 export interface Behaviour {
-  /** What `GetSupportedMethods` reports. */
+  /** Answer to `GetSupportedMethods`. */
   readonly reportedVersion: string
   /**
    * The checkpoint that a filtered subscription receives on going live: none; its last one again
@@ -27,7 +27,7 @@ export interface Behaviour {
   readonly checkpointOnGoingLive: 'none' | 'repeated' | 'raised'
   /** Whether the event a subscription starts behind counts as the first considered one. */
   readonly considersStart: boolean
-  /** What happens to a live subscription whose buffer overflows. */
+  /** Treatment of a live subscription whose buffer overflows. */
   readonly onLiveOverflow: 'ended' | 'catches_up'
   /** Whether a subscription to a stream without any event says that it has caught up. */
   readonly followsMissingStream: boolean

@@ -17,7 +17,7 @@ export const GossipService: ServiceDefinition = gossipService.GossipService
 
 const UUID_TEXT = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
 
-/** The id as lower-case text, or undefined if it is none. */
+/** The id as lower-case text, or undefined if it is not an id. */
 export function readUuid(uuid: shared.UUID | undefined): string | undefined {
   if (uuid === undefined) return undefined
   if (uuid.hasStructured()) {

@@ -11,15 +11,15 @@ const HEADER_BYTES = 7
 const FULL = 1
 const LAST = 4
 
-/** Where a file is damaged. */
+/** Place of the damage in a file. */
 interface Damage {
   /** Byte of the first piece that is not whole. */
   readonly at: number
-  /** Whether nothing whole stands behind it. */
+  /** Whether no complete record follows it. */
   readonly isLast: boolean
 }
 
-/** What can be read of a file. */
+/** The readable part of a file. */
 interface WrittenFile {
   readonly records: readonly Buffer[]
   /**
@@ -53,7 +53,7 @@ export async function readWritten(path: string): Promise<WrittenFile> {
 interface Piece {
   /** Undefined where it is not as it was written. */
   readonly kind: number | undefined
-  /** Where the next one is looked for. */
+  /** Offset from which the next record is searched. */
   readonly end: number
 }
 
@@ -63,7 +63,7 @@ function pieceAt(bytes: Buffer, at: number, left: number): Piece {
   const length = bytes.readUInt16LE(at + 4)
   const kind = bytes.readUInt8(at + HEADER_BYTES - 1)
   const end = at + HEADER_BYTES + length
-  // Where the length is wrong, the next piece is known at the next block alone.
+  // If the length is wrong, the next piece can be found only at the next block.
   if (HEADER_BYTES + length > left || kind < FULL || kind > LAST)
     return { kind: undefined, end: at + left }
   if (end > bytes.length) return { kind: undefined, end: bytes.length }
@@ -120,7 +120,7 @@ export function fourNumbersIn(bytes: Buffer): readonly number[] {
   return numbers
 }
 
-/** Fields of a manifest's record (LevelDB's `version_edit.cc`), and what each is made of. */
+/** Fields of a manifest's record (LevelDB's `version_edit.cc`), and their parts. */
 const fields: Readonly<Record<number, readonly ('number' | 'bytes')[]>> = {
   1: ['bytes'],
   2: ['number'],
@@ -137,7 +137,7 @@ const NEW_TABLE = 7
 
 /** The files that a database is made of, by number. */
 interface LiveFiles {
-  /** The file with the last writes; earlier ones are in tables. 0: nothing was written yet. */
+  /** The file with the last writes; earlier ones are in tables. 0: there was no write yet. */
   readonly log: number
   readonly tables: ReadonlySet<number>
 }

@@ -3,7 +3,7 @@ import { lchownSync, lstatSync, readdirSync, readFileSync, realpathSync, statSyn
 import { dirname, join } from 'node:path'
 import { PostgresFailure } from './failure.ts'
 
-/** How long a probe of a program may take, in milliseconds. */
+/** Maximum duration of a probe of a program, in milliseconds. */
 const PROBE_TIMEOUT_MS = 10_000
 
 /** Accounts to run under when started as root, the first that exists. Postgres refuses to run as root. */
@@ -12,7 +12,7 @@ export const ACCOUNTS = ['tollgate', 'postgres', '_postgres'] as const
 /** The account of programs without an account of their own. It is used only where no other exists. */
 const SHARED_ACCOUNT = 'nobody'
 
-/** Permission to pass through folders that others may not enter, least first. */
+/** Permissions to pass through folders that other accounts may not enter, smallest first. */
 const PASSING_CAPABILITIES = ['dac_read_search', 'dac_override'] as const
 
 /** The unprivileged account that Postgres runs under when this process is root. */
@@ -77,8 +77,9 @@ export function chooseAccount(clusterDir: string): Account | undefined {
 }
 
 /**
- * Gives data that belongs to root or to a shared account to the chosen one; what belongs to a third account stays as it
- * is. The folder itself is the last, so that a start that dies here is followed by one that begins again.
+ * Gives data that belongs to root or to a shared account to the chosen one; files of a third
+ * account are left alone. The folder itself is changed last, so that after a start that dies here
+ * the next one begins again.
  */
 export function giveTo(account: Account, clusterDir: string): void {
   const owner = lstatSync(clusterDir).uid

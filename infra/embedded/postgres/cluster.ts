@@ -46,7 +46,7 @@ async function passwordOf(root: string): Promise<string> {
   return password
 }
 
-/** The leading number of what `postgres --version` or the PG_VERSION file says. */
+/** The leading number of the output of `postgres --version` or of the PG_VERSION file. */
 function major(text: string): string {
   return /(\d+)/.exec(text)?.[1] ?? 'unknown'
 }
@@ -104,7 +104,10 @@ async function checkVersion(
   }
 }
 
-/** Makes the cluster beside its place and moves it there when complete: a crash leaves nothing half made. */
+/**
+ * Makes the cluster in a temporary folder and moves it to its place when complete: a crash leaves
+ * no half-made cluster.
+ */
 async function initialise(
   root: string,
   directory: string,
@@ -131,7 +134,7 @@ async function initialise(
     '--encoding=UTF8',
     '--locale=C',
     '--no-instructions',
-    // One call for the whole file system instead of one for each of a thousand files.
+    // One sync of the whole file system instead of one for each of a thousand files.
     ...(process.platform === 'linux' ? ['--sync-method=syncfs'] : []),
   ]
   const { how, lines } = await complete(runner, binaries.initdb, args, '/', signal)
@@ -157,8 +160,8 @@ async function writeAccess(root: string, directory: string, runner: Runner): Pro
 }
 
 /**
- * Removes what interrupted first starts left, after ending the ones that still run without their
- * parent.
+ * Removes the remains of interrupted first starts, after ending their processes that still run
+ * without a parent.
  */
 async function clearWorkshops(root: string): Promise<void> {
   const workshops = readdirSync(root).filter((name) => name.startsWith(INIT_PREFIX))
@@ -176,8 +179,9 @@ async function clearWorkshops(root: string): Promise<void> {
 }
 
 /**
- * Opens the cluster below `root`, making it first where there is none.
- * @throws PostgresFailure for another major version, an account or folder that cannot be used, a failed initdb.
+ * Opens the cluster below `root`; creates it first if there is none.
+ * @throws PostgresFailure for another major version, an account or folder that cannot be used, a
+ *   failed initdb.
  */
 export async function openCluster(
   root: string,

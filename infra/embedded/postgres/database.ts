@@ -7,7 +7,7 @@ import { SUPERUSER } from './cluster.ts'
 
 /** The database that the gateway uses. */
 const DATABASE = 'tollgate'
-/** The role that the gateway connects as. It owns the database; outside of it, it may do nothing. */
+/** The role of the gateway's connections. It owns the database and has no rights outside of it. */
 const ROLE = 'gateway'
 const CONNECT_TIMEOUT_MS = 10_000
 const ANSWER_TIMEOUT_MS = 5_000
@@ -112,8 +112,8 @@ async function giveContent(client: Client): Promise<void> {
 }
 
 /**
- * Makes the gateway's role and its database where they are missing, and gives it what an earlier release left to the
- * superuser.
+ * Creates the gateway's role and its database if they are missing, and gives the role the objects
+ * that an earlier release left to the superuser.
  */
 export async function prepareDatabase(cluster: Cluster, socketFolder: string): Promise<void> {
   await connected(urlOf(cluster, socketFolder, 'superuser', 'postgres'), (client) =>

@@ -7,11 +7,11 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { monotonicClock } from '../../../src/kernel/clock.ts'
 import { PostgresFailure } from './failure.ts'
 
-/** How long the orphaned server may take to end in order. */
+/** Time for the orphaned server to end in order. */
 const FAST_SHUTDOWN_MS = 10_000
-/** How long it may take to end at once (it then recovers from its log at the next start). */
+/** Time for it to end immediately (it then recovers from its log at the next start). */
 const IMMEDIATE_SHUTDOWN_MS = 5_000
-/** How long the kernel may take to end what is killed. */
+/** Time for the kernel to end a killed process. */
 const KILL_MS = 2_000
 const POLL_MS = 50
 const PS_TIMEOUT_MS = 10_000
@@ -51,8 +51,8 @@ function commandLines(): readonly (readonly [pid: number, command: string])[] {
 }
 
 /**
- * The server processes that run on this cluster, and nothing else: a pid in a file may belong to
- * another process by now.
+ * Only the server processes that run on this cluster: a pid in a file may belong to another process
+ * by now.
  */
 function find(directory: string): readonly Found[] {
   const title = `postgres: ${clusterNameOf(directory)}: `

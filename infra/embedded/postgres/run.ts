@@ -12,11 +12,13 @@ export interface Program {
   readonly process: ChildProcess
   /** Resolves when it ended, with how. Never rejects. */
   readonly ended: Promise<string>
-  /** Its last lines, for an explanation. */
+  /** Last lines of its output, for an explanation. */
   tail(): readonly string[]
 }
 
-/** The environment of every program: nothing of this process, no locale, no time zone but UTC. */
+/**
+ * The environment of every program: no variables of this process, no locale, no time zone but UTC.
+ */
 const ENVIRONMENT = { PATH: '/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin', LC_ALL: 'C', TZ: 'UTC' }
 
 /**

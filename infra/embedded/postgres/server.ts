@@ -10,9 +10,9 @@ import { owned } from '../../../src/kernel/owned.ts'
 
 /** Longest start: a crash recovery reads up to `max_wal_size` of log. */
 export const START_TIMEOUT_MS = 120_000
-/** How long a fast shutdown (it ends with a checkpoint) may take. */
+/** Maximum duration of a fast shutdown (it ends with a checkpoint). */
 const FAST_SHUTDOWN_MS = 12_000
-/** How long an immediate shutdown may take. */
+/** Maximum duration of an immediate shutdown. */
 const IMMEDIATE_SHUTDOWN_MS = 3_000
 
 const READY = 'database system is ready to accept connections'

@@ -4,7 +4,7 @@ const MAX_CONNECTIONS = 50
 /** Server settings by name. */
 export type Settings = Readonly<Record<string, string>>
 
-/** Nothing acknowledged may be lost, whatever dies. */
+/** No acknowledged write may be lost, whichever process dies. */
 const DURABLE: Settings = {
   fsync: 'on',
   synchronous_commit: 'on',

@@ -11,7 +11,7 @@ import { startServer } from './server.ts'
 import type { Server } from './server.ts'
 import { settingsOf, SOCKET_NAME } from './settings.ts'
 
-/** How long to wait for a predecessor that is ending in order. */
+/** Time to wait for a predecessor that is ending in order. */
 const LOCK_WAIT_MS = 20_000
 
 type Log = (
@@ -31,7 +31,7 @@ interface StartOptions {
 
 /** The running embedded Postgres. */
 interface EmbeddedPostgres extends Server {
-  /** For the role that owns the database, and may do nothing outside of it. */
+  /** URL for the role that owns the database, and has no rights outside of it. */
   readonly url: string
   readonly superuserUrl: string
 }
@@ -49,8 +49,8 @@ function logServerLine(log: Log, line: string): void {
 }
 
 /**
- * Starts Postgres on `root`: takes its lock, ends what a killed predecessor left, makes the cluster, the database and
- * its role where they are missing.
+ * Starts Postgres on `root`: takes its lock, ends remaining processes of a killed predecessor, and
+ * creates the cluster, the database and its role if they are missing.
  * @throws PostgresFailure, DirectoryLockedError, file system errors; the abort reason when aborted.
  */
 export async function startEmbeddedPostgres(options: StartOptions): Promise<EmbeddedPostgres> {

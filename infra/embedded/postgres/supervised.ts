@@ -4,13 +4,16 @@ import { superviseChild } from '../supervisor.ts'
 import type { SupervisedChild, SuperviseOptions } from '../supervisor.ts'
 import { START_TIMEOUT_MS } from './server.ts'
 
-/** Room above the server's own bound for making the cluster and ending what a killed predecessor left. */
+/**
+ * Time in addition to the server's bound, for creating the cluster and ending processes of a killed
+ * predecessor.
+ */
 const MARGIN_MS = 30_000
 
-/** Postgres needs room for a segment of its own log and for what a recovery writes. */
+/** Postgres needs space for a segment of its log and for the writes of a recovery. */
 export const POSTGRES_NEEDS_BYTES = 32 * 1024 * 1024
 
-/** What the caller decides; the rest follows from `root`. */
+/** Options of the caller; the rest follows from `root`. */
 export type PostgresOptions = Partial<Omit<SuperviseOptions, 'name' | 'modulePath' | 'args'>> &
   Pick<SuperviseOptions, 'onLine'> & {
     /** Folder for everything of the server, below the data directory. */
