@@ -37,25 +37,27 @@ export interface PretendedCluster extends TestEventStore {
   readonly ports: readonly number[]
   /** The process of them all. */
   readonly pid: () => number | undefined
-  /** One member alone, without discovery. */
+  /** URL of one member, without discovery. */
   readonly memberUrl: (member: number) => string
   /** This member leads, the others follow. Open calls stay; appends on them end with NotLeader. */
   readonly lead: (member: number) => Promise<void>
   /**
-   * The same, and the deposed leader ends its open append calls: with an error, or, as if its
-   * process had ended, with their connections. What was under way there may be committed and is
-   * never answered.
+   * Changes the leader, and the deposed leader ends its open append calls: with an error, or, as if
+   * its process had ended, with their connections. Appends in progress there may be committed and
+   * are never answered.
    */
   readonly depose: (next: number, how?: 'error' | 'connection') => Promise<void>
   /** Every member is `UNKNOWN`: no leader in gossip, appends answered "Server Is Not Ready". */
   readonly nobodyLeads: () => Promise<void>
   /** Any states, in the order of the members, as gossip names them. */
   readonly setStates: (...states: readonly NodeState[]) => Promise<void>
-  /** Gossip stays as it is, but every append and read is answered "Server Is Not Ready". */
+  /** Gossip is unchanged, but every append and read is answered "Server Is Not Ready". */
   readonly notReady: () => Promise<void>
-  /** A member, or all, refuses and breaks connections, or takes them and answers nothing. */
+  /**
+   * A member, or all of them, refuses and breaks connections, or accepts them and does not answer.
+   */
   readonly silence: (member: number | 'all', how: Silence) => Promise<void>
-  /** A member shows the log without its last `events`, and nothing newer: replication is behind. */
+  /** A member shows the log without its last `events` and later ones: replication is behind. */
   readonly lag: (member: number, events: number) => Promise<void>
   /** Takes rights away, and gives back those not named. `authenticate` is UNAUTHENTICATED. */
   readonly deny: (...rights: readonly Right[]) => Promise<void>
@@ -63,7 +65,7 @@ export interface PretendedCluster extends TestEventStore {
   readonly loseAnswers: () => Promise<void>
   /** Faults of the append path (see append-faults.ts), on every member. */
   readonly setFault: (spec: string) => Promise<void>
-  /** Undoes everything; whoever leads goes on to lead, otherwise the first does. */
+  /** Resets all members; the leader stays leader, otherwise the first one leads. */
   readonly recover: () => Promise<void>
 }
 
@@ -128,7 +130,7 @@ export async function startPretendedCluster(
 
 let orders = 0
 
-/** Gives an order and waits until it was carried out. @throws what the cluster says of it */
+/** Sends an order and waits until it was carried out. @throws the cluster's error */
 async function giveOrder({ child }: Launched, order: Order): Promise<void> {
   const id = (orders += 1)
   await new Promise<void>((resolve, reject) => {

@@ -17,7 +17,7 @@ import { endChild, launchChild, replaceFaults } from './child.ts'
 export interface TestEventStore {
   readonly url: string
   readonly directory: string
-  /** Ends the process at once, as a power cut would; resolves when it is gone. */
+  /** Ends the process immediately, as a power cut would; resolves when it is gone. */
   readonly kill9: () => Promise<void>
   /** Starts it again (after ending it in order, if it runs) on the same data and port. */
   readonly restart: () => Promise<void>
@@ -83,7 +83,7 @@ export async function startLocalEventStore(
 }
 
 const MAIN = new URL('../../infra/embedded/eventstore/main.ts', import.meta.url)
-/** The same with faults that can be changed. */
+/** The event store with faults that can be changed. */
 const FAULTY = new URL('faulty-eventstore.ts', import.meta.url)
 
 interface EventStoreOptions {

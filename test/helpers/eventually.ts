@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 
-/** How long to look away between two looks. */
+/** Pause between two looks. */
 const LOOK_AGAIN_MS = 10
 /** No healthy run comes near it, on however busy a machine. */
 const WITHIN_MS = 30_000
@@ -20,7 +20,7 @@ export async function eventually<Result>(
   }
 }
 
-/** The same for what is plain from the condition itself. */
+/** Waits for a condition that explains itself. */
 export async function until(
   condition: () => Promise<boolean> | boolean,
   withinMs?: number,

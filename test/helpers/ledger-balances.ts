@@ -1,7 +1,7 @@
 import type { Queryable } from '../../projections/engine/queryable.ts'
 import { type Currency, parseAmount } from '../../src/kernel/money.ts'
 
-/** What the ledger alone has of a tenant in one currency; decimal strings. */
+/** The balance of a tenant in one currency by the ledger only; decimal strings. */
 interface LedgerBalance {
   readonly currency: Currency
   /** Granted and adjusted. */
@@ -11,7 +11,7 @@ interface LedgerBalance {
   readonly limit: string
   readonly available: string
   readonly availablePico: bigint
-  /** Of the last event that changed it. */
+  /** Position of the last event that changed it. */
   readonly position: bigint
 }
 

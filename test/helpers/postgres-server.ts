@@ -13,7 +13,7 @@ import { startEmbeddedPostgres } from '../../infra/embedded/postgres/start.ts'
  * is a use of it (the kernel ends it with the process that holds it); without any for a while it removes itself.
  */
 
-/** How long the server stays up without a user. */
+/** Time for which the server stays up without a user. */
 const IDLE_MS = 20_000
 const MAX_CONNECTIONS = 200
 
@@ -30,7 +30,7 @@ function log(level: string, msg: string, fields: Readonly<Record<string, unknown
 async function main(): Promise<void> {
   const lock = await lockDirectory(directory)
   ftruncateSync(process.stderr.fd)
-  // What a killed server left is worth nothing: every suite makes its own databases.
+  // Data of a killed server is worthless: every suite makes its own databases.
   await endOrphans(join(root, 'cluster'), (pids) => log('warn', 'ending orphans', { pids }))
   await rm(root, { recursive: true, force: true })
   const stopping = new AbortController()
@@ -45,7 +45,8 @@ async function main(): Promise<void> {
     signal: stopping.signal,
   })
 
-  // What the product's role may not do, and tests do: make databases, and change rows regardless of others.
+  // Rights that tests need and the product's role does not have: to create databases, and to change
+  // any row.
   const superuser = new Client({ connectionString: postgres.superuserUrl })
   await superuser.connect()
   await superuser.query('alter role gateway createdb')

@@ -14,7 +14,7 @@ import { allProjections } from '../../projections/registry.ts'
 import { migrateOps } from '../../src/app/migrations.ts'
 import { checkout, nodeArguments } from './checkout.ts'
 
-/** How long to wait for the shared server: it may have to be initialised first. */
+/** Time to wait for the shared server: it may have to be initialised first. */
 const SERVER_TIMEOUT_MS = 60_000
 const POLL_MS = 50
 /** Whoever is still connected then is cut off. */
@@ -45,7 +45,7 @@ function explainLog(path: string): string {
   }
 }
 
-/** One connection to the shared server's control socket; it says the address first. */
+/** One connection to the shared server's control socket, which first sends the address. */
 function joinServer(
   socketPath: string,
 ): Promise<{ readonly url: string; readonly socket: Socket } | undefined> {
@@ -94,7 +94,8 @@ async function sharedServer(): Promise<string> {
       joined.socket.unref()
       return joined.url
     }
-    // One that lost the race for the directory has exited; the winner may also be an old one that is just ending.
+    // A server that lost the race for the directory has exited; the winner may also be an old one
+    // that is just ending.
     if (child === undefined || child.exitCode !== null || child.signalCode !== null)
       child = launch(directory)
     await sleep(POLL_MS)
@@ -129,7 +130,7 @@ async function withClient<T>(url: string, use: (client: Client) => Promise<T>): 
   }
 }
 
-/** Makes the template once, whoever of the run comes first; the others wait on an advisory lock. */
+/** Makes the template once; the other processes of the run wait on an advisory lock. */
 async function templateOf(
   admin: Client,
   serverUrl: string,

@@ -59,8 +59,8 @@ function isSameText(printed: string, got: unknown, name: string): boolean {
 }
 
 /**
- * Where an answer differs from the one that is printed; undefined where it does not. `…` stands for
- * any text, for further items of a list, and as a member for further members.
+ * The first difference between an answer and the printed one; undefined if there is none. `…`
+ * stands for any text, for further items of a list, and as a member for further members.
  */
 export function difference(printed: unknown, got: unknown, path = ''): string | undefined {
   const differs = `${path || 'answer'}: ${JSON.stringify(printed)} is printed, ${JSON.stringify(got)} came`

@@ -64,7 +64,7 @@ async function findOrBuild(): Promise<Product> {
     if (Date.now() - mtimeMs > STALE_MS)
       await rm(join(cache, name), { recursive: true, force: true })
   }
-  // Of several that build the same at once one is kept.
+  // If several processes build the same product, one build is kept.
   const making = `${made}.${process.pid}`
   await buildProduct(making)
   await rename(making, made).catch(() => rm(making, { recursive: true, force: true }))

@@ -1,6 +1,6 @@
 /**
- * Cases that a property test makes: what the test gives by default, which the gate can afford, or what
- * the environment variable `PROPERTY_RUNS` says. @throws where that is not a positive whole number
+ * Number of cases that a property test makes: the test's default, which the gate can afford, or the
+ * value of the environment variable `PROPERTY_RUNS`. @throws if that is not a positive whole number
  */
 export function propertyRuns(defaultRuns: number): number {
   const given = process.env['PROPERTY_RUNS']

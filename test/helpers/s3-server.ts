@@ -62,13 +62,13 @@ function isSigned(request: IncomingMessage, account: Account): Promise<boolean> 
     : ofHeaders(request, url, account)
 }
 
-/** What is wrong with it: it answers that it is busy or full, or not at all. */
+/** Fault of the server: it answers that it is busy or full, or not at all. */
 export type S3Trouble = 'none' | 'busy' | 'full' | 'silent'
 
 /** An S3 server with one bucket, inside the test's own process, on a real socket and a real disk. */
 interface S3Server {
   readonly options: S3Options
-  /** Of what it is asked from now on. */
+  /** Faults of the requests from now on. */
   readonly trouble: (kind: S3Trouble) => void
   readonly stop: () => Promise<void>
 }

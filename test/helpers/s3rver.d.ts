@@ -1,4 +1,4 @@
-/** Of `s3rver`, which has no types of its own: what is used of it. */
+/** The used part of `s3rver`, which has no types. */
 declare module 's3rver' {
   import type { Server } from 'node:http'
 

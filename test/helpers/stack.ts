@@ -40,15 +40,15 @@ export interface StackOptions {
   readonly sandbox?: Partial<SandboxOptions>
   /** The event store, instead of one started for the stack; it stops with the stack all the same. */
   readonly eventStore?: TestEventStore
-  /** Variables of the configuration beside those of the stores. */
+  /** Variables of the configuration in addition to those of the stores. */
   readonly env?: Readonly<Record<string, string>>
   /** Addresses by host name; a host that is not named here cannot be resolved. */
   readonly hosts?: Readonly<Record<string, readonly string[]>>
-  /** As if the channels were real accounts: nothing is sold at demonstration prices. */
+  /** Whether the channels count as real accounts: then demonstration prices do not apply. */
   readonly realAccounts?: boolean
-  /** What the sandbox's channels are turned into. */
+  /** Changes the sandbox's channels. */
   readonly channels?: (channels: readonly Channel[]) => readonly Channel[]
-  /** Further families, and what simulates their upstreams. */
+  /** Further families, and the simulations of their upstreams. */
   readonly further?: {
     readonly families: readonly FamilyModule[]
     readonly sandbox: readonly SandboxFamily[]
@@ -67,7 +67,7 @@ export interface TestTenant {
   readonly adminToken: string
 }
 
-/** One gateway process's worth of the stack. */
+/** One gateway process of the stack. */
 export interface Replica {
   /** `http://host:port` without a trailing slash. */
   readonly url: string
@@ -75,7 +75,7 @@ export interface Replica {
   readonly stop: () => Promise<void>
 }
 
-/** Other stores than those of the stack. */
+/** Stores to use instead of those of the stack. */
 export interface ReplicaStores {
   readonly eventStoreUrl?: string
   readonly databaseUrl?: string
@@ -89,7 +89,7 @@ export interface Stack extends Replica {
   readonly eventStoreUrl: string
   readonly databaseUrl: string
   readonly namespace: string
-  /** For what operators do: tenants, users, credit, tokens. */
+  /** For acts of operators: tenants, users, credit, tokens. */
   readonly access: AccountCommandDeps
   /** The hosts that were resolved, in order. */
   readonly resolved: readonly string[]
@@ -245,7 +245,8 @@ async function start(
           const found = hosts.get(host)
           return found ? Promise.resolve(found) : Promise.reject(new Error('no such host'))
         },
-        // What the gateway fetches lies on this machine; that its address is public is judged before.
+        // Files that the gateway fetches are on this machine; whether an address is public is
+        // checked before.
         locate: (address) => (address === PUBLIC_ADDRESS ? '127.0.0.1' : address),
       },
     })

@@ -1,4 +1,4 @@
-/** The states of the members of a pretended cluster, and what each therefore serves. */
+/** The states of the members of a pretended cluster, and the calls that each therefore serves. */
 
 import {
   accessDenied,
@@ -35,7 +35,7 @@ export class ClusterState {
     return this.#members
   }
 
-  /** Changes what members are; `states` in their order. */
+  /** Changes the states of members; `states` in their order. */
   setStates(states: readonly NodeState[]): void {
     this.#members = this.#members.map((member, index) => ({
       ...member,

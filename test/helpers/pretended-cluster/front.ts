@@ -8,7 +8,7 @@ import { once } from 'node:events'
 import { connect, createServer, type Server, type Socket } from 'node:net'
 import { owned } from '../../../src/kernel/owned.ts'
 
-/** How a node can fall silent. */
+/** Ways in which a node can be silent. */
 export type Silence = 'refuse' | 'freeze'
 
 interface Pair {
@@ -54,7 +54,7 @@ export class Front {
     else await this.#stopListening()
   }
 
-  /** Answers again; what was frozen goes on where it was. */
+  /** Answers again; frozen connections continue. */
   async recover(): Promise<void> {
     const was = this.#silence
     this.#silence = undefined

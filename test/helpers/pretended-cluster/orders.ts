@@ -24,7 +24,7 @@ interface OrderMessage {
   readonly order: Order
 }
 
-/** @throws {TypeError} for what is no order */
+/** @throws {TypeError} for an invalid order */
 export function parseOrder(message: unknown): OrderMessage | undefined {
   if (typeof message !== 'object' || message === null || !('order' in message)) return undefined
   const { id, order } = message as OrderMessage

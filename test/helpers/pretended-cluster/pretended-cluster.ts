@@ -1,6 +1,6 @@
 /**
- * Several servers over one log that pretend to be the members of a cluster, for tests of what a
- * client does when the leader changes or is gone, or while no member leads.
+ * Several servers over one log that pretend to be the members of a cluster, for tests of a client
+ * when the leader changes or is gone, or while no member leads.
  */
 
 import { randomUUID } from 'node:crypto'
