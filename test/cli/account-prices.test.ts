@@ -130,7 +130,7 @@ t.test('invalid price options are refused with a reason', async (t) => {
     '--price',
     'nothing=1',
   )
-  await refused(/1\.2345678 is no price/, '--price', 'text-basic-output-token=1.2345678')
+  await refused(/1\.2345678 is not a price/, '--price', 'text-basic-output-token=1.2345678')
   await refused(
     /the tenant has no price of text-basic-output-token/,
     '--remove',

@@ -188,7 +188,7 @@ void t.test('503 outcome_unknown names the id to send again', async (t) => {
   t.match(lost.headers.get('retry-after'), /^\d+$/)
   t.match(limit.body, { message: /mine/, error: { code: 'outcome_unknown', param: 'limit_id' } })
   const [, said = ''] = /--id (grant_\w+)/.exec(command.stderr) ?? []
-  t.match(command, { code: 1, stderr: new RegExp(`may be written.*${said}`) })
+  t.match(command, { code: 1, stderr: new RegExp(`may have recorded.*${said}`) })
   await stack.eventStore.setFault('')
   await eventually('the log is well again', async () =>
     (await call(`${url}/readyz`)).status === 200 ? true : undefined,

@@ -84,7 +84,11 @@ async function admitted(t: Test, path: string, body: object): Promise<void> {
   const { hold, currency } = quoted.body
   const refused = await post(path, body, await poorToken())
   const words = refused.body?.error?.message ?? refused.body?.base_resp?.status_msg
-  t.match(words, new RegExp(`holds ${String(hold).replace('.', '\\.')} ${currency}`), refused.text)
+  t.match(
+    words,
+    new RegExp(`hold of ${String(hold).replace('.', '\\.')} ${currency}`),
+    refused.text,
+  )
 }
 
 let poor: string | undefined

@@ -3,7 +3,8 @@ import { type TSchema, Type } from 'typebox'
 import type { ProviderErrorKind } from '../../app/ports/provider.ts'
 import { type DomainCode, domainCodes, DomainError } from '../../kernel/errors.ts'
 import type { Answer, Envelope } from './envelope.ts'
-import { type FailureCode, forSettings } from './failure-table.ts'
+import { invariant } from '../../kernel/assert.ts'
+import { type FailureCode, failureTable, forSettings } from './failure-table.ts'
 import { RequestError } from './request-error.ts'
 import type { Tag } from './surface.ts'
 
@@ -162,6 +163,7 @@ export function failureResponses(
   headers: readonly DescribedHeader[] = [],
 ): Readonly<Record<string, TSchema>> {
   const byStatus = new Map<number, { named: Map<string, Answer['body']>; sent: Set<string> }>()
+  for (const failure of failures) checkNamed(shape, failure)
   for (const error of [...further, ...failures.map(plainError)]) {
     const { status, body, headers: given } = shape.envelope(error, EXAMPLE_REQUEST)
     const found = byStatus.get(status) ?? { named: new Map(), sent: new Set<string>(headers) }
@@ -179,6 +181,15 @@ export function failureResponses(
         .join('\n\n')
       return [status, { ...shape.schema, description, examples, headers: describedHeaders(sent) }]
     }),
+  )
+}
+
+/** @throws if the surface has no entry of a failure, which it would answer as a defect */
+function checkNamed({ envelope }: FailureShape, failure: FailureCode): void {
+  const { status } = envelope(plainError(failure), EXAMPLE_REQUEST)
+  invariant(
+    status !== 500 || failureTable[failure].status === 500,
+    `a route documents ${failure}, and its surface has no entry of it`,
   )
 }
 

@@ -146,7 +146,7 @@ function watchStalls(
   }, STALL_CHECK_MS).unref()
 }
 
-/** Counts running calls by the id of their family or tenant. */
+/** Counts running calls by the id of their token. */
 function createCounts() {
   const counts = new Map<string, number>()
   const of = (id: string): number => counts.get(id) ?? 0

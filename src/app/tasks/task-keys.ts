@@ -112,8 +112,6 @@ function uncertain(platformId: string): DomainError {
   )
 }
 
-/** Names derived with a key that every replica shares (`MARKER_SECRET`). */
-
 /** A refused attempt frees its key; after this many attempts the key is used up. */
 const MAX_ATTEMPTS_PER_KEY = 16
 const CROCKFORD = '0123456789ABCDEFGHJKMNPQRSTVWXYZ'

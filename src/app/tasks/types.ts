@@ -49,10 +49,10 @@ export interface CreatedTask {
 /**
  * Domain error codes of `createTask`: `unknown_model`, `model_not_allowed`, `price_not_configured`,
  * `insufficient_balance`, `rate_limited` (details: limitedBy, limit, retryAfterMs), `no_channel`,
- * `log_unavailable`, `idempotency_key_reused`,
- * `idempotency_in_progress`, `submission_refused` (details: kind, upstreamCode, param,
- * retryAfterMs), `submission_uncertain`. Every one thrown after the id exists has
- * `details.platformId`.
+ * `log_unavailable`, `log_outcome_unknown`, `database_unavailable`, `read_model_behind`,
+ * `overloaded`, `budget_reached`, `idempotency_key_reused`, `idempotency_in_progress`,
+ * `submission_refused` (details: kind, upstreamCode, param, retryAfterMs), `submission_uncertain`,
+ * and those of assets. One that may have written or sent anything has `details.platformId`.
  */
 export type CreateTask = (input: CreateTaskInput) => Promise<CreatedTask>
 

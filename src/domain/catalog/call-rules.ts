@@ -99,7 +99,7 @@ export interface CallFamilyRules<Request, Seen> {
    * requests need are not checked: without a price, only these requests are refused.
    */
   readonly unpricedSkus: (model: string, book: PriceBook) => readonly string[]
-  /** SKUs that no model of tasks has, and that only some requests need. */
+  /** Every SKU that its calls can use, except those of `freeSkus` and of a model of tasks. */
   readonly furtherSkus?: readonly string[]
   /**
    * Present if channels choose the names of models: the SKUs of a model, and the model of a SKU.

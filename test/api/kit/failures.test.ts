@@ -1,4 +1,7 @@
 import t from 'tap'
+import { Type } from 'typebox'
+import { type FailureShape, failureResponses } from '../../../src/api/kit/documentation.ts'
+import { createFailureReader } from '../../../src/api/kit/surface-failures.ts'
 import { failureTable } from '../../../src/api/kit/failure-table.ts'
 import type { Envelope } from '../../../src/api/kit/envelope.ts'
 import { adminEnvelope } from '../../../src/api/admin/envelope.ts'
@@ -229,5 +232,22 @@ void t.test('every failure status of a route has an example in the shape of its 
     for (const [status, response] of Object.entries(responses))
       if (!/^(?:200|206|416)$/.test(status))
         t.match(JSON.stringify(response), /"example/, `${path} ${status}`)
+  t.end()
+})
+
+t.test('a route cannot document a code that its surface would answer as a defect', (t) => {
+  const read = createFailureReader({ internal: 'broken', storage_full: 'full' })
+  const shape: FailureShape = {
+    schema: Type.Object({ code: Type.String() }),
+    envelope: (error) => {
+      const { status, code } = read(error)
+      return { status, headers: {}, body: { code } }
+    },
+    read: (body) => ({ name: (body as { readonly code: string }).code, message: '' }),
+  }
+  t.same(Object.keys(failureResponses(shape, ['storage_full', 'internal'])), ['500', '507'])
+  t.throws(() => failureResponses(shape, ['storage_full', 'task_not_found']), {
+    message: /task_not_found/,
+  })
   t.end()
 })

@@ -179,7 +179,7 @@ async function suite(t: Test, appendPath: AppendPath): Promise<void> {
     t.teardown(() => unreachable.close())
     t.equal(unreachable.healthy(), true)
     await t.rejects(
-      unreachable.append('task-x', [cancelled('task-x', 'c')], 'no_stream', { deadlineMs: 500 }),
+      unreachable.append('task-x', [cancelled('task-x', 'c')], 'no_stream', { deadlineMs: 2_000 }),
       { code: 'log_unavailable' },
     )
     t.equal(unreachable.healthy(), false)

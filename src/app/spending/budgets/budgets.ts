@@ -9,6 +9,7 @@ import type { Clock } from '../../../kernel/clock.ts'
 import type { Log } from '../../../kernel/log.ts'
 import { type Currency, formatAmount, parseAmount } from '../../../kernel/money.ts'
 import type { AccountFacts } from '../../accounts/account-facts.ts'
+import { RECHECK_AFTER_MS } from '../bounds.ts'
 import type { Gauge } from '../gauge.ts'
 import type { ReplicaGauges } from '../replica-gauges.ts'
 import { reportSpending } from '../replica-reports.ts'
@@ -61,8 +62,6 @@ interface Bound {
   readonly gauge: Gauge<Budgeted>
 }
 
-/** Before a request is refused, a reading older than this is refreshed. */
-const RECHECK_AFTER_MS = 100
 /** Periods of subjects remembered; one without waiting requests and holds is evicted for another. */
 const MAX_KNOWN = 10_000
 /** Most of them reported and read in one exchange. */

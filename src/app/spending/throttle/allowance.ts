@@ -37,7 +37,7 @@ function flowingMs(amount: number, perMinute: number): number {
 }
 
 /**
- * One limit per minute of one token as this process knows it. Used amounts flow back evenly, so an
+ * One limit per minute of a token, a user or a tenant as this process knows it. Used amounts flow back evenly, so an
  * unused limit may be used in one burst, and over time no more than the limit per minute. It keeps
  * two numbers, however much is used.
  *
