@@ -1,7 +1,7 @@
 import { type Static, type TSchema, Type } from 'typebox'
 import { Value } from 'typebox/value'
 import { parse } from 'yaml'
-import type { AnyCallFamily, Catalog } from '../../domain/catalog/catalog.ts'
+import type { AnyCallFamilyRules, Catalog } from '../../domain/catalog/catalog.ts'
 import { WRONG_FORM } from '../../kernel/body.ts'
 import { membersGiven } from '../../kernel/json.ts'
 import type { Channel } from '../ports/provider.ts'
@@ -175,7 +175,7 @@ function checkEntry(catalog: Catalog, entry: ChannelEntry, where: string, faults
 /** A channel may name any call models, except names that are already taken. */
 function checkCallModels(
   catalog: Catalog,
-  calls: AnyCallFamily,
+  calls: AnyCallFamilyRules,
   entry: ChannelEntry,
   where: string,
   faults: string[],

@@ -1,5 +1,5 @@
 import { type Static, type TObject, type TProperties, Type } from 'typebox'
-import type { ImageFamily } from '../../domain/catalog/image-rules.ts'
+import type { ImageFamilyRules } from '../../domain/catalog/image-rules.ts'
 import type { Channel } from '../ports/provider.ts'
 import type { SecretResolver } from './secret-source.ts'
 
@@ -53,7 +53,7 @@ export function credentialHeaderOf(entry: {
 const MAX_IMAGE_COUNT = 15
 
 /** The settings of a channel of image models. */
-export function imageChannel(family: ImageFamily): ChannelSettings {
+export function imageChannel(family: ImageFamilyRules): ChannelSettings {
   return channelSettings(
     {
       ...credentialHeader,

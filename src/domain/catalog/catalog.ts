@@ -3,7 +3,7 @@ import { nearestAmong } from '../../kernel/nearest-name.ts'
 import { createTaskDecider } from '../task/decider.ts'
 import type { UploadPurpose } from '../upload/events.ts'
 import type { CallFamilyRules } from './call-rules.ts'
-import { type ImageFamily, imageCallRules, imageTaskRules } from './image-rules.ts'
+import { type ImageFamilyRules, imageCallRules, imageTaskRules } from './image-rules.ts'
 import type { SimpleVideoRules } from './simple-video.ts'
 import type { TaskFamilyRules, TaskModel } from './task-rules.ts'
 import { DomainError } from '../../kernel/errors.ts'
@@ -17,7 +17,7 @@ import { DomainError } from '../../kernel/errors.ts'
 const MAX_COMPARED_SKUS = 500
 
 /** A record whose requests and answers only its own family can make. */
-export type AnyCallFamily = CallFamilyRules<never, never>
+export type AnyCallFamilyRules = CallFamilyRules<never, never>
 
 /** Rules of a provider family. Pure; it has at least one of `tasks`, `calls` and `images`. */
 export interface FamilyRules {
@@ -32,9 +32,9 @@ export interface FamilyRules {
    * Rules of its synchronous calls. Families with the same prices and rules, such as the text
    * wires, share one record.
    */
-  readonly calls?: AnyCallFamily
+  readonly calls?: AnyCallFamilyRules
   /** Rules of images, for calls and tasks: both work the same in every family of images. */
-  readonly images?: ImageFamily
+  readonly images?: ImageFamilyRules
   /** Purposes of callers' files that its accounts keep. */
   readonly uploads?: Readonly<Partial<Record<UploadPurpose, KeptUpload>>>
   /** Paths at which a model of its calls is asked for, as `/v1/models` shows them. */
@@ -79,7 +79,7 @@ export interface Catalog {
   /** The life of a task of any family. */
   readonly taskDecider: ReturnType<typeof createTaskDecider>
   readonly videoFamilies: readonly VideoFamily[]
-  readonly imageFamilies: readonly ImageFamily[]
+  readonly imageFamilies: readonly ImageFamilyRules[]
   /** The model of a task of any family by its external name or an alias. */
   readonly findTaskModel: (name: string) => TaskModel | undefined
   /** A model whose tasks may use assets, and its family; undefined for any other name. */
@@ -87,11 +87,11 @@ export interface Catalog {
     name: string,
   ) => { readonly family: string; readonly model: TaskModel } | undefined
   /** The rules of the calls that a channel of this family serves; undefined where it serves tasks. */
-  readonly callFamilyOf: (family: string) => AnyCallFamily | undefined
+  readonly callFamilyOf: (family: string) => AnyCallFamilyRules | undefined
   /** The calls whose catalog has this name; undefined where a channel may choose it freely. */
-  readonly callFamilyOfModel: (name: string) => AnyCallFamily | undefined
+  readonly callFamilyOfModel: (name: string) => AnyCallFamilyRules | undefined
   /** The family of images that a name or an alias of a model belongs to. */
-  readonly imageFamilyOf: (model: string) => ImageFamily | undefined
+  readonly imageFamilyOf: (model: string) => ImageFamilyRules | undefined
   /**
    * Resolves a version alias of any family to its external name; returns every other name
    * unchanged.
@@ -174,7 +174,7 @@ export function createCatalog(families: readonly FamilyRules[]): Catalog {
 }
 
 /** Families by name. */
-type CallRules = ReadonlyMap<string, AnyCallFamily>
+type CallRules = ReadonlyMap<string, AnyCallFamilyRules>
 
 type OfCalls = 'callFamilyOf' | 'callFamilyOfModel' | 'imageFamilyOf' | 'imageFamilies'
 

@@ -125,7 +125,7 @@ export interface MadeImages extends ImageSeen {
 }
 
 /** Rules of a family of images. Pure. */
-export interface ImageFamily {
+export interface ImageFamilyRules {
   /** Name of the family in channels and events. */
   readonly name: string
   /** The schemas of its request bodies: see `readBody`. */
@@ -171,7 +171,7 @@ export interface NamedSku {
  * @throws DomainError `price_not_configured` with `details.sku`
  */
 export function quoteImages(
-  family: ImageFamily,
+  family: ImageFamilyRules,
   { model, facts }: PricedImages,
   book: PriceBook,
 ): Quote {
@@ -202,7 +202,7 @@ type PricedImages = Pick<ImageRequest, 'model' | 'facts'>
 const ABOVE_CEILING: ReportNote = { what: 'images', why: 'ceiling' }
 
 /** The record of a family of images as one of synchronous calls. */
-export function imageCallRules(family: ImageFamily): CallFamilyRules<PricedImages, ImageSeen> {
+export function imageCallRules(family: ImageFamilyRules): CallFamilyRules<PricedImages, ImageSeen> {
   const { name, models, currency } = family
   return {
     name,
@@ -259,7 +259,7 @@ const LONGEST_WAIT_S = 6 * 3_600
 const LONGEST_MAKING_S = 15 * 60
 
 /** The record of a family of images as one of asynchronous tasks. */
-export function imageTaskRules(family: ImageFamily): TaskFamilyRules {
+export function imageTaskRules(family: ImageFamilyRules): TaskFamilyRules {
   const models = family.models.map((name): TaskModel => ({ name, aliases: [] }))
   return {
     family: family.name,

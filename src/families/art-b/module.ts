@@ -1,5 +1,5 @@
 import { knownModel } from '../../domain/catalog/checks/known-model.ts'
-import type { ImageFamily } from '../../domain/catalog/image-rules.ts'
+import type { ImageFamilyRules } from '../../domain/catalog/image-rules.ts'
 import { imageChannel } from '../../app/channels/settings.ts'
 import { createImageProvider } from '../kit/image/client.ts'
 import type { FamilyModule } from '../module.ts'
@@ -18,7 +18,7 @@ import { artBWire } from './upstream/wire.ts'
 const known = knownModel(artBModel)
 
 /** The `artB-*` family. */
-export const artBFamily: ImageFamily = {
+export const artBFamily: ImageFamilyRules = {
   name: 'art-b',
   bodies: { generation: artBBody },
   models: artBModels.map(({ name }) => name),

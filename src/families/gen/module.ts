@@ -1,5 +1,5 @@
 import { knownModel } from '../../domain/catalog/checks/known-model.ts'
-import type { ImageFamily } from '../../domain/catalog/image-rules.ts'
+import type { ImageFamilyRules } from '../../domain/catalog/image-rules.ts'
 import { imageChannel } from '../../app/channels/settings.ts'
 import { createImageProvider } from '../kit/image/client.ts'
 import type { FamilyModule } from '../module.ts'
@@ -11,7 +11,7 @@ import { genWire } from './upstream/wire.ts'
 const known = knownModel(genModel)
 
 /** The `gen-*` family. */
-export const genFamily: ImageFamily = {
+export const genFamily: ImageFamilyRules = {
   name: 'gen',
   bodies: genBodies,
   models: genModels.map(({ name }) => name),

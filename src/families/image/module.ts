@@ -1,5 +1,5 @@
 import { knownModel } from '../../domain/catalog/checks/known-model.ts'
-import type { ImageFamily } from '../../domain/catalog/image-rules.ts'
+import type { ImageFamilyRules } from '../../domain/catalog/image-rules.ts'
 import { imageChannel } from '../../app/channels/settings.ts'
 import { createImageProvider } from '../kit/image/client.ts'
 import type { FamilyModule } from '../module.ts'
@@ -17,7 +17,7 @@ import { imageWire } from './upstream/wire.ts'
 const known = knownModel(imageModel)
 
 /** The `image-*` family. */
-export const imageFamily: ImageFamily = {
+export const imageFamily: ImageFamilyRules = {
   name: 'image',
   bodies: imageBodies,
   models: imageModels.map(({ name }) => name),

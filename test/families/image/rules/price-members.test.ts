@@ -1,12 +1,12 @@
 import t from 'tap'
-import type { ImageFamily, ImageKind } from '../../../../src/domain/catalog/image-rules.ts'
+import type { ImageFamilyRules, ImageKind } from '../../../../src/domain/catalog/image-rules.ts'
 import { catalog } from '../../../../src/families/index.ts'
 import type { JsonObject } from '../../../../src/kernel/json.ts'
 
 const PICTURE = 'https://media.example.com/boat.png'
 
 /** An order of each kind, for the first model of a family. */
-function read({ models, read }: ImageFamily, kind: ImageKind, more: JsonObject): JsonObject {
+function read({ models, read }: ImageFamilyRules, kind: ImageKind, more: JsonObject): JsonObject {
   const [model = ''] = models
   const ofEdits = kind === 'edit' ? { images: [{ image_url: PICTURE }] } : {}
   const fields = { prompt: 'a boat', ...ofEdits, ...more }
