@@ -54,7 +54,7 @@ export async function bundle(folder, modules) {
   const made = new Set(Object.keys(metafile.outputs).map((path) => resolve(root, path)))
   for (const name of await readdir(chunks))
     if (!made.has(join(chunks, name))) await rm(join(chunks, name))
-  // What V8 compiled of that build (src/cli/serving.ts).
+  // The code that V8 compiled of that build is stored here (src/cli/serving.ts).
   await rm(join(out, 'compiled'), { recursive: true, force: true })
   for (const file of ['infra/pricebook.yaml', 'infra/sandbox/media/still.mp4']) {
     await mkdir(dirname(join(out, file)), { recursive: true })

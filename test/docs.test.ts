@@ -87,7 +87,7 @@ t.test('the README links to the index, and the index to every page', (t) => {
 const MAX_ROOM_LINES = 60
 const ROOM_SECTIONS = ['Owns', 'Words', 'Invariants', 'Read in this order', 'Called by']
 
-/** What stands in one section of a page. */
+/** Returns the text of one section of a page. */
 function sectionOf(text: string, heading: string): string {
   const [, rest = ''] = text.split(`\n## ${heading}\n`)
   return rest.split('\n## ')[0] ?? ''

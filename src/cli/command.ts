@@ -8,7 +8,7 @@ import { actorOf } from './actor.ts'
 import { CommandError } from './output.ts'
 import { type Session, type SessionOptions, withSession } from './session.ts'
 
-/** What commands share: their options, their actions on the stores, and the dependencies of a change. */
+/** Commands share these: options, actions on the stores, and the dependencies of a change. */
 
 /** Most rows a list shows. */
 export const LIST_LIMIT = 1_000
@@ -60,7 +60,7 @@ export function changing(command: Command): Command {
   return command.option(...ACTOR_OPTION).option(...JSON_OPTION)
 }
 
-/** What commands that change access work with. */
+/** The dependencies of commands that change access. */
 export function depsOf(
   { log, pool: db }: Session,
   { actor }: ActorOption,

@@ -2,7 +2,7 @@ import type { Static, TSchema } from '@sinclair/typebox'
 import type { Corrects, Settlement } from './pricing/settlement.ts'
 
 /**
- * The facts of an event, derived by its type; `events.ts` of each aggregate declares it beside the
+ * The facts of an event, derived by its type; `events.ts` of each aggregate declares it with the
  * schema.
  */
 export interface EventFacts<Data> {

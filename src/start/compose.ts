@@ -113,7 +113,7 @@ export interface Dependencies {
   /** Takes in the events of accounts. */
   readonly facts: Pick<AccountFacts, 'noticed'>
   readonly budgets: Pick<Budgets, 'statuses'>
-  /** What synchronous calls of a named process need, all but the journal, which has a place on disk. */
+  /** The dependencies of a named process's calls, except the journal, which has a place on disk. */
   readonly calls: (replica: string) => Omit<CallDeps, 'journal' | 'log'> & {
     readonly log: EventLog
   }
@@ -182,7 +182,7 @@ export function compose(infra: Infrastructure): Dependencies {
   }
 }
 
-/** What image calls need, which image tasks share. */
+/** The dependencies of image calls, which image tasks share. */
 function imagesOf(
   {
     store,
@@ -265,7 +265,7 @@ function tasksOf(infra: Infrastructure, facts: AccountFacts, gauges: ReplicaGaug
   }
 }
 
-/** What calls need beside what they share with tasks. */
+/** The dependencies of calls that tasks do not have. */
 function callsOf(
   { markerSecret: secret, keptAnswerBytes: maxKeptBytes, metrics }: Infrastructure,
   tasks: TaskDeps & ReturnType<typeof accountsOf>,

@@ -44,7 +44,7 @@ export interface ServicesOptions {
   readonly hosts?: PublicFetchDeps
 }
 
-/** What a process gives to its parts. */
+/** The dependencies that a process gives to its parts. */
 export interface ProcessContext {
   readonly metrics: Registry
   /** Names this process among those that are present. */

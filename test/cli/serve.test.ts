@@ -31,7 +31,7 @@ function firstCalls(baseUrl: string, id: string): string {
   return `curl() { command curl --silent --show-error --fail-with-body "$@"; }\n${written}`
 }
 
-t.test('first start, calls, commands beside it, kill -9, restart, SIGTERM', async (t) => {
+t.test('first start, calls, commands while it runs, kill -9, restart, SIGTERM', async (t) => {
   const first = await serve(dataDir)
   const { demo } = first
   t.equal((await stat(join(dataDir, 'demo.json'))).mode & 0o777, 0o600)

@@ -12,7 +12,7 @@ import { nodeArguments } from '../helpers/checkout.ts'
 import { replaceFaults } from '../helpers/child.ts'
 
 const ENTRY = new URL('../../infra/embedded/eventstore/main.ts', import.meta.url)
-/** The same with faults that can be changed. */
+/** An event store whose faults can be changed. */
 const FAULTY = new URL('../helpers/faulty-eventstore.ts', import.meta.url)
 const START_TIMEOUT_MS = 30_000
 const STOP_TIMEOUT_MS = 10_000

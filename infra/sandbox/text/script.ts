@@ -13,7 +13,7 @@ const WORDS = (
   'what was said to it – naïve, plain and the same each time ☀ so that a test may count them'
 ).split(' ')
 
-/** What is looked at of the last message, and what is repeated of it, in characters. */
+/** The answer follows from this many characters of the last message, and repeats this many. */
 const MAX_LOOKED_AT = 4_000
 const MAX_REPEATED = 60
 const MAX_WORDS = 200_000

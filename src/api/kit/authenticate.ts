@@ -49,7 +49,7 @@ function secretOf(request: FastifyRequest, keyHeaders: readonly string[]): strin
   return secret
 }
 
-/** What checks tokens. */
+/** The services that check tokens. */
 interface TokenServices {
   readonly tokens: Pick<Services['tokens'], 'authenticate'>
   readonly http: Pick<Services['http'], 'refusedForms'>

@@ -50,7 +50,7 @@ export function useEnvelope(app: FastifyInstance, envelope: Envelope): void {
   useEnvelopes(app, () => envelope)
 }
 
-/** As above, if the shape of a failure depends on the request. */
+/** Gives failures below a plugin the shape that `envelopeOf` chooses by the request. */
 export function useEnvelopes(
   app: FastifyInstance,
   envelopeOf: (request: FastifyRequest) => Envelope,

@@ -29,7 +29,7 @@ declare module 'fastify' {
   }
 }
 
-/** What counts the requests of a token. */
+/** The throttle that counts the requests of a token. */
 interface PerToken {
   readonly tokens: Pick<Services['tokens'], 'used'>
   readonly throttle: Pick<Services['throttle'], 'own' | 'free' | 'attempt'>

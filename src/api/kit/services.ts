@@ -34,7 +34,7 @@ export type FormKind = 'image' | 'file' | 'media'
  */
 export interface Services {
   readonly clock: Clock
-  /** What is sold, and the accounts that serve it. */
+  /** The models on sale, and the accounts that serve them. */
   readonly models: {
     readonly catalog: Catalog
     readonly channels: Pick<ChannelDirectory, 'all' | 'byId' | 'serving'>
@@ -49,7 +49,7 @@ export interface Services {
     /** Status of the budgets of a token and of its user. */
     readonly budgets: (principal: Principal) => Promise<readonly BudgetStatus[]>
   }
-  /** What a token may ask for, and how often. */
+  /** Counts what a token asks for, and refuses what is beyond its limits. */
   readonly throttle: Pick<
     Throttle,
     'statuses' | 'query' | 'own' | 'free' | 'attempt' | 'refusedForms'
@@ -88,7 +88,7 @@ export interface Services {
     /** Hosts of the operator's accounts: no caller may refer to files there. */
     readonly upstream: ReadonlySet<string>
   }
-  /** What the HTTP interface adds: it follows from its bounds and from all surfaces together. */
+  /** The HTTP interface adds these: they follow from its bounds and from all surfaces together. */
   readonly http: {
     readonly forms: Readonly<Record<FormKind, FormLimits>>
     readonly streams: StreamLimits

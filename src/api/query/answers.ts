@@ -102,18 +102,18 @@ export async function* pagesFrom<Item>(
   }
 }
 
-/** A list whose pages begin where the page before ended; `beside` are the page's further members. */
-export function cursorList<Item, Row, Beside extends object>(
+/** A list whose pages begin where the page before ended; `further` are the page's other members. */
+export function cursorList<Item, Row, Further extends object>(
   from: From,
   read: ReadFrom<Item>,
   show: (item: Item) => Row,
-  beside: Beside,
+  further: Further,
 ) {
   return {
     page: async () => {
       const { after, limit = DEFAULT_PAGE_LINES } = from
       const { items, next } = await read({ after, limit })
-      return { items: items.map(show), ...nextCursor(next), ...beside }
+      return { items: items.map(show), ...nextCursor(next), ...further }
     },
     rows: async function* rows(): AsyncGenerator<readonly Row[]> {
       for await (const items of pagesFrom(from, read)) yield items.map(show)

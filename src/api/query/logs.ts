@@ -88,7 +88,7 @@ export function logsRoute(instance: FastifyInstance, services: QueryServices): v
           read: async (place) => ({ rows: await logs.page(place), total: logs.total }),
           all: () => pagesByOffset(logs.page),
           show: (rows) => itemsOf(services, rows),
-          beside: { ...shownRange(range), as_of: String(filter.asOf) },
+          further: { ...shownRange(range), as_of: String(filter.asOf) },
         }),
       })
     },

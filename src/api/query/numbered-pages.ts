@@ -68,7 +68,7 @@ export async function* pagesByOffset<Row>(
 }
 
 /** A list with numbered pages; its table has all of them unless one is asked for. */
-export function numberedList<Row, Shown, Beside extends object>(
+export function numberedList<Row, Shown, Further extends object>(
   asked: AskedPage,
   list: {
     readonly read: (
@@ -78,7 +78,7 @@ export function numberedList<Row, Shown, Beside extends object>(
     /** Shows the rows of a page. */
     readonly show: (rows: readonly Row[]) => Promise<readonly Shown[]>
     /** Further members of a page. */
-    readonly beside: Beside
+    readonly further: Further
   },
 ) {
   const { page = 1, page_size: pageSize = DEFAULT_PAGE_SIZE } = asked
@@ -87,7 +87,7 @@ export function numberedList<Row, Shown, Beside extends object>(
   return {
     page: async () => {
       const { rows, total } = await list.read(place)
-      return { page, page_size: pageSize, total, ...list.beside, items: await list.show(rows) }
+      return { page, page_size: pageSize, total, ...list.further, items: await list.show(rows) }
     },
     rows: async function* rows(): AsyncGenerator<readonly Shown[]> {
       const pages = isOnePage ? onePage((await list.read(place)).rows) : list.all()

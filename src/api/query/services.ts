@@ -10,7 +10,7 @@ export interface Queries {
   readonly knownNames: Looks
 }
 
-/** What the routes of these queries use. */
+/** The services that the routes of these queries use. */
 export interface QueryServices extends Pick<
   Services,
   'clock' | 'models' | 'tokens' | 'throttle' | 'http'

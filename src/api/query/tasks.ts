@@ -151,7 +151,7 @@ export function tasksRoute(instance: FastifyInstance, services: QueryServices): 
               accounts.tasksBehind(filter, after, limit),
             ),
           show: (rows) => itemsOf(services, rows),
-          beside: shownRange(range),
+          further: shownRange(range),
         }),
       })
     },

@@ -33,7 +33,7 @@ interface ModelView {
   readonly supported_endpoints: readonly string[]
 }
 
-/** What is sold, and the accounts that serve it. */
+/** The models on sale, and the accounts that serve them. */
 type Models = Services['models']
 
 /** The models that channels serve and a token may use, by name. */

@@ -1,7 +1,7 @@
 import { status, type ServiceError } from '@grpc/grpc-js'
 import { NeverSentError } from './client-internals.ts'
 
-/** What a failed attempt shows about the log. */
+/** Says what a failed attempt shows about the log. */
 export type TryFailure =
   | {
       readonly kind: 'transport'

@@ -101,7 +101,7 @@ void t.test('a large body reserves the memory that it was measured to take', asy
       kind,
     ])
     const measured = Number(stdout)
-    // The engine itself grows beside it, with tsx by up to 20 of the 32 MiB of the body.
+    // The engine itself grows meanwhile, with tsx by up to 20 of the 32 MiB of the body.
     t.ok(
       measured > perByte / 3 && measured <= perByte + 0.75,
       `${kind}: ${measured} bytes of memory a byte`,

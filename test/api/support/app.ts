@@ -182,7 +182,7 @@ type Groups = Pick<
   'tokens' | 'throttle' | 'images' | 'files' | 'accounts' | 'hosts' | 'queries'
 >
 
-/** What a test replaces of an interface over in-memory parts. */
+/** The in-memory parts that a test replaces. */
 export type Replaced = Partial<Omit<GatewayServices, keyof Groups> & ApiOptions> & {
   readonly [Group in keyof Groups]?: Partial<Groups[Group]>
 }

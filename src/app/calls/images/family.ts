@@ -30,7 +30,7 @@ const MAX_STREAM_BYTES = 192 << 20
 const MAX_WITHHELD_BYTES = 192 << 20
 
 /**
- * The family of image calls, whole or streamed. Domain error codes beside those of every call:
+ * The family of image calls, whole or streamed. Domain error codes in addition to those of calls:
  * `n_not_supported`, `image_too_large`, `image_url_not_available`, `content_policy_violation`,
  * `suspected_black_image`, `no_image_generated` (details: usage, where the input was billed).
  */

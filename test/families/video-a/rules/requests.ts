@@ -35,7 +35,7 @@ export const bodyFor = (model: string, changes: Body = {}): Body => ({
   ...changes,
 })
 
-/** What the rules accept, with the body for upstream where no id of an asset is replaced. */
+/** Reads a body by the rules; its body for upstream has no id of an asset replaced. */
 export function acceptBody(
   body: Body,
 ): Omit<AcceptedVideoA, 'upstreamBody'> & { readonly upstreamBody: Body } {
