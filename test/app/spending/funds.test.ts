@@ -1,5 +1,7 @@
 import { Pool } from 'pg'
 import t from 'tap'
+import { createFunds } from '../../../src/app/spending/funds.ts'
+import { createReplicaGauges } from '../../../src/app/spending/replica-gauges.ts'
 import { startBook } from '../calls/support/book.ts'
 import { until } from '../../helpers/eventually.ts'
 
@@ -193,4 +195,33 @@ t.test('the whole balance is spendable up to 30 s of lag, and none beyond', asyn
   await t.rejects(hold(1n), { code: 'read_model_behind' })
   lag(0)
   ;(await hold(1n)).release('failed')
+})
+
+t.test('the lag of the ledger is measured while calls reserve, and else every 10 s', async (t) => {
+  const tenantId = 'looked-at'
+  await project({ tenantId, creditPico: 100n })
+  const clock = { nowMs: () => 1_000_000 }
+  let lagMs = 0
+  let looks = 0
+  const funds = createFunds({
+    pool,
+    gauges: createReplicaGauges({ db: pool, replica: 'looking', clock }),
+    freshness: {
+      lagMs: () => lagMs,
+      look: async () => {
+        looks += 1
+        return Promise.resolve()
+      },
+      refuseBehind: () => Promise.resolve(),
+    },
+  })
+  funds.lookAtLedger()
+  t.equal(looks, 0, 'no call has reserved')
+  ;(await funds.reserve(tenantId, 'USD', 1n)).release('failed')
+  funds.lookAtLedger()
+  funds.lookAtLedger()
+  t.equal(looks, 1, 'once after a call')
+  lagMs = 10_000
+  funds.lookAtLedger()
+  t.equal(looks, 2, 'without calls when the last look is old')
 })

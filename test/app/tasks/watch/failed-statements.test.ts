@@ -3,6 +3,7 @@ import t from 'tap'
 import type { EventLog } from '../../../../src/eventlog/log/types.ts'
 import { createObserve } from '../../../../src/app/tasks/observe.ts'
 import { createPoller } from '../../../../src/app/tasks/watch/poll.ts'
+import { createTaskLeases } from '../../../../src/app/tasks/watch/task-work.ts'
 import { createReconcileRound } from '../../../../src/app/tasks/watch/reconcile.ts'
 import { eventually } from '../../../helpers/eventually.ts'
 import { imageInput, startImageScene } from '../images/support/scene.ts'
@@ -165,4 +166,25 @@ t.test('a picture that cannot be begun now is begun soon, whichever statement fa
     )
   await worker.stop()
   t.equal(scene.sent('unread') + scene.sent('undone'), 2)
+})
+
+t.test('an idle lane asks one planned statement, and leases what becomes due', async (t) => {
+  const world = await startWorld(t)
+  const asked: (string | undefined)[] = []
+  const pool = new Proxy(world.pool, {
+    get: (target, name) =>
+      name === 'query'
+        ? (query: { readonly name?: string }, ...rest: unknown[]) => {
+            asked.push(query.name)
+            return Reflect.apply(target.query.bind(target), undefined, [query, ...rest]) as unknown
+          }
+        : (Reflect.get(target, name, target) as unknown),
+  })
+  const leases = createTaskLeases({ pool }, { owner: 'one', lane: 'poll', leaseMs: 60_000 })
+  const take = () => leases.take({ nowMs: Date.now(), limit: 10, besidesChannels: [] })
+  t.same(await take(), [])
+  t.same(asked, ['tasks.polls.due'])
+  const { tasks } = world.replica()
+  await tasks.createTask(createInput({ prompt: 'x [[sandbox running-ms=3600000]]' }))
+  await eventually('it is leased', async () => (await take()).length === 1)
 })
