@@ -1,5 +1,7 @@
 import type { Static, TSchema } from '@sinclair/typebox'
+import type { CreditKind, ReasonCode } from './account/postings.ts'
 import type { Corrects, Settlement } from './pricing/settlement.ts'
+import type { ReportingLabels } from './reporting-labels.ts'
 
 /**
  * The facts of an event, derived by its type; `events.ts` of each aggregate declares it with the
@@ -26,7 +28,7 @@ export type FactsOf<Schemas extends Readonly<Record<string, TSchema>>> = {
 }
 
 /** Facts of the event that settles a task or a call. */
-export interface SettlementFacts {
+export interface SettlementFacts extends ReportingLabels {
   readonly tenantId: string
   readonly userId: string
   readonly tokenId: string
@@ -72,6 +74,8 @@ export type Movement =
   /** The amount is positive; the source is the grant. */
   | (Given & {
       readonly kind: 'granted'
+      readonly credit: CreditKind
+      readonly reference: string | undefined
       readonly reason: string
       readonly grantedAt: string
     })
@@ -79,6 +83,7 @@ export type Movement =
   | (Given & {
       readonly kind: 'adjusted'
       readonly corrects: Corrects
+      readonly code: ReasonCode | undefined
       readonly reason: string
       readonly postedAt: string
     })

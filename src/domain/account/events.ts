@@ -1,10 +1,14 @@
 import { type Static, type TSchema, Type } from '@sinclair/typebox'
 import { CorrectsSchema, CurrencySchema, DecimalSchema } from '../pricing/settlement.ts'
 import { type EventFacts, type FactsOf, noDescription } from '../event-facts.ts'
+import {
+  amountMembers,
+  grantMembers,
+  KeyHashSchema,
+  PersonSchema,
+  ReasonCodeSchema,
+} from './postings.ts'
 import { allSettings, type SettingEvent } from './settings.ts'
-
-/** Lower-case hex SHA-256. */
-const KeyHashSchema = Type.Optional(Type.String())
 
 type SchemaOf<Data> = TSchema & { readonly static: Data }
 
@@ -31,12 +35,12 @@ export const accountEvents = {
   CreditGranted: Type.Object({
     tenantId: Type.String(),
     grantId: Type.String(),
-    currency: CurrencySchema,
-    /** Positive; taking back is an adjustment. */
-    amount: DecimalSchema,
+    /** The amount is positive; taking back is an adjustment. */
+    ...amountMembers,
+    ...grantMembers,
     reason: Type.String(),
-    /** The hash of the caller's `Idempotency-Key`; absent: it was sent without one. */
-    keyHash: KeyHashSchema,
+    keyHash: Type.Optional(KeyHashSchema),
+    by: Type.Optional(PersonSchema),
     grantedAt: Type.String(),
   }),
   /** How far below zero the balance may go; absent means prepaid (zero). */
@@ -46,18 +50,19 @@ export const accountEvents = {
     limit: DecimalSchema,
     /** Names this setting, so that a retry of it is recognised; absent in older events. */
     limitId: Type.Optional(Type.String()),
-    /** As in a grant. */
-    keyHash: KeyHashSchema,
+    keyHash: Type.Optional(KeyHashSchema),
     setAt: Type.String(),
   }),
   AdjustmentPosted: Type.Object({
     tenantId: Type.String(),
     adjustmentId: Type.String(),
-    currency: CurrencySchema,
-    /** Signed: positive gives to the tenant. */
-    amount: DecimalSchema,
+    /** The amount is signed: positive gives to the tenant. */
+    ...amountMembers,
     corrects: CorrectsSchema,
+    code: Type.Optional(ReasonCodeSchema),
     reason: Type.String(),
+    keyHash: Type.Optional(KeyHashSchema),
+    by: Type.Optional(PersonSchema),
     postedAt: Type.String(),
   }),
   ...settingEvents,
@@ -79,9 +84,12 @@ export const accountFacts: FactsOf<typeof accountEvents> = {
   CreditGranted: {
     source: ofAccount,
     at: (d) => d.grantedAt,
-    moves: ({ grantId: sourceId, tenantId, currency, amount, reason, grantedAt }) => [
-      { kind: 'granted', sourceId, tenantId, currency, amount, reason, grantedAt },
-    ],
+    moves: (d) => {
+      const { grantId: sourceId, tenantId, currency, amount, reason, grantedAt } = d
+      const { credit = 'paid', reference } = d
+      const terms = { currency, amount, credit, reference }
+      return [{ kind: 'granted', sourceId, tenantId, ...terms, reason, grantedAt }]
+    },
     words: (d) => `${d.grantId}: ${d.reason}`,
   },
   CreditLimitSet: {
@@ -93,9 +101,12 @@ export const accountFacts: FactsOf<typeof accountEvents> = {
   AdjustmentPosted: {
     source: ofAccount,
     at: (d) => d.postedAt,
-    moves: ({ adjustmentId: sourceId, tenantId, currency, amount, corrects, reason, postedAt }) => [
-      { kind: 'adjusted', sourceId, tenantId, currency, amount, corrects, reason, postedAt },
-    ],
+    moves: (d) => {
+      const { adjustmentId: sourceId, tenantId, currency, amount, corrects, code, reason } = d
+      const { postedAt } = d
+      const terms = { currency, amount, corrects, code }
+      return [{ kind: 'adjusted', sourceId, tenantId, ...terms, reason, postedAt }]
+    },
     words: ({ corrects, reason }) =>
       `${corrects.kind === 'line' ? corrects.lineId : corrects.grantId}: ${reason}`,
   },

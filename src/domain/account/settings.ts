@@ -2,6 +2,7 @@ import { balanceAlerts } from './balance-alerts.ts'
 import { budgets } from './budgets.ts'
 import { limits } from './limits.ts'
 import { accountPrices } from './prices.ts'
+import { reporting } from './reporting.ts'
 import {
   type AccountSetting,
   decideSetting,
@@ -14,7 +15,7 @@ import {
  * Every setting of an account, by the name it has in `AccountSettings`. Its event, its errors and
  * the cached facts of an account are derived from this list.
  */
-const settings = { prices: accountPrices, balanceAlerts, budgets, limits } as const
+const settings = { prices: accountPrices, balanceAlerts, budgets, limits, reporting } as const
 
 type Settings = typeof settings
 export type SettingName = keyof Settings

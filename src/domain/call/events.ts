@@ -2,6 +2,7 @@ import { Type, type Static } from '@sinclair/typebox'
 import { failureWords, settlementWords, type FactsOf } from '../event-facts.ts'
 import { CurrencySchema, DecimalSchema, SettlementSchema } from '../pricing/settlement.ts'
 import { UsageSchema } from '../pricing/usage.ts'
+import { reportingLabelMembers } from '../reporting-labels.ts'
 
 /** Synchronous calls of every tenant, written by one process into its own journal stream. */
 
@@ -19,6 +20,7 @@ const callMembers = {
   /** Absent where upstream named none. */
   upstreamRequestId: Type.Optional(Type.String()),
   stream: Type.Boolean(),
+  ...reportingLabelMembers,
   startedAt: Type.String(),
 }
 

@@ -9,6 +9,7 @@ import {
 } from '../event-facts.ts'
 import { QuoteSchema, SettlementSchema } from '../pricing/settlement.ts'
 import { UsageSchema } from '../pricing/usage.ts'
+import { reportingLabelMembers } from '../reporting-labels.ts'
 
 const Timestamp = Type.String()
 /** Maximum length of an id that read models index: a longer one would fit into no row. */
@@ -57,6 +58,7 @@ export const taskEvents = {
     quote: QuoteSchema,
     /** Keyed hashes of an `Idempotency-Key` and of the body it came with. */
     idempotency: Type.Optional(Type.Object({ keyHash: Type.String(), bodyHash: Type.String() })),
+    ...reportingLabelMembers,
     requestedAt: Timestamp,
     /** After this the task is expired even if the provider never says so. */
     expiresAt: Timestamp,
@@ -121,6 +123,7 @@ export const taskEvents = {
     model: Type.String(),
     usage: UsageSchema,
     settlement: SettlementSchema,
+    ...reportingLabelMembers,
     settledAt: Timestamp,
   }),
   TaskFailed: Type.Object({

@@ -44,7 +44,13 @@ export function accountRows(events: Iterable<RecordedEvent>): {
 
 /** The rows of an account's events: of each setting that which set it last, of the others all. */
 export function accountEventRows(events: readonly RecordedEvent[]): ExpectedRows {
-  const settings = ['AccountPricesSet', 'BalanceAlertsSet', 'BudgetsSet', 'LimitsSet']
+  const settings = [
+    'AccountPricesSet',
+    'BalanceAlertsSet',
+    'BudgetsSet',
+    'LimitsSet',
+    'ReportingSet',
+  ]
   const rows = events.flatMap(({ type, data, stream, revision, position }) => {
     if (!stream.startsWith('account-')) return []
     const slot = settings.includes(type) ? type : `${type} ${revision}`

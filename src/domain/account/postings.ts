@@ -1,0 +1,46 @@
+import { Type, type Static } from '@sinclair/typebox'
+import { CurrencySchema, DecimalSchema } from '../pricing/settlement.ts'
+
+/** What grants and adjustments have in common, and the terms of one that is proposed. */
+
+/** The person who asked, by the token that was used; absent in an event: a shell of an operator. */
+export const PersonSchema = Type.Object({
+  tenantId: Type.String(),
+  userId: Type.String(),
+  tokenId: Type.String(),
+})
+export type Person = Static<typeof PersonSchema>
+
+/** Why a correction is made, for reports; the reason says it in words. */
+export const reasonCodes = [
+  'duplicate',
+  'quality',
+  'goodwill',
+  'price_error',
+  'fraud',
+  'other',
+] as const
+export const ReasonCodeSchema = Type.Union(reasonCodes.map((code) => Type.Literal(code)))
+export type ReasonCode = (typeof reasonCodes)[number]
+
+/** Whether credit was paid for or given away; an event without it is of credit that was paid. */
+export const creditKinds = ['paid', 'promotional'] as const
+export const CreditKindSchema = Type.Union(creditKinds.map((kind) => Type.Literal(kind)))
+export type CreditKind = (typeof creditKinds)[number]
+
+/** Longest reference to an invoice or a payment outside of the gateway. */
+export const MAX_REFERENCE_CHARS = 128
+
+/** Lower-case hex SHA-256 of the `Idempotency-Key` a request was sent under; absent: it had none. */
+export const KeyHashSchema = Type.String()
+
+/** Members of a grant in addition to its amount. */
+export const grantMembers = {
+  /** Absent: paid. */
+  credit: Type.Optional(CreditKindSchema),
+  /** The invoice or payment outside that it stands for. */
+  reference: Type.Optional(Type.String()),
+} as const
+
+/** An amount of credit; the sign of an adjustment is that of what the tenant gets. */
+export const amountMembers = { currency: CurrencySchema, amount: DecimalSchema } as const

@@ -1,0 +1,25 @@
+import { Type, type Static } from '@sinclair/typebox'
+
+/**
+ * Who or what a request was made for, as the tenant's reports name it: only what the tenant has declared is
+ * in an event, because the log is never erased.
+ */
+export const reportingLabelMembers = {
+  /** Values by declared key, each of 1 to 128 characters. */
+  tags: Type.Optional(Type.Record(Type.String(), Type.String())),
+  /** The tenant's own id of its end user, of 1 to 128 characters. */
+  endUser: Type.Optional(Type.String()),
+} as const
+
+/** The labels of one request; a member is absent where nothing was given or declared. */
+export interface ReportingLabels {
+  readonly tags?: Readonly<Record<string, string>>
+  readonly endUser?: string
+}
+
+const LabelsSchema = Type.Object(reportingLabelMembers)
+
+/** The labels among the members of an event. */
+export function labelsOf({ tags, endUser }: Static<typeof LabelsSchema>): ReportingLabels {
+  return { ...(tags && { tags }), ...(endUser !== undefined && { endUser }) }
+}
