@@ -41,6 +41,10 @@ export interface LedgerLine {
    * the book.
    */
   readonly accountPrices: number | null
+  /** JSON of the declared tags, keys in order; null without any. */
+  readonly tags: string | null
+  /** The tenant's id of its end user, where it declared that it is recorded. */
+  readonly endUser: string | null
 }
 
 /**
@@ -70,6 +74,8 @@ export const lineColumns = {
   request_id: text(),
   position: bigint(),
   account_prices: nullable(int()),
+  tags: nullable(text()),
+  end_user: nullable(text()),
 } satisfies Columns
 
 /** The members of a line, in the order of the table. */

@@ -102,13 +102,20 @@ export const adjustments = table('ledger.adjustments', {
     amount,
     line_id: nullable(text()),
     grant_id: nullable(text()),
+    /** Why it was made, as one of a few words for reports. */
+    code: nullable(text()),
     reason: text(),
     actor: nullable(text()),
     posted_at: time(),
   },
   key: ['position'],
   constraints: ['check (num_nonnulls(line_id, grant_id) = 1)'],
-  indexes: { line: '(line_id) where line_id is not null', tenant: '(tenant_id, position)' },
+  indexes: {
+    line: '(line_id) where line_id is not null',
+    tenant: '(tenant_id, position)',
+    // Refunds of a period: of lines alone.
+    posted: '(tenant_id, posted_at) where line_id is not null',
+  },
 })
 
 export const holds = table('ledger.holds', {
@@ -133,6 +140,10 @@ export const balances = table('ledger.balances', {
     currency: text(),
     granted: pico(),
     adjusted: pico(),
+    /** The part of `adjusted` that corrects lines; the rest corrects grants. */
+    refunded: pico(),
+    /** Credit that ended unused. */
+    expired: pico(),
     credit_limit: from('limit', pico()),
     settled: pico(),
     held: pico(),
@@ -143,6 +154,8 @@ export const balances = table('ledger.balances', {
   onConflict: {
     granted: 'add',
     adjusted: 'add',
+    refunded: 'add',
+    expired: 'add',
     settled: 'add',
     held: 'add',
     position: 'replace',
@@ -172,6 +185,10 @@ export const grants = table('ledger.grants', {
     tenant_id: text(),
     currency: text(),
     amount,
+    /** `paid` or `promotional`. */
+    credit: text(),
+    /** The invoice or payment outside that it stands for. */
+    reference: nullable(text()),
     reason: text(),
     actor: nullable(text()),
     granted_at: time(),
@@ -196,6 +213,8 @@ function periodTable<const Stretch extends string, Begins extends Column<string,
     user_id: text(),
     token_id: text(),
     surface: text(),
+    /** Lines with number 1: the requests, of all groupings but those by SKU. */
+    requests: whole(),
     lines: whole(),
     quantity: quantity(),
     amount,
@@ -214,7 +233,7 @@ function periodTable<const Stretch extends string, Begins extends Column<string,
       'surface',
     ],
     storage: 'fillfactor = 70',
-    onConflict: { lines: 'add', quantity: 'add', amount: 'add' },
+    onConflict: { requests: 'add', lines: 'add', quantity: 'add', amount: 'add' },
   })
 }
 

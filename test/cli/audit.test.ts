@@ -87,7 +87,7 @@ t.test('an audit resumes from the given file', async (t) => {
   const whole = await audit('--state', path)
   t.equal(whole.code, 0)
   t.ok(whole.report.events > 10)
-  t.match(JSON.parse(await readFile(path, 'utf8')), { version: 1, head: whole.report.chain.head })
+  t.match(JSON.parse(await readFile(path, 'utf8')), { version: 2, head: whole.report.chain.head })
   const { code, report } = await audit('--state', path)
   t.equal(code, 0)
   t.match(report, { resumedFrom: whole.report.position, events: 0, chain: whole.report.chain })

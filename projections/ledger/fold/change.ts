@@ -1,3 +1,4 @@
+import type { Movement } from '../../../src/domain/event-facts.ts'
 import type { Corrects } from '../../../src/domain/pricing/settlement.ts'
 import type { LedgerLine } from '../line.ts'
 
@@ -58,6 +59,8 @@ interface SettledSource {
   readonly position: bigint
 }
 
+type MovementOf<Kind extends Movement['kind']> = Extract<Movement, { readonly kind: Kind }>
+
 /** A correction of a line or a grant, with who posted it. */
 interface Adjustment {
   readonly position: bigint
@@ -67,6 +70,7 @@ interface Adjustment {
   /** Signed: positive gives to the tenant. */
   readonly amountPico: bigint
   readonly corrects: Corrects
+  readonly code: MovementOf<'adjusted'>['code']
   readonly reason: string
   readonly actor: string | undefined
   readonly postedAt: string
@@ -79,6 +83,8 @@ interface Grant {
   readonly tenantId: string
   readonly currency: string
   readonly amountPico: bigint
+  readonly credit: MovementOf<'granted'>['credit']
+  readonly reference: string | undefined
   readonly reason: string
   readonly actor: string | undefined
   readonly grantedAt: string
@@ -89,6 +95,8 @@ export interface BalanceDelta {
   readonly currency: string
   granted: bigint
   adjusted: bigint
+  refunded: bigint
+  expired: bigint
   settled: bigint
   held: bigint
   /** The new limit, when it was set. */
@@ -113,6 +121,7 @@ export interface PeriodKey {
 }
 
 export interface PeriodDelta extends PeriodKey {
+  requests: number
   lines: number
   quantity: bigint
   amountPico: bigint
@@ -196,6 +205,8 @@ export function balanceOf(
       currency,
       granted: 0n,
       adjusted: 0n,
+      refunded: 0n,
+      expired: 0n,
       settled: 0n,
       held: 0n,
       limit: undefined,

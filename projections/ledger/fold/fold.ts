@@ -46,19 +46,25 @@ function apply(change: LedgerChange, event: RecordedEvent, movement: Movement): 
     case 'granted': {
       giveCredit(change, position, movement)
       const { sourceId: grantId, tenantId, currency, reason, grantedAt } = movement
+      const { credit, reference } = movement
       const amountPico = parseAmount(movement.amount)
       const { actor } = metadata
       const of = { grantId, tenantId, currency }
-      change.grants.push({ ...of, position, amountPico, reason, actor, grantedAt })
+      const why = { credit, reference, reason, actor }
+      change.grants.push({ ...of, position, amountPico, ...why, grantedAt })
       break
     }
     case 'adjusted': {
       giveCredit(change, position, movement)
-      const { sourceId: adjustmentId, tenantId, currency, corrects, reason, postedAt } = movement
+      const { sourceId: adjustmentId, tenantId, currency, corrects, postedAt } = movement
+      const { code, reason } = movement
       const amountPico = parseAmount(movement.amount)
       const { actor } = metadata
       const of = { adjustmentId, tenantId, currency, corrects }
-      change.adjustments.push({ ...of, position, amountPico, reason, actor, postedAt })
+      const why = { code, reason, actor }
+      change.adjustments.push({ ...of, position, amountPico, ...why, postedAt })
+      if (corrects.kind === 'line')
+        balanceOf(change, tenantId, currency, position).refunded += amountPico
       break
     }
     case 'limit_set':

@@ -24,6 +24,7 @@ export function addToQuarter(
   quarters: Map<string, PeriodDelta>,
   line: LedgerLine,
   amountPico: bigint,
+  requests: 0 | 1,
 ): void {
   const begins = quarterOf(line.settledAt)
   const key = keyOf(begins, line)
@@ -31,9 +32,10 @@ export function addToQuarter(
   if (delta === undefined) {
     const { tenantId, currency, sku, unit, model, userId, tokenId, surface } = line
     const facts = { tenantId, begins, currency, sku, unit, model, userId, tokenId, surface }
-    delta = { ...facts, lines: 0, quantity: 0n, amountPico: 0n }
+    delta = { ...facts, requests: 0, lines: 0, quantity: 0n, amountPico: 0n }
     quarters.set(key, delta)
   }
+  delta.requests += requests
   delta.lines += 1
   delta.quantity += BigInt(line.quantity)
   delta.amountPico += amountPico
@@ -51,6 +53,7 @@ export function sumQuarters(
     const sum = sums.get(key)
     if (sum === undefined) sums.set(key, { ...quarter, begins })
     else {
+      sum.requests += quarter.requests
       sum.lines += quarter.lines
       sum.quantity += quarter.quantity
       sum.amountPico += quarter.amountPico

@@ -7,6 +7,12 @@ import type { LedgerLine } from '../line.ts'
 import { addToTotal, balanceOf, enter, type LedgerChange } from './change.ts'
 import { addToQuarter } from './periods.ts'
 
+/** Tags as a line keeps them: JSON with its keys in order; null without any. */
+function tagsText(tags: SettlementFacts['tags'] = {}): string | null {
+  const keys = Object.keys(tags).toSorted()
+  return keys.length === 0 ? null : JSON.stringify(tags, keys)
+}
+
 /** Writes the lines of a settlement and its effect on the balance. */
 export function settle(
   change: LedgerChange,
@@ -19,6 +25,8 @@ export function settle(
   const { currency, priceBookVersion } = settlement
   // The id is upstream's: the hash is taken of the text that the table can hold.
   const nativeId = source.nativeId === null ? null : storable(source.nativeId)
+  const tags = tagsText(settled.tags)
+  const endUser = settled.endUser === undefined ? null : storable(settled.endUser)
   const settledAt = toTimestamp(fromTimestamp(settled.settledAt))
   let sum = 0n
   for (const [index, line] of settlement.lines.entries()) {
@@ -48,31 +56,34 @@ export function settle(
       requestId,
       position,
       accountPrices: line.accountPrice?.revision ?? null,
+      tags,
+      endUser,
     }
-    addLine(change, row, amountPico)
+    addLine(change, row, amountPico, index === 0 ? 1 : 0)
   }
   const amountPico = parseAmount(settlement.amount)
   invariant(sum === amountPico, `the lines of ${sourceId} do not sum to its amount`)
   const lines = settlement.lines.length
   change.settlements.push({ sourceId, tenantId, currency, amountPico, lines, position })
   balanceOf(change, tenantId, currency, position).settled += amountPico
-  enter(change, {
-    position,
-    kind: 'settled',
-    sourceId,
-    tenantId,
-    currency,
-    debit: 'receivable',
-    credit: 'revenue',
-    amountPico,
-  })
+  const accounts = { debit: 'receivable', credit: 'revenue' } as const
+  const of = { sourceId, tenantId, currency }
+  enter(change, { position, kind: 'settled', ...of, ...accounts, amountPico })
 }
 
-/** A line counts in the quarter of an hour it was settled in, and in the totals of its surface. */
-function addLine(change: LedgerChange, line: LedgerLine, amountPico: bigint): void {
+/**
+ * A line counts in the quarter of an hour it was settled in, and in the totals of its surface; the first line of a
+ * result counts as its request.
+ */
+function addLine(
+  change: LedgerChange,
+  line: LedgerLine,
+  amountPico: bigint,
+  requests: 0 | 1,
+): void {
   const { currency, surface } = line
   change.lines.push(line)
-  addToQuarter(change.quarters, line, amountPico)
+  addToQuarter(change.quarters, line, amountPico, requests)
   addToTotal(change, { kind: 'settled', currency, part: surface }, 1, amountPico)
   if (line.measurement === 'estimated')
     addToTotal(change, { kind: 'estimated', currency, part: surface }, 1, amountPico)

@@ -1,8 +1,9 @@
 import type { Queryable } from '../../engine/queryable.ts'
 import type { PeriodKey } from '../fold/change.ts'
 
-/** Number of lines, quantity and amount; decimal strings, zero if there is no row. */
+/** Number of requests and of lines, quantity and amount; decimal strings, zero if there is no row. */
 export interface PeriodTotals {
+  readonly requests: string
   readonly lines: string
   readonly quantity: string
   readonly amount: string
@@ -71,28 +72,31 @@ export async function comparePeriods(
   const { rows } = await db.query<PeriodKey & Readonly<Record<string, string>>>(
     `with summed as (
        select tenant_id, ${ofLine} as ${column}, currency, sku, unit, model, user_id, token_id,
-              surface, count(*) as lines, sum(quantity) as quantity, sum(amount) as amount
+              surface, count(*) filter (where line_id like '%:1') as requests, count(*) as lines, sum(quantity) as quantity, sum(amount) as amount
        from ledger.lines
        where tenant_id = $1
          and settled_at >= coalesce($2::date::timestamp at time zone 'UTC', '-infinity')
          and settled_at < coalesce($3::date::timestamp at time zone 'UTC', 'infinity')
        group by 1, 2, 3, 4, 5, 6, 7, 8, 9),
      stored_totals as (
-       select ${key}, lines, quantity, amount
+       select ${key}, requests, lines, quantity, amount
        from ledger.${table}
        where tenant_id = $1 and ${column} >= coalesce(${from('$2')}, '-infinity')
          and ${column} < coalesce(${from('$3')}, 'infinity'))
      select tenant_id as "tenantId", ${shown} as begins, currency, sku, unit, model,
             user_id as "userId", token_id as "tokenId", surface,
+            coalesce(l.requests, 0)::text as summed_requests,
             coalesce(l.lines, 0)::text as summed_lines,
             coalesce(l.quantity, 0)::text as summed_quantity,
             trim_scale(coalesce(l.amount, 0))::text as summed_amount,
+            coalesce(d.requests, 0)::text as requests,
             coalesce(d.lines, 0)::text as lines,
             coalesce(d.quantity, 0)::text as quantity,
             trim_scale(coalesce(d.amount, 0))::text as amount
      from stored_totals d
      full join summed l using (${key})
-     where $4 or (d.lines, d.quantity, d.amount) is distinct from (l.lines, l.quantity, l.amount)
+     where $4 or (d.requests, d.lines, d.quantity, d.amount)
+       is distinct from (l.requests, l.lines, l.quantity, l.amount)
      order by 2, 3, 4, 5, 6, 7, 8, 9 limit $5`,
     [range.tenantId, range.from ?? null, range.to ?? null, range.all, range.limit],
   )
@@ -108,15 +112,17 @@ export async function comparePeriods(
       tokenId: row.tokenId,
       surface: row.surface,
     },
-    summed: {
-      lines: row['summed_lines'] ?? '0',
-      quantity: row['summed_quantity'] ?? '0',
-      amount: row['summed_amount'] ?? '0',
-    },
-    stands: {
-      lines: row['lines'] ?? '0',
-      quantity: row['quantity'] ?? '0',
-      amount: row['amount'] ?? '0',
-    },
+    summed: totalsOf(row, 'summed_'),
+    stands: totalsOf(row, ''),
   }))
+}
+
+function totalsOf(row: Readonly<Record<string, string>>, prefix: '' | 'summed_'): PeriodTotals {
+  const of = (name: keyof PeriodTotals): string => row[`${prefix}${name}`] ?? '0'
+  return {
+    requests: of('requests'),
+    lines: of('lines'),
+    quantity: of('quantity'),
+    amount: of('amount'),
+  }
 }

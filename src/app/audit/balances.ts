@@ -6,6 +6,8 @@ import type { BalanceChange } from './expected-ledger.ts'
 interface ExpectedBalance {
   granted: bigint
   adjusted: bigint
+  refunded: bigint
+  expired: bigint
   settled: bigint
   held: bigint
   limit: bigint
@@ -26,6 +28,7 @@ export class Balances {
     const balance = this.#of(change)
     balance.granted += change.granted ?? 0n
     balance.adjusted += change.adjusted ?? 0n
+    balance.refunded += change.refunded ?? 0n
     balance.settled += change.settled ?? 0n
     balance.held += change.held ?? 0n
     balance.limit = change.limit ?? balance.limit
@@ -51,6 +54,8 @@ export class Balances {
     const balance = {
       granted: 0n,
       adjusted: 0n,
+      refunded: 0n,
+      expired: 0n,
       settled: 0n,
       held: 0n,
       limit: 0n,
@@ -67,13 +72,15 @@ export function balanceRow(
   balance: ExpectedBalance | undefined,
   unapplied?: ExpectedBalance,
 ): Expected {
-  const amount = (of: 'granted' | 'adjusted' | 'settled' | 'held'): string =>
+  const amount = (of: Exclude<keyof ExpectedBalance, 'limit' | 'position'>): string =>
     formatAmount((balance?.[of] ?? 0n) - (unapplied?.[of] ?? 0n))
   return {
     tenant_id: tenantId,
     currency,
     granted: amount('granted'),
     adjusted: amount('adjusted'),
+    refunded: amount('refunded'),
+    expired: amount('expired'),
     credit_limit: formatAmount(balance?.limit ?? 0n),
     settled: amount('settled'),
     held: amount('held'),

@@ -11,6 +11,7 @@ export interface BalanceChange {
   readonly currency: string
   readonly granted?: bigint
   readonly adjusted?: bigint
+  readonly refunded?: bigint
   readonly settled?: bigint
   readonly held?: bigint
   /** The limit from now on. */
@@ -36,10 +37,20 @@ export function settledSource({ type, data }: Settling): string {
   return type === 'TaskSettled' ? data.platformId : data.callId
 }
 
+/** The JSON of the tags, keys in order: written a second time on purpose. */
+function tagsOf(tags: Readonly<Record<string, string>> | undefined): string | null {
+  const keys = Object.keys(tags ?? {}).sort()
+  if (keys.length === 0) return null
+  const members = keys.map((key) => `${JSON.stringify(key)}:${JSON.stringify(tags?.[key])}`)
+  return `{${members.join(',')}}`
+}
+
 function linesOf(event: Settling, settlement: Settlement): readonly Expected[] {
   const { data, position } = event
   const sourceId = settledSource(event)
   const settledAt = canonicalTime(data.settledAt)
+  const tags = tagsOf(data.tags)
+  const endUser = data.endUser === undefined ? null : plain(data.endUser)
   return settlement.lines.map((line, index) => ({
     line_id: `${sourceId}:${index + 1}`,
     settled_at: settledAt,
@@ -63,6 +74,8 @@ function linesOf(event: Settling, settlement: Settlement): readonly Expected[] {
     request_id: data.requestId,
     position,
     account_prices: line.accountPrice?.revision ?? null,
+    tags,
+    end_user: endUser,
   }))
 }
 
@@ -168,6 +181,7 @@ function adjustmentRow(event: Extract<RecordedEvent, { type: 'AdjustmentPosted' 
     amount: formatAmount(parseAmount(data.amount)),
     line_id: corrects.kind === 'line' ? corrects.lineId : null,
     grant_id: corrects.kind === 'grant' ? corrects.grantId : null,
+    code: data.code ?? null,
     reason: plain(data.reason),
     actor: metadata.actor === undefined ? null : plain(metadata.actor),
     posted_at: canonicalTime(data.postedAt),
@@ -182,6 +196,8 @@ function grantRow(event: Extract<RecordedEvent, { type: 'CreditGranted' }>): Exp
     tenant_id: data.tenantId,
     currency: data.currency,
     amount: formatAmount(parseAmount(data.amount)),
+    credit: data.credit ?? 'paid',
+    reference: data.reference === undefined ? null : plain(data.reference),
     reason: plain(data.reason),
     actor: metadata.actor === undefined ? null : plain(metadata.actor),
     granted_at: canonicalTime(data.grantedAt),
@@ -202,7 +218,10 @@ function given(
     [granted ? 'credit' : 'adjustment', 'receivable'],
     amountPico,
   )
-  const balance = granted ? { granted: amountPico } : { adjusted: amountPico }
+  const isRefund = event.type === 'AdjustmentPosted' && event.data.corrects.kind === 'line'
+  const balance = granted
+    ? { granted: amountPico }
+    : { adjusted: amountPico, refunded: isRefund ? amountPico : 0n }
   return {
     ...nothing(event),
     entries: numbered([entry]),

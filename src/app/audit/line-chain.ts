@@ -29,15 +29,15 @@ const covered = [
   'request_id',
   'position',
 ] as const
-/** A column added to lines later: the hash covers it when it is set. */
-const COVERED_WHERE_SET = 'account_prices'
+/** Columns added to lines later: the hash covers them up to the last that is set. */
+const coveredWhereSet = ['account_prices', 'tags', 'end_user'] as const
+const numbers: ReadonlySet<string> = new Set(['quantity', 'per', 'account_prices'])
 
 /** Before the first line: 32 zero bytes, hex. */
 export const NO_LINES = '00'.repeat(32)
 
 function form(column: string, value: unknown): unknown {
-  if (column === 'quantity' || column === 'per' || column === COVERED_WHERE_SET)
-    return Number(value)
+  if (numbers.has(column)) return value === null || value === undefined ? null : Number(value)
   // A row shows microseconds, the chain uses milliseconds.
   if (column === 'settled_at') return String(value).replace(/000Z$/, 'Z')
   return typeof value === 'bigint' ? value.toString() : (value ?? null)
@@ -48,8 +48,8 @@ function form(column: string, value: unknown): unknown {
  * Computed a second time on purpose.
  */
 export function chained(previous: string, line: Expected | AuditedRow): string {
-  const isSet = (line[COVERED_WHERE_SET] ?? null) !== null
-  const columns = isSet ? [...covered, COVERED_WHERE_SET] : covered
+  const lastSet = coveredWhereSet.findLastIndex((column) => (line[column] ?? null) !== null)
+  const columns = lastSet < 0 ? covered : [...covered, ...coveredWhereSet.slice(0, lastSet + 1)]
   const content = JSON.stringify(columns.map((column) => form(column, line[column])))
   const bytes = Buffer.allocUnsafe(previous.length / 2 + Buffer.byteLength(content))
   bytes.write(previous, 'hex')

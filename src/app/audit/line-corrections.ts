@@ -27,7 +27,8 @@ export class LineCorrections {
     const keyOf = (begins: string): string =>
       [tenant, begins, currency, sku, unit, model, user, token, surface].map(String).join('\n')
     const quantity = BigInt(String(line['quantity']))
-    const amounts = [sign, sign * quantity, sign * parseAmount(String(line['amount']))]
+    const request = String(line['line_id']).endsWith(':1') ? sign : 0n
+    const amounts = [request, sign, sign * quantity, sign * parseAmount(String(line['amount']))]
     this.days.add(keyOf(at.slice(0, DAY_CHARACTERS)), amounts)
     this.hours.add(keyOf(`${at.slice(0, HOUR_CHARACTERS)}00`), amounts)
     this.quarters.add(keyOf(quarterOf(at)), amounts)

@@ -41,11 +41,11 @@ function keyOf(key: PeriodKey): string {
   return [tenantId, begins, currency, sku, unit, model, userId, tokenId, surface].join('\n')
 }
 
-function amountsOf({ lines, quantity, amount }: PeriodTotals): readonly bigint[] {
-  return [BigInt(lines), BigInt(quantity), parseAmount(amount)]
+function amountsOf({ requests, lines, quantity, amount }: PeriodTotals): readonly bigint[] {
+  return [BigInt(requests), BigInt(lines), BigInt(quantity), parseAmount(amount)]
 }
 
-const fields = ['lines', 'quantity', 'amount'] as const
+const fields = ['requests', 'lines', 'quantity', 'amount'] as const
 
 /** Checks one total, corrected for lines known to be wrong. */
 function judge(deps: Deps, { key, summed, stands }: PeriodComparison): void {
@@ -157,7 +157,7 @@ async function endOfRange(
 function absent(key: string): PeriodComparison {
   const [tenantId = '', begins = '', currency = '', sku = '', unit = '', ...rest] = key.split('\n')
   const [model = '', userId = '', tokenId = '', surface = ''] = rest
-  const none = { lines: '0', quantity: '0', amount: '0' }
+  const none = { requests: '0', lines: '0', quantity: '0', amount: '0' }
   return {
     key: { tenantId, begins, currency, sku, unit, model, userId, tokenId, surface },
     summed: none,

@@ -26,7 +26,16 @@ function toWhole<K extends string>(of: Readonly<Record<K, string>>, ...names: re
   return Object.fromEntries(names.map((name) => [name, BigInt(of[name])])) as Record<K, bigint>
 }
 
-const balanceMembers = ['granted', 'adjusted', 'settled', 'held', 'limit', 'position'] as const
+const balanceMembers = [
+  'granted',
+  'adjusted',
+  'refunded',
+  'expired',
+  'settled',
+  'held',
+  'limit',
+  'position',
+] as const
 
 /** The start of a pass over the log: the state of an earlier audit, or the start of the log. */
 export function beginningOf(state: AuditState | undefined): Beginning {
@@ -74,7 +83,7 @@ export function stateOf(pass: LogPass, walk: AuditState['walk']): AuditState | u
   const { position, last, chain } = pass
   if (last === undefined) return undefined
   return {
-    version: 1,
+    version: 2,
     position: position.toString(),
     last: { id: last.id, stream: last.stream, ...toText(last, 'revision', 'position') },
     lines: chain.head.lines.toString(),

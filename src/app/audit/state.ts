@@ -11,7 +11,7 @@ const Whole = Type.String({ pattern: '^-?\\d{1,39}$' })
  */
 const AuditStateSchema = Type.Object(
   {
-    version: Type.Literal(1),
+    version: Type.Literal(2),
     /** Everything up to this position was compared. */
     position: Whole,
     /** The last event up to there: a log with another event there is another log. */
@@ -30,6 +30,8 @@ const AuditStateSchema = Type.Object(
         currency: Type.String(),
         granted: Whole,
         adjusted: Whole,
+        refunded: Whole,
+        expired: Whole,
         settled: Whole,
         held: Whole,
         limit: Whole,

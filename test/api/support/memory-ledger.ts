@@ -48,6 +48,8 @@ export class MemoryLedger implements QueryReads {
       position: String(n),
       adjusted: '0',
       accountPrices: null,
+      tags: null,
+      endUser: null,
       ...part,
     }
     this.lines.unshift(line)

@@ -205,7 +205,7 @@ const cases: readonly (readonly [what: string, sql: string, finding: object])[] 
   ],
   [
     'a balance of an unknown tenant',
-    `insert into ledger.balances values ('tenant_nobody', 'USD', 7, 0, 0, 0, 0, 1)`,
+    `insert into ledger.balances values ('tenant_nobody', 'USD', 7, 0, 0, 0, 0, 0, 0, 1)`,
     { code: 'row_unexplained', table: 'ledger.balances', key: 'tenant_nobody USD' },
   ],
   [
@@ -248,7 +248,7 @@ const cases: readonly (readonly [what: string, sql: string, finding: object])[] 
   ],
   [
     'a daily total of a tenant without lines',
-    `insert into ledger.days values ('tenant_x', '2026-03-04', 'USD', 's', 'u', 'm', 'u', 't', 'f', 1, 1, 1)`,
+    `insert into ledger.days values ('tenant_x', '2026-03-04', 'USD', 's', 'u', 'm', 'u', 't', 'f', 1, 1, 1, 1)`,
     { code: 'row_differs', table: 'ledger.days', key: /^tenant_x/ },
   ],
   [
@@ -493,7 +493,8 @@ const lost = `
   update ledger.balances b set settled = b.settled - s.amount
   from ledger.settlements s
   where s.source_id = '${call}' and b.tenant_id = s.tenant_id and b.currency = s.currency;
-  update ledger.days d set lines = d.lines - 1, quantity = d.quantity - l.quantity,
+  update ledger.days d set requests = d.requests - case when l.line_id like '%:1' then 1 else 0 end,
+                           lines = d.lines - 1, quantity = d.quantity - l.quantity,
                            amount = d.amount - l.amount
   from ledger.lines l where l.source_id = '${call}' and d.tenant_id = l.tenant_id
     and d.sku = l.sku and d.token_id = l.token_id;

@@ -41,6 +41,7 @@ function balanceOf(moves: readonly Movement[]): Omit<BalanceChange, 'tenantId' |
   const sums: {
     granted?: bigint
     adjusted?: bigint
+    refunded?: bigint
     settled?: bigint
     held?: bigint
     limit?: bigint
@@ -50,7 +51,11 @@ function balanceOf(moves: readonly Movement[]): Omit<BalanceChange, 'tenantId' |
     else if (move.kind === 'hold_ended') sums.held = -parseAmount(HOLD)
     else if (move.kind === 'settled') sums.settled = parseAmount(move.settled.settlement.amount)
     else if (move.kind === 'limit_set') sums.limit = parseAmount(move.limit)
-    else sums[move.kind] = parseAmount(move.amount)
+    else {
+      sums[move.kind] = parseAmount(move.amount)
+      if (move.kind === 'adjusted' && move.corrects.kind === 'line')
+        sums.refunded = parseAmount(move.amount)
+    }
   return sums
 }
 

@@ -75,7 +75,8 @@ const periods = {
 const periodSql = Object.entries(periods).map(
   ([table, begins]) => `
   insert into ledger.${table}
-  select tenant, ${begins}, currency, model || part, 'token', model, usr, token, surface, count(*),
+  select tenant, ${begins}, currency, model || part, 'token', model, usr, token, surface,
+         count(*) filter (where part = '-input-token'), count(*),
          sum(100 + n % 900), sum((100 + n % 900) * 0.0000025)
   from calls cross join (values ('-input-token'), ('-output-token')) as parts (part)
   group by 1, 2, 3, 4, 6, 7, 8, 9 order by 1, 2`,
@@ -83,12 +84,12 @@ const periodSql = Object.entries(periods).map(
 
 const perTenantSql = [
   `insert into ledger.balances
-     (tenant_id, currency, granted, adjusted, credit_limit, settled, held, position)
-   select tenant, currency, 1000000, 0, 0, sum((100 + n % 900) * 0.000005), 0, max(position)
+     (tenant_id, currency, granted, adjusted, refunded, expired, credit_limit, settled, held, position)
+   select tenant, currency, 1000000, 0, 0, 0, 0, sum((100 + n % 900) * 0.000005), 0, max(position)
    from calls group by 1, 2`,
   `insert into ledger.grants
-     (position, grant_id, tenant_id, currency, amount, reason, actor, granted_at)
-   select -row_number() over (), 'grant_' || tenant_id || currency, tenant_id, currency, 1000000, 'credit', 'finance',
+     (position, grant_id, tenant_id, currency, amount, credit, reason, actor, granted_at)
+   select -row_number() over (), 'grant_' || tenant_id || currency, tenant_id, currency, 1000000, 'paid', 'credit', 'finance',
           to_timestamp(${FIRST_MS / 1000}) from ledger.balances`,
   `insert into ledger.adjustments
      (position, adjustment_id, tenant_id, currency, amount, line_id, grant_id, reason, actor, posted_at)

@@ -31,6 +31,8 @@ const line: LedgerLine = {
   requestId: 'req_1',
   position: 7n,
   accountPrices: null,
+  tags: null,
+  endUser: null,
 }
 
 /** What lines were hashed as before they could say which account prices they came of. */
@@ -81,4 +83,22 @@ t.test('the account prices of a line are part of its hash', async (t) => {
     return hash
   })
   t.equal(new Set([...hashes, chainHash(GENESIS, line).toString('hex')]).size, 3)
+})
+
+t.test('tags and the end user of a line are part of its hash, each where it is set', async (t) => {
+  const labels = [
+    { tags: '{"project":"apollo"}', endUser: null },
+    { tags: null, endUser: 'ann' },
+    { tags: '{"project":"apollo"}', endUser: 'ann' },
+    { accountPrices: 2, tags: null, endUser: 'ann' },
+    { accountPrices: null, tags: null, endUser: '{"project":"apollo"}' },
+  ]
+  const hashes = labels.map((each) => {
+    const hash = chainHash(GENESIS, { ...line, ...each }).toString('hex')
+    const { tags, endUser, accountPrices = null } = each
+    const row = { ...audited, account_prices: accountPrices, tags, end_user: endUser }
+    t.equal(chained(NO_LINES, row), hash)
+    return hash
+  })
+  t.equal(new Set([...hashes, chainHash(GENESIS, line).toString('hex')]).size, 6)
 })

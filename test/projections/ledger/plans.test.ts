@@ -34,7 +34,7 @@ const linesSql = `
          tenant || '_user_' || case when rare then 'rare' else (n % 20)::text end, 'token_' || n % 500,
          'task_' || n, 'native_' || n, 'provA.tasks', model, model || '-720p', 'rule', 1000, 'token',
          46, 1000000, case when rare then 'USD' else 'CNY' end, 0.046, '2026-01-01', 'reported',
-         'req_' || n, n, null, ''
+         'req_' || n, n, null, null, null, ''
   from (select n, rare, case when n % 3 = 0 then 'tenant_big' else 'tenant_' || n % 100 end as tenant,
                case when rare then 'model-rare' else 'model-' || n % 7 end as model
         from (select n, n % 999 = 0 as rare from generate_series(1, ${LINES}) as n) as numbers) as facts`
@@ -50,14 +50,14 @@ const totalsSql = (
     ([table, begins]) => `
   insert into ledger.${table}
   select tenant_id, ${begins}, currency, sku, unit, model, user_id,
-         token_id, surface, count(*), sum(quantity), sum(amount)
+         token_id, surface, count(*), count(*), sum(quantity), sum(amount)
   from ledger.lines where seq % 10 = 0 group by 1, 2, 3, 4, 5, 6, 7, 8, 9;`,
   )
   .join('')
 
 const othersSql = `
   insert into ledger.adjustments
-  select n, 'adj_' || n, 'tenant_big', 'CNY', 1, 'task_' || n || ':1', null, 'reason', 'actor', now()
+  select n, 'adj_' || n, 'tenant_big', 'CNY', 1, 'task_' || n || ':1', null, null, 'reason', 'actor', now()
   from generate_series(1, 5000) as n;
   insert into ledger.settlements
   select source_id, tenant_id, currency, amount, 1, position from ledger.lines where seq % 10 = 0;
