@@ -1,4 +1,5 @@
 import type { Figure } from './figure.ts'
+import type { LoadOrder } from './peers/load-client.ts'
 import { compiled, installed } from './kit/build.ts'
 import { median, tell } from './kit/closers.ts'
 import { cpuBetween, cpuMs, totalMs, type CpuMs } from './kit/cpu.ts'
@@ -16,7 +17,7 @@ const WARM_UP_CALLS = sized(10_000, 500)
 /** Connections of the warm-up. */
 const WARM_UP_CONNECTIONS = 32
 
-/** What autocannon 8 prints with `-j`, as far as it is read here. */
+/** What autocannon 8 says, as far as it is read here. */
 interface CannonResult {
   readonly requests: { readonly total: number }
   readonly duration: number
@@ -36,36 +37,29 @@ interface Turn extends Load {
   readonly cpuMs: CpuMs
 }
 
-/** Asks a row over so many connections: for a time, or so many times. */
+/** Asks a row over so many connections: for so many seconds, or so many times. Every row has the same client. */
 export async function load(
   row: Row,
   connections: number,
-  until: readonly ['-d' | '-a', number],
+  until: LoadOrder['until'],
 ): Promise<Load> {
-  if (row.tokens !== undefined) return loadOfTokens(row, connections, until[1])
-  const headers = Object.entries(row.headers).flatMap(([name, value]) => ['-H', `${name}=${value}`])
-  const size = ['-c', String(connections), until[0], String(until[1])]
-  const request = ['-m', 'POST', ...headers, '-b', row.body ?? chatBody(false), row.url]
-  const result = (await runForJson([
-    installed('autocannon/autocannon.js'),
-    '-j',
-    ...size,
-    ...request,
-  ])) as CannonResult
-  return loadOf(result)
+  const { url, headers, body = chatBody(false), tokens } = row
+  const order: LoadOrder = {
+    url,
+    connections,
+    until,
+    headers,
+    body,
+    ...(tokens === undefined ? {} : { tokens }),
+  }
+  const client = [compiled('test/bench/peers/load-client'), installed('autocannon/autocannon.js')]
+  return loadOf((await runForJson(client, JSON.stringify(order))) as CannonResult)
 }
 
 function loadOf(result: CannonResult): Load {
   const answered = result.requests.total - result.non2xx
   const failed = result.non2xx + result.errors
   return { answered, perSecond: answered / result.duration, failed }
-}
-
-async function loadOfTokens(row: Row, connections: number, seconds: number): Promise<Load> {
-  const { url, headers, body = chatBody(false), tokens } = row
-  const order = { url, connections, seconds, headers, body, tokens }
-  const client = [compiled('test/bench/peers/token-client'), installed('autocannon/autocannon.js')]
-  return loadOf((await runForJson(client, JSON.stringify(order))) as CannonResult)
 }
 
 /** Processor time a call of a row that has answered nothing yet: in its first seconds, and in the rest of a minute. */
@@ -77,7 +71,7 @@ export async function firstMinute(row: Row, gateway: BenchGateway): Promise<read
     [`the ${rest} s after those`, rest],
   ] as const) {
     const before = await cpuMs(row.pid)
-    const { answered } = await load(row, WARM_UP_CONNECTIONS, ['-d', seconds])
+    const { answered } = await load(row, WARM_UP_CONNECTIONS, { duration: seconds })
     await gateway.settled()
     const spent = cpuBetween(before, await cpuMs(row.pid))
     figures.push({
@@ -124,7 +118,7 @@ function addWork(sum: Work, before: Work, after: Work, calls: number): Work {
 
 /** Asks every row until its code is compiled. */
 export async function warmUp(rows: readonly Row[], calls = WARM_UP_CALLS): Promise<void> {
-  for (const row of rows) await load(row, WARM_UP_CONNECTIONS, ['-a', calls])
+  for (const row of rows) await load(row, WARM_UP_CONNECTIONS, { amount: calls })
 }
 
 /** What came of so many connections. */
@@ -155,7 +149,7 @@ export async function saturate(
       await gateway.settled()
       const before = await workOf(gateway)
       const cpuBefore = await cpuMs(row.pid)
-      const measured = await load(row, connections, ['-d', SECONDS])
+      const measured = await load(row, connections, { duration: SECONDS })
       await gateway.settled()
       const spent = Object.entries(cpuBetween(cpuBefore, await cpuMs(row.pid)))
       const cpu = Object.fromEntries(spent.map(([part, ms]) => [part, ms / measured.answered]))

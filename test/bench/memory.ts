@@ -83,7 +83,7 @@ export const run: Benchmark = () =>
     await warmUp([row])
     let seconds = 0
     for (const [index, stretch] of STRETCHES.entries()) {
-      const { failed } = await load(row, CONNECTIONS, ['-d', stretch])
+      const { failed } = await load(row, CONNECTIONS, { duration: stretch })
       seconds += stretch
       const when = `after ${seconds} s at ${CONNECTIONS} connections${failed > 0 ? `, ${failed} FAILED` : ''}`
       const isLast = index === STRETCHES.length - 1
@@ -91,7 +91,7 @@ export const run: Benchmark = () =>
         ...figuresOf(when, await look(gateway.pid, when), isLast ? MOST_LOADED_MIB : undefined),
       )
     }
-    await load({ ...row, body: '{}' }, CONNECTIONS, ['-d', REFUSED_SECONDS])
+    await load({ ...row, body: '{}' }, CONNECTIONS, { duration: REFUSED_SECONDS })
     const when = `after ${REFUSED_SECONDS} s of refusals`
     figures.push(...figuresOf(when, await look(gateway.pid, when)))
     return figures

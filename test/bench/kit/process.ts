@@ -21,6 +21,8 @@ export interface StartOptions {
   readonly name: string
   readonly args: readonly string[]
   readonly env?: Readonly<Record<string, string>>
+  /** Whether it makes load: it stays in the session of the benchmark, with the generators. */
+  readonly makesLoad?: boolean
   /** Resolves true once it can be used. */
   readonly isReady: (said: readonly string[]) => Promise<boolean> | boolean
 }
@@ -34,7 +36,9 @@ process.on('exit', () => {
       // It is gone already.
     }
 })
-for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => process.exit(130))
+// No signal of the terminal reaches the other sessions.
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
+  process.on(signal, () => process.exit(130))
 
 /** Starts a Node process and waits until it is ready. @throws with what it said when it ends first */
 export async function start(options: StartOptions): Promise<Running> {
@@ -44,6 +48,8 @@ export async function start(options: StartOptions): Promise<Running> {
     // Where nobody keeps a `.env` of real stores.
     cwd: tmpdir(),
     stdio: ['ignore', 'pipe', 'pipe'],
+    // A session is a scheduling group: what is measured shares its processor time with nothing that makes load.
+    detached: options.makesLoad !== true,
   })
   const { pid } = child
   if (pid === undefined) throw new Error(`${options.name} could not be started`)

@@ -18,5 +18,5 @@ export function sizeFrom(name: string, fallback: number): number {
   return value
 }
 
-/** Whether what takes long and says nothing of processor time is measured too. */
-export const isPaced = process.env['BENCH_PACED'] !== '0'
+/** How many tenants the calls of a text benchmark are of, by chance. */
+export const TENANTS = sizeFrom('BENCH_TENANTS', sized(200, 5))

@@ -53,6 +53,7 @@ export async function startUpstream(
   const upstream = closers.add(
     await startWithUrl({
       name: 'upstream',
+      makesLoad: true,
       args: [compiled('test/bench/peers/static-upstream'), String(frames), String(frameMs)],
     }),
   )
