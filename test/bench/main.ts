@@ -18,6 +18,7 @@ const benchmarks: Readonly<Record<string, () => Promise<{ readonly run: Benchmar
   create: () => import('./create.ts'),
   'in-flight': () => import('./in-flight.ts'),
   chat: () => import('./chat.ts'),
+  latency: () => import('./latency.ts'),
   idle: () => import('./idle.ts'),
   memory: () => import('./memory.ts'),
   streams: () => import('./streams.ts'),

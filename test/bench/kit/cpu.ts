@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { readFile } from 'node:fs/promises'
+import { readdir, readFile } from 'node:fs/promises'
 import { descendants } from './process.ts'
 
 /** Processor time of a process and everything it started, from `/proc`; by what each is. */
@@ -26,6 +26,17 @@ async function spentMs(pid: number): Promise<number> {
   return (ticks * 1_000) / TICKS_PER_SECOND
 }
 
+/** How long the threads of a process have been ready and without a processor. */
+async function waitedMs(pid: number): Promise<number> {
+  const threads = await readdir(`/proc/${pid}/task`).catch(() => [])
+  const waits = await Promise.all(
+    threads.map((thread) =>
+      readFile(`/proc/${pid}/task/${thread}/schedstat`, 'utf8').catch(() => ''),
+    ),
+  )
+  return waits.reduce((sum, line) => sum + Number(line.split(' ')[1] ?? 0) / 1_000_000, 0)
+}
+
 /** The part that a process below another one is. */
 export async function partOf(pid: number): Promise<string> {
   const line = await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')
@@ -33,11 +44,20 @@ export async function partOf(pid: number): Promise<string> {
 }
 
 /** What a process and all below it have used since they began. */
-export async function cpuMs(pid: number): Promise<CpuMs> {
-  const used: Record<string, number> = { own: await spentMs(pid) }
+export function cpuMs(pid: number): Promise<CpuMs> {
+  return byPart(pid, spentMs)
+}
+
+/** How long a process and all below it have waited for a processor since they began, in milliseconds. */
+export function queuedMs(pid: number): Promise<CpuMs> {
+  return byPart(pid, waitedMs)
+}
+
+async function byPart(pid: number, of: (pid: number) => Promise<number>): Promise<CpuMs> {
+  const used: Record<string, number> = { own: await of(pid) }
   for (const child of await descendants(pid)) {
     const part = await partOf(child)
-    used[part] = (used[part] ?? 0) + (await spentMs(child))
+    used[part] = (used[part] ?? 0) + (await of(child))
   }
   return used
 }

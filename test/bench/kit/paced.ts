@@ -6,12 +6,13 @@ import { chatBody, type Row } from './text-rows.ts'
 /** Times of a row's answers at so many requests a second. */
 export async function paced(
   row: Row,
-  pace: Omit<PacedOrder, 'url' | 'headers' | 'body'>,
+  pace: Omit<PacedOrder, 'url' | 'headers' | 'body' | 'tokens'>,
 ): Promise<PacedResult> {
   const order: PacedOrder = {
     url: row.url,
     headers: row.headers,
     body: row.body ?? chatBody(false),
+    ...(row.tokens === undefined ? {} : { tokens: row.tokens }),
     ...pace,
   }
   const asked = JSON.stringify(order)

@@ -114,6 +114,7 @@ export async function startPortkey(closers: Closers, upstreamUrl: string): Promi
 export async function startTollgate(
   closers: Closers,
   upstreamUrl: string,
+  env: Readonly<Record<string, string>> = {},
 ): Promise<{
   readonly row: Row
   readonly gateway: BenchGateway
@@ -122,7 +123,7 @@ export async function startTollgate(
 }> {
   const settings = await chatSettings(upstreamUrl)
   closers.later(settings.remove)
-  const gateway = closers.add(await startGateway(settings.env))
+  const gateway = closers.add(await startGateway({ ...settings.env, ...env }))
   const headers = { ...json, authorization: `Bearer ${gateway.token}` }
   const row = {
     name: 'Tollgate, durable',
