@@ -5,22 +5,25 @@ import type { Benchmark, Figure } from './figure.ts'
 import { tell, withClosers } from './kit/closers.ts'
 import { cpuBetween, cpuMs, totalMs, type CpuMs } from './kit/cpu.ts'
 import type { BenchGateway } from './kit/gateway.ts'
+import { createProbe, type Probe } from './kit/probe.ts'
 import { descendants } from './kit/process.ts'
-import { sized, sizeFrom } from './kit/sizes.ts'
+import { sized, sizeFrom, TENANTS } from './kit/sizes.ts'
 import { startTollgate, startUpstream, type Row } from './kit/text-rows.ts'
 
 /**
  * What an installation costs without calls: processor time of every process, Postgres and its
- * autovacuum included, and statements a second. Fresh, and after many calls, whose rows autovacuum
+ * autovacuum included, its transactions, and what the gateway asks of it and of the log. Fresh, and after many calls, whose rows autovacuum
  * cleans up meanwhile.
  */
 
 const SETTLING_MS = sized(20_000, 2_000)
 const FRESH_SLICES = sized(6, 1)
 const LATER_SLICES = sized(30, 2)
-const SLICE_MS = sized(10_000, 1_000)
+const SLICE_MS = sizeFrom('BENCH_SECONDS', sized(10, 1)) * 1_000
 const CALLS = sizeFrom('BENCH_CALLS', sized(150_000, 500))
 const VACUUM_LOOK_MS = 500
+/** The most frequent ones are named. */
+const SHOWN = 6
 
 /** A stretch of time without calls. */
 interface Slice {
@@ -92,6 +95,37 @@ function figureOf(name: string, seen: readonly Slice[], most: number): readonly 
   ]
 }
 
+/**
+ * What the gateway's process asks meanwhile. Noting it takes processor time, so it is a stretch apart.
+ */
+async function asked(
+  gateway: BenchGateway,
+  probe: Probe,
+  name: string,
+): Promise<readonly Figure[]> {
+  const startMs = performance.now()
+  const { probed } = await probe.during(gateway.pid, () => sleep(SLICE_MS * FRESH_SLICES))
+  const seconds = (performance.now() - startMs) / 1_000
+  const figure = (what: string, counts: readonly (readonly [string, number])[]): Figure => ({
+    name: `idle, ${name}, ${what}`,
+    value: counts.reduce((sum, [, count]) => sum + count, 0) / seconds,
+    unit: 'a second',
+    note: counts
+      .toSorted(([, a], [, b]) => b - a)
+      .slice(0, SHOWN)
+      .map(([of, count]) => `${of} ${(count / seconds).toFixed(2)}`)
+      .join(', '),
+  })
+  const statements = Object.entries(probed.statements)
+  return [
+    figure(
+      "statements of the gateway's process",
+      statements.map(([of, { count }]) => [of, count]),
+    ),
+    figure("requests of the gateway's process to the log", Object.entries(probed.logRequests)),
+  ]
+}
+
 async function afterCalls(row: Row, gateway: BenchGateway): Promise<readonly Slice[]> {
   await warmUp([row], CALLS)
   await gateway.settled()
@@ -102,17 +136,24 @@ async function afterCalls(row: Row, gateway: BenchGateway): Promise<readonly Sli
 export const run: Benchmark = () =>
   withClosers(async (closers) => {
     const upstream = await startUpstream(closers)
-    const { row, gateway } = await startTollgate(closers, upstream.url)
+    const probe = await createProbe(closers)
+    const { row, gateway } = await startTollgate(closers, upstream.url, probe.env)
     await sleep(SETTLING_MS)
     const fresh = await slices(gateway, FRESH_SLICES)
-    const later = await afterCalls(row, gateway)
+    const askedFresh = await asked(gateway, probe, 'fresh')
+    const tokens = await gateway.tenants(TENANTS)
+    const later = await afterCalls({ ...row, tokens }, gateway)
+    const after = `after ${CALLS} calls`
+    const askedLater = await asked(gateway, probe, after)
     return [
       ...figureOf('fresh', fresh, 10),
+      ...askedFresh,
       ...figureOf(
-        `after ${CALLS} calls, outside of autovacuum`,
+        `${after}, outside of autovacuum`,
         later.filter(({ vacuumed }) => !vacuumed),
         10,
       ),
-      ...figureOf(`after ${CALLS} calls, autovacuum included`, later, 20),
+      ...figureOf(`${after}, autovacuum included`, later, 20),
+      ...askedLater,
     ]
   })

@@ -5,19 +5,22 @@ import type { Benchmark, Figure } from './figure.ts'
 import { tell, withClosers } from './kit/closers.ts'
 import { partOf } from './kit/cpu.ts'
 import { descendants } from './kit/process.ts'
-import { sized } from './kit/sizes.ts'
+import { sized, sizeFrom, TENANTS } from './kit/sizes.ts'
 import { startTollgate, startUpstream } from './kit/text-rows.ts'
 
 /**
  * Memory of every process of an installation: fresh, under calls over many connections, and while all
- * requests are refused. `Pss` counts a page that processes share once, divided among them.
+ * requests are refused. Proportional memory (`Pss`) counts a page that processes share once, divided among them.
  */
 
 const CONNECTIONS = 128
 const SETTLING_MS = sized(20_000, 2_000)
-/** Seconds of calls before each look. */
-const STRETCHES = sized([60, 120, 420], [2, 2])
-const REFUSED_SECONDS = sized(60, 2)
+const MINUTE_SECONDS = sizeFrom('BENCH_SECONDS', sized(60, 1))
+/** Seconds of calls before each look, which is 1, 3 and 10 minutes after their beginning. */
+const STRETCHES = [1, 2, 7].map((minutes) => minutes * MINUTE_SECONDS)
+const REFUSED_SECONDS = MINUTE_SECONDS
+/** How often it is looked while requests are refused. */
+const LOOK_MS = sized(5_000, 500)
 /** MiB without Postgres that an installation may keep: fresh, and after all stretches. */
 const MOST_FRESH_MIB = 300
 const MOST_LOADED_MIB = 450
@@ -34,8 +37,10 @@ async function memoryOf(pid: number): Promise<Memory> {
   return { residentMib: mibOf('Rss'), proportionalMib: mibOf('Pss') }
 }
 
-/** The memory of a gateway's processes, by what each is. */
-async function look(pid: number, when: string): Promise<readonly [string, Memory][]> {
+/** Memory by what a process is. */
+type Parts = readonly (readonly [string, Memory])[]
+
+async function look(pid: number, when: string): Promise<Parts> {
   const byPart = new Map<string, Memory>([['gateway', await memoryOf(pid)]])
   for (const child of await descendants(pid)) {
     const part = await partOf(child)
@@ -53,23 +58,40 @@ async function look(pid: number, when: string): Promise<readonly [string, Memory
   return parts
 }
 
-function figuresOf(
-  when: string,
-  parts: readonly [string, Memory][],
-  most?: number,
-): readonly Figure[] {
-  const sum = (of: (memory: Memory) => number): number =>
-    parts.reduce((all, [part, memory]) => all + (part === 'Postgres' ? 0 : of(memory)), 0)
+/** Parts without Postgres, whose shared memory every one of its processes counts. */
+function sumOf(parts: Parts, of: (memory: Memory) => number): number {
+  return parts.reduce((all, [part, memory]) => all + (part === 'Postgres' ? 0 : of(memory)), 0)
+}
+
+/** The look with the most resident memory of all that are made until `work` ends. */
+async function mostDuring(pid: number, when: string, work: Promise<unknown>): Promise<Parts> {
+  let most: Parts = []
+  const over = work.then(() => true)
+  const residentOf = (parts: Parts): number => sumOf(parts, ({ residentMib }) => residentMib)
+  for (;;) {
+    const isOver = await Promise.race([sleep(LOOK_MS, false), over])
+    const parts = await look(pid, when)
+    if (residentOf(parts) > residentOf(most)) most = parts
+    if (isOver) return most
+  }
+}
+
+function figuresOf(when: string, parts: Parts, most?: number): readonly Figure[] {
+  const noteOf = (of: (memory: Memory) => number): string =>
+    parts.map(([part, memory]) => `${part} ${of(memory).toFixed(0)}`).join(', ')
   return [
     {
       name: `memory, ${when}, without Postgres`,
-      value: sum(({ residentMib }) => residentMib),
+      value: sumOf(parts, ({ residentMib }) => residentMib),
       unit: 'MiB resident',
       ...(most === undefined ? {} : { reach: most, bound: 'most' }),
-      note: parts
-        .map(([part, { residentMib }]) => `${part} ${residentMib.toFixed(0)}`)
-        .concat(`Pss ${sum(({ proportionalMib }) => proportionalMib).toFixed(0)}`)
-        .join(', '),
+      note: noteOf(({ residentMib }) => residentMib),
+    },
+    {
+      name: `memory, ${when}`,
+      value: parts.reduce((all, [, { proportionalMib }]) => all + proportionalMib, 0),
+      unit: 'MiB proportional',
+      note: noteOf(({ proportionalMib }) => proportionalMib),
     },
   ]
 }
@@ -77,9 +99,10 @@ function figuresOf(
 export const run: Benchmark = () =>
   withClosers(async (closers) => {
     const upstream = await startUpstream(closers)
-    const { row, gateway } = await startTollgate(closers, upstream.url)
+    const { row: started, gateway } = await startTollgate(closers, upstream.url)
     await sleep(SETTLING_MS)
     const figures = [...figuresOf('fresh', await look(gateway.pid, 'fresh'), MOST_FRESH_MIB)]
+    const row = { ...started, tokens: await gateway.tenants(TENANTS) }
     await warmUp([row])
     let seconds = 0
     for (const [index, stretch] of STRETCHES.entries()) {
@@ -91,8 +114,8 @@ export const run: Benchmark = () =>
         ...figuresOf(when, await look(gateway.pid, when), isLast ? MOST_LOADED_MIB : undefined),
       )
     }
-    await load({ ...row, body: '{}' }, CONNECTIONS, { duration: REFUSED_SECONDS })
-    const when = `after ${REFUSED_SECONDS} s of refusals`
-    figures.push(...figuresOf(when, await look(gateway.pid, when)))
+    const when = `most in ${REFUSED_SECONDS} s of refusals`
+    const refused = load({ ...row, body: '{}' }, CONNECTIONS, { duration: REFUSED_SECONDS })
+    figures.push(...figuresOf(when, await mostDuring(gateway.pid, when, refused)))
     return figures
   })
