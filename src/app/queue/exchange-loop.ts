@@ -1,6 +1,5 @@
 import type { Log } from '../../kernel/log.ts'
-import { pause } from '../../kernel/pause.ts'
-import { randomlyScaled } from '../../kernel/random.ts'
+import { roomyPause } from '../../kernel/pause.ts'
 
 /** Interval at which replicas exchange their usage, varied by a tenth. */
 const EXCHANGE_EVERY_MS = 1_000
@@ -16,7 +15,7 @@ export function startExchangeLoop(deps: {
   const running = (async () => {
     let isFailing = false
     while (!stopping.signal.aborted) {
-      await pause(randomlyScaled(EXCHANGE_EVERY_MS, 0.9, 1.1), stopping.signal)
+      await roomyPause(0.9 * EXCHANGE_EVERY_MS, 1.1 * EXCHANGE_EVERY_MS, stopping.signal)
       try {
         await deps.exchange()
         isFailing = false

@@ -1,5 +1,5 @@
 import type { Log } from '../../kernel/log.ts'
-import { pause } from '../../kernel/pause.ts'
+import { pause, roomyPause } from '../../kernel/pause.ts'
 import { randomlyScaled } from '../../kernel/random.ts'
 import { createRetryLog } from '../../kernel/retry-log.ts'
 import type { TaskMetrics } from '../metrics.ts'
@@ -49,7 +49,7 @@ export async function runLoop(
       restMs = firstRestMs
       retries.worked()
       if (outcome !== 'idle') idleRestMs = idleMs
-      if (outcome !== 'more') await pause(randomlyScaled(idleRestMs, 0.75, 1.25), signal)
+      if (outcome !== 'more') await roomyPause(0.75 * idleRestMs, 1.25 * idleRestMs, signal)
       if (outcome === 'idle') idleRestMs = Math.min(idleRestMs * IDLE_GROWTH, longestIdleMs)
     } catch (error) {
       if (signal.aborted) return

@@ -5,7 +5,8 @@ import { createImageMaker } from './work.ts'
 
 /** Interval at which an idle policy looks for work. */
 const MAKE_IDLE_MS = 250
-const LONGEST_MAKE_IDLE_MS = 750
+/** The same as of polls, whose statement then looks for images too. */
+const LONGEST_MAKE_IDLE_MS = 600
 const FINISH_IDLE_MS = 2_000
 
 /** The image policies, which the workers run together with the others. */
