@@ -34,6 +34,7 @@ export {
   type AssetWorkKind,
   assetsOfGroup,
   type DueAssetWork,
+  channelsWithWork,
   dueAssetWork,
   openVerifications,
 } from './work.ts'

@@ -42,6 +42,26 @@ interface WorkRecord {
   readonly is_enqueued: boolean
 }
 
+const OPEN_ASSETS = `('created', 'processing', 'withdrawn')`
+const OPEN_GROUPS = `('created', 'withdrawn')`
+
+/** Finds the accounts, among these, that have work, due or not. */
+export async function channelsWithWork(
+  db: Queryable,
+  channelIds: readonly string[],
+): Promise<ReadonlySet<string>> {
+  const { rows } = await db.query<{ id: string }>({
+    name: 'assets.work.channels',
+    text: `select id from unnest($1::text[]) as asked (id)
+           where exists (
+                   select from assets.assets where channel_id = id and state in ${OPEN_ASSETS})
+              or exists (
+                   select from assets.groups where channel_id = id and state in ${OPEN_GROUPS})`,
+    values: [channelIds],
+  })
+  return new Set(rows.map(({ id }) => id))
+}
+
 /** Leases up to `limit` due items of one account, the longest due first. */
 export async function dueAssetWork(
   db: Queryable,
@@ -68,7 +88,7 @@ export async function dueAssetWork(
                     case state when 'created' then created_at when 'withdrawn' then updated_at end
                       as asked_at
              from assets.assets a
-             where channel_id = $1 and state in ('created', 'processing', 'withdrawn')
+             where channel_id = $1 and state in ${OPEN_ASSETS}
                -- With its group it goes by itself.
                and not (state = 'withdrawn' and exists (
                  select from assets.groups g where g.group_id = a.group_id and g.state = 'withdrawn'))
@@ -77,7 +97,7 @@ export async function dueAssetWork(
                     group_id, tenant_id, group_type, project_name, native_id, created_at,
                     case state when 'created' then created_at else updated_at end
              from assets.groups
-             where channel_id = $1 and state in ('created', 'withdrawn'))
+             where channel_id = $1 and state in ${OPEN_GROUPS})
            select work.kind, work.id, work.tenant_id, work.group_type, work.project_name,
                   work.native_id, work.created_at,
                   w.channel_id is not distinct from $1 as is_enqueued

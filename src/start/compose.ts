@@ -35,6 +35,7 @@ import { createFreshness, type LedgerLag, watchLedger } from '../app/spending/le
 import { createBackgroundAppends } from '../app/tasks/background-appends.ts'
 import { createKnownTasks, type TaskDeps } from '../app/tasks/deps.ts'
 import { createUrlCache } from '../app/tasks/result-urls.ts'
+import { createTaskLook } from '../app/tasks/watch/task-work.ts'
 import {
   defaultImageTaskLimits,
   imageMediaIn,
@@ -255,6 +256,7 @@ function tasksOf(infra: Infrastructure, facts: AccountFacts, gauges: ReplicaGaug
     background: createBackgroundAppends({ clock: monotonic, logger }),
     recent: createRecentWrites(),
     known: createKnownTasks(),
+    hasDueTasks: createTaskLook(pool),
     putTaskUrls: createUrlCache(pool),
     metrics: createTaskMetrics(metrics),
     clock,

@@ -64,20 +64,6 @@ export async function leaseRows<Row extends object>(
   return rows
 }
 
-/** Whether a lane may have a due job. One statement that is planned once: an idle lane asks often. */
-export async function hasDue(
-  db: Queryable,
-  { name, lane: laneColumn }: WorkTable,
-  { lane, nowMs }: { readonly lane: string; readonly nowMs: number },
-): Promise<boolean> {
-  const { rows } = await db.query({
-    name: `${name}.due`,
-    text: `select from ${name} where ${laneColumn} = $1 and due_at_ms <= $2 limit 1`,
-    values: [lane, Math.round(nowMs)],
-  })
-  return rows.length > 0
-}
-
 /** Finds the jobs of a lane, among these, that exist and are leased to this owner. */
 export async function stillLeased(
   db: Queryable,
@@ -242,6 +228,23 @@ export interface DueHorizon {
 /** More than the difference between the processes' clocks, and than a statement's wait to begin. */
 const SKEW_MS = 60_000
 
+/** The jobs `p` that are due further ahead than their lane allows; its parameters are `strayValues`. */
+const strayFrom = ({ name, lane }: WorkTable): string =>
+  `from unnest($2::text[], $3::bigint[]) as f (lane, farthest_ms)
+   join ${name} p on p.${lane} = f.lane and p.due_at_ms > $1::bigint + f.farthest_ms`
+
+/** Has a row where there is a job to make due. */
+export const strayJobsSql = (table: WorkTable): string => `select ${strayFrom(table)}`
+
+export function strayValues(
+  nowMs: number,
+  ahead: Readonly<Record<string, DueHorizon>>,
+): readonly [number, readonly string[], readonly number[]] {
+  const farthest = ({ leaseMs, waitMs }: DueHorizon): number =>
+    Math.round(leaseMs + Math.max(waitMs, SKEW_MS))
+  return [Math.round(nowMs), Object.keys(ahead), Object.values(ahead).map(farthest)]
+}
+
 /**
  * Makes jobs due now that are due further ahead than their lane allows, because a clock was set
  * back since. It skips jobs that another process has just leased: its clock may be ahead of this
@@ -249,24 +252,18 @@ const SKEW_MS = 60_000
  */
 export async function makeStrayDue(
   db: Queryable,
-  { name, id, lane: laneColumn }: WorkTable,
+  table: WorkTable,
   nowMs: number,
   ahead: Readonly<Record<string, DueHorizon>>,
 ): Promise<void> {
+  const { name, id } = table
   await db.query({
     name: `${name}.stray`,
     text: `with stray as (
-             select p.${id} from unnest($2::text[], $3::bigint[]) as f (lane, farthest_ms)
-             join ${name} p on p.${laneColumn} = f.lane and p.due_at_ms > $1::bigint + f.farthest_ms
+             select p.${id} ${strayFrom(table)}
              for update of p skip locked)
            update ${name} p set due_at_ms = $1, lease_owner = null
            from stray where p.${id} = stray.${id}`,
-    values: [
-      Math.round(nowMs),
-      Object.keys(ahead),
-      Object.values(ahead).map(({ leaseMs, waitMs }) =>
-        Math.round(leaseMs + Math.max(waitMs, SKEW_MS)),
-      ),
-    ],
+    values: [...strayValues(nowMs, ahead)],
   })
 }

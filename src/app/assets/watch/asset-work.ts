@@ -1,10 +1,12 @@
 import {
   type AssetWork,
+  channelsWithWork,
   type DueAssetWork,
   dueAssetWork,
 } from '../../../../projections/assets/query.ts'
 import type { Queryable } from '../../../../projections/engine/queryable.ts'
 import type { LeaseQuery } from '../../queue/leases.ts'
+import { createLaneLook, type LaneLook } from '../../queue/lane-look.ts'
 import { leaseRows, type LeaseTerms, type WorkTable } from '../../queue/tables.ts'
 import type { Migrations } from '../../../storage/postgres/migrate.ts'
 
@@ -22,6 +24,11 @@ export const assetWork: WorkTable<never> = {
 export interface AssetQuery extends LeaseQuery {
   /** Younger objects are left to the caller's request, which is still at work on them. */
   readonly askedBeforeMs: number
+}
+
+/** Looks for accounts with work, for all rounds of a process. */
+export function createAssetLook(db: Queryable): LaneLook {
+  return createLaneLook((asked) => channelsWithWork(db, [...asked.keys()]))
 }
 
 /** Leases due work at one account, the longest due first. */

@@ -2,6 +2,7 @@ import { type AssetWork, openVerifications } from '../../../../projections/asset
 import { monotonicClock, toTimestamp } from '../../../kernel/clock.ts'
 import { createLeases, createRound } from '../../queue/leases.ts'
 import type { Policy } from '../../queue/policy-loop.ts'
+import type { LaneLook } from '../../queue/lane-look.ts'
 import { makeStrayDue } from '../../queue/tables.ts'
 import type { PolicySet, WorkerSettings } from '../../queue/worker.ts'
 import type { Channel } from '../../ports/provider.ts'
@@ -10,7 +11,13 @@ import { policyContext } from '../actor.ts'
 import { onVerification } from '../streams.ts'
 import { personGroup } from '../verify.ts'
 import { farthestWorkMs, FIND_AFTER_MS, nextWorkMs } from './intervals.ts'
-import { type AssetQuery, assetWork, forgetAssetWork, leaseAssetWork } from './asset-work.ts'
+import {
+  type AssetQuery,
+  assetWork,
+  createAssetLook,
+  forgetAssetWork,
+  leaseAssetWork,
+} from './asset-work.ts'
 import { createEndedAssets } from './polling.ts'
 import { doWork } from './work.ts'
 
@@ -41,13 +48,14 @@ const FORGET_AFTER_MS = 3_600_000
  * that an account that hangs does not delay others. Leases keep replicas apart.
  */
 export function assetPolicies(deps: AssetDeps, settings: WorkerSettings): PolicySet {
+  const hasWork = createAssetLook(deps.pool)
   const ofChannels = deps.channels.all
     .filter(({ library }) => library !== undefined)
     .map((channel): Policy => ({
       name: 'assets',
       idleMs: WORK_IDLE_MS,
       longestIdleMs: LONGEST_WORK_IDLE_MS,
-      round: workRound(deps, channel, settings),
+      round: workRound(deps, channel, hasWork, settings),
     }))
   const verifications: Policy = {
     name: 'verifications',
@@ -61,6 +69,7 @@ export function assetPolicies(deps: AssetDeps, settings: WorkerSettings): Policy
 function workRound(
   deps: AssetDeps,
   channel: Channel,
+  hasWork: LaneLook,
   { owner, scale }: WorkerSettings,
 ): Policy['round'] {
   const startedMs = monotonicClock.nowMs()
@@ -76,7 +85,8 @@ function workRound(
       owner,
       lane: channel.id,
       leaseMs: LEASE_MS,
-      lease: leaseAssetWork,
+      lease: async (db, query) =>
+        (await hasWork(query.lane, query.nowMs)) ? leaseAssetWork(db, query) : [],
       idOf: ({ id }) => id,
     }),
     query: () => {

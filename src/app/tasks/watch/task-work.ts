@@ -6,13 +6,8 @@ import {
   type Leases,
   type LeaseSettings,
 } from '../../queue/leases.ts'
-import {
-  hasDue,
-  leaseRows,
-  type LeaseTerms,
-  type Rescheduled,
-  type WorkTable,
-} from '../../queue/tables.ts'
+import { createLaneLook, type LaneLook, lanesWithDue } from '../../queue/lane-look.ts'
+import { leaseRows, type LeaseTerms, type Rescheduled, type WorkTable } from '../../queue/tables.ts'
 import type { TaskDeps } from '../deps.ts'
 
 /** The workers' queue of tasks: the projection writes a row for each task that needs work. */
@@ -140,11 +135,16 @@ async function leasePolls(
   }))
 }
 
+/** Looks for due tasks of every kind, for all rounds of a process. */
+export function createTaskLook(db: Queryable): LaneLook {
+  return createLaneLook((asked) => lanesWithDue(db, taskWork, asked))
+}
+
 export type TaskLeases = Leases<DuePoll, PollQuery, TaskNote>
 
 /** The leases of one kind of task work; by default the longest due are leased first. */
 export function createTaskLeases(
-  { pool }: Pick<TaskDeps, 'pool'>,
+  { pool, hasDueTasks }: Pick<TaskDeps, 'pool' | 'hasDueTasks'>,
   settings: Pick<LeaseSettings<DuePoll, PollQuery, TaskNote>, 'owner' | 'leaseMs' | 'otherIds'> & {
     readonly lane: PollKind
     readonly lease?: typeof leaseDuePolls
@@ -153,8 +153,8 @@ export function createTaskLeases(
   const { lease = leaseDuePolls } = settings
   return createLeases<DuePoll, PollQuery, TaskNote>(pool, {
     ...settings,
-    // To lease, Postgres plans the statement each time, and an idle lane asks often.
-    lease: async (db, query) => ((await hasDue(db, taskWork, query)) ? lease(db, query) : []),
+    lease: async (db, query) =>
+      (await hasDueTasks(query.lane, query.nowMs)) ? lease(db, query) : [],
     table: taskWork,
     idOf: ({ platformId }) => platformId,
   })

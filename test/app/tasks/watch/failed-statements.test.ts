@@ -3,7 +3,7 @@ import t from 'tap'
 import type { EventLog } from '../../../../src/eventlog/log/types.ts'
 import { createObserve } from '../../../../src/app/tasks/observe.ts'
 import { createPoller } from '../../../../src/app/tasks/watch/poll.ts'
-import { createTaskLeases } from '../../../../src/app/tasks/watch/task-work.ts'
+import { createTaskLeases, createTaskLook } from '../../../../src/app/tasks/watch/task-work.ts'
 import { createReconcileRound } from '../../../../src/app/tasks/watch/reconcile.ts'
 import { eventually } from '../../../helpers/eventually.ts'
 import { imageInput, startImageScene } from '../images/support/scene.ts'
@@ -168,7 +168,7 @@ t.test('a picture that cannot be begun now is begun soon, whichever statement fa
   t.equal(scene.sent('unread') + scene.sent('undone'), 2)
 })
 
-t.test('an idle lane asks one planned statement, and leases what becomes due', async (t) => {
+t.test('idle lanes share one planned statement, and lease what becomes due', async (t) => {
   const world = await startWorld(t)
   const asked: (string | undefined)[] = []
   const pool = new Proxy(world.pool, {
@@ -180,11 +180,19 @@ t.test('an idle lane asks one planned statement, and leases what becomes due', a
           }
         : (Reflect.get(target, name, target) as unknown),
   })
-  const leases = createTaskLeases({ pool }, { owner: 'one', lane: 'poll', leaseMs: 60_000 })
-  const take = () => leases.take({ nowMs: Date.now(), limit: 10, besidesChannels: [] })
-  t.same(await take(), [])
+  const deps = { pool, hasDueTasks: createTaskLook(pool) }
+  const lanes = (['poll', 'reconcile', 'watch', 'make', 'finish'] as const).map((lane) =>
+    createTaskLeases(deps, { owner: 'one', lane, leaseMs: 60_000 }),
+  )
+  const take = () =>
+    Promise.all(lanes.map((leases) => leases.take({ nowMs: Date.now(), limit: 10 })))
+  t.same(await take(), [[], [], [], [], []])
   t.same(asked, ['tasks.polls.due'])
   const { tasks } = world.replica()
   await tasks.createTask(createInput({ prompt: 'x [[sandbox running-ms=3600000]]' }))
-  await eventually('it is leased', async () => (await take()).length === 1)
+  const found = await eventually('it is leased', async () => {
+    const counts = (await take()).map(({ length }) => length)
+    return counts.some((count) => count > 0) && counts
+  })
+  t.same(found, [1, 0, 0, 0, 0], 'in its own lane only')
 })
