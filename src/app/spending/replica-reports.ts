@@ -220,6 +220,14 @@ export async function purgeSpending(db: Queryable, ledgerPosition: bigint): Prom
   })
 }
 
+/** Has a row where there is one to purge. */
+export const silentCallsSql = `select from ops.calls_under_way
+  where not (${isFreshSql('told_at', String(SILENT_CALLS_MS))})`
+
+/** Has a row while a replica is silent that has settlements or holds. */
+export const silentSpendingSql = `select from ops.text_spending
+  where not (${isFreshSql('told_at', String(SILENT_REPLICA_MS))})`
+
 /** Deletes calls in flight of dead replicas, a bounded number at a time. */
 export async function purgeCalls(db: Queryable): Promise<void> {
   await db.query({

@@ -92,13 +92,20 @@ export async function findTaskUrls(
   return new Map(rows.map((row) => [row.platform_id, row.urls]))
 }
 
+const isExpiredSql = (nowMs: string): string =>
+  `expires_at < to_timestamp(${nowMs}::double precision / 1000)`
+
+/** Has a row where there is one to purge. */
+export const expiredUrlsSql = (nowMs: string): string =>
+  `select from ops.task_urls where ${isExpiredSql(nowMs)}`
+
 /** Deletes expired entries, a bounded number at a time. Returns their number. */
 export async function purgeTaskUrls(db: Pool, nowMs: number): Promise<number> {
   const { rowCount } = await db.query({
     name: 'task-urls-purge',
     text: `delete from ops.task_urls where platform_id in (
              select platform_id from ops.task_urls
-             where expires_at < to_timestamp($1::double precision / 1000) limit $2)`,
+             where ${isExpiredSql('$1')} limit $2)`,
     values: [nowMs, PURGE_LIMIT],
   })
   return rowCount ?? 0

@@ -185,20 +185,25 @@ export async function renewClaims(db: Pool, names: readonly ClaimName[]): Promis
   })
 }
 
+const IS_EXPIRED = `c.expires_at < clock_timestamp() and not (${isLeased('c')})`
+const IS_TOO_OLD = `abs(extract(epoch from clock_timestamp() - hour)) > ${KEPT_HOURS} * 3600`
+
+/** Each has a row where there is one to purge. */
+export const expiredClaimsSql = `select from ops.call_claims c where ${IS_EXPIRED}`
+export const oldAnswersSql = `select from ops.kept_answers where ${IS_TOO_OLD}`
+
 /** Deletes expired keys with their answers, a bounded number at a time. */
 export async function purgeCallClaims(db: Pool): Promise<void> {
   await db.query({
     name: 'call-claims-purge',
     text: `delete from ops.call_claims where claim_key in (
              select c.claim_key from ops.call_claims c
-             where c.expires_at < clock_timestamp() and not (${isLeased('c')}) limit $1)`,
+             where ${IS_EXPIRED} limit $1)`,
     values: [PURGE_LIMIT],
   })
   await db.query({
     name: 'kept-answers-purge',
-    text: `delete from ops.kept_answers
-           where abs(extract(epoch from clock_timestamp() - hour)) > $1::float8 * 3600`,
-    values: [KEPT_HOURS],
+    text: `delete from ops.kept_answers where ${IS_TOO_OLD}`,
   })
 }
 

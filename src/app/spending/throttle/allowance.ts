@@ -165,13 +165,18 @@ export function shareThrough(pool: Pool): Share {
   }
 }
 
+const IS_FORGETTABLE = `abs(extract(epoch from clock_timestamp() - at)) > ${FORGET_AFTER_MS} / 1000.0`
+
+/** Has a row where there is one to purge. */
+export const forgettableUseSql = `select from ops.rate_use where ${IS_FORGETTABLE}`
+
 /** Deletes limits that were not used for long enough, a bounded number at a time. */
 export async function purgeRateUse(db: Pool): Promise<void> {
   await db.query({
     name: 'rate-use-purge',
     text: `delete from ops.rate_use where (holder, measure) in (
              select holder, measure from ops.rate_use
-             where abs(extract(epoch from clock_timestamp() - at)) > $1::float8 / 1000 limit $2)`,
-    values: [FORGET_AFTER_MS, PURGE_LIMIT],
+             where ${IS_FORGETTABLE} limit $1)`,
+    values: [PURGE_LIMIT],
   })
 }

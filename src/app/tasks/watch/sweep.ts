@@ -1,11 +1,11 @@
 import { runEach } from '../../../kernel/all-settled.ts'
 import { keepLead } from '../../../../projections/engine/leadership.ts'
 import { pollBacklog } from '../../../../projections/tasks/query.ts'
-import { purgeCallClaims } from '../../calls/claims/statements.ts'
-import { makeStrayDue } from '../../queue/tables.ts'
-import { purgeCalls } from '../../spending/replica-reports.ts'
-import { purgeRateUse } from '../../spending/throttle/allowance.ts'
-import { purgeTaskUrls } from '../result-urls.ts'
+import { expiredClaimsSql, oldAnswersSql, purgeCallClaims } from '../../calls/claims/statements.ts'
+import { type DueHorizon, makeStrayDue, strayJobsSql, strayValues } from '../../queue/tables.ts'
+import { purgeCalls, silentCallsSql, silentSpendingSql } from '../../spending/replica-reports.ts'
+import { forgettableUseSql, purgeRateUse } from '../../spending/throttle/allowance.ts'
+import { expiredUrlsSql, purgeTaskUrls } from '../result-urls.ts'
 import type { TaskDeps } from '../deps.ts'
 import { farthestDue } from './intervals.ts'
 import { createReservationSweep } from './reservations.ts'
@@ -51,14 +51,17 @@ export function createSweep(
       if (leading.isNew) sweepReservations = createReservationSweep(deps)
       const { pool } = deps
       const nowMs = deps.clock.nowMs()
+      const ahead = farthestDue(settings.scale, longestMakingMs)
+      const has = await look(pool, nowMs, ahead)
+      if (!has.tasks) showBacklog(deps, [])
       await runEach([
-        () => showBacklog(deps, nowMs),
-        () => makeStrayDue(pool, taskWork, nowMs, farthestDue(settings.scale, longestMakingMs)),
-        () => purgeTaskUrls(pool, nowMs),
-        () => purgeRateUse(pool),
-        () => purgeCalls(pool),
-        () => purgeCallClaims(pool),
-        sweepReservations,
+        ...(has.tasks ? [async () => showBacklog(deps, await pollBacklog(pool, nowMs))] : []),
+        ...(has.stray ? [() => makeStrayDue(pool, taskWork, nowMs, ahead)] : []),
+        ...(has.urls ? [() => purgeTaskUrls(pool, nowMs)] : []),
+        ...(has.use ? [() => purgeRateUse(pool)] : []),
+        ...(has.calls ? [() => purgeCalls(pool)] : []),
+        ...(has.claims ? [() => purgeCallClaims(pool)] : []),
+        ...(has.reservations ? [sweepReservations] : []),
       ])
       return 'idle'
     },
@@ -77,8 +80,38 @@ function showOwnGauges(deps: TaskDeps): void {
   }
 }
 
-async function showBacklog({ pool, metrics }: TaskDeps, nowMs: number): Promise<void> {
-  const backlog = await pollBacklog(pool, nowMs)
+/** A query has a row where there is something to tidy. The last parameter is the time. */
+const tidied = {
+  tasks: 'select from tasks.polls',
+  stray: strayJobsSql(taskWork),
+  urls: expiredUrlsSql('$4'),
+  use: forgettableUseSql,
+  calls: silentCallsSql,
+  claims: `${expiredClaimsSql} union all ${oldAnswersSql}`,
+  reservations: `select from ops.admissions union all ${silentSpendingSql}`,
+}
+
+/** Looks for all that may have to be tidied in one statement: mostly there is nothing. */
+async function look(
+  pool: TaskDeps['pool'],
+  nowMs: number,
+  ahead: Readonly<Record<string, DueHorizon>>,
+): Promise<Readonly<Record<keyof typeof tidied, boolean>>> {
+  const has = Object.entries(tidied).map(([name, sql]) => `exists (${sql}) as "${name}"`)
+  const { rows } = await pool.query<Record<keyof typeof tidied, boolean>>({
+    name: 'sweep-look',
+    text: `select ${has.join(',\n')}`,
+    values: [...strayValues(nowMs, ahead), nowMs],
+  })
+  const [found] = rows
+  if (found === undefined) throw new Error('a look has one row')
+  return found
+}
+
+function showBacklog(
+  { metrics }: TaskDeps,
+  backlog: Awaited<ReturnType<typeof pollBacklog>>,
+): void {
   for (const kind of ['poll', 'reconcile', 'make', 'finish']) {
     const row = backlog.find((one) => one.kind === kind)
     metrics.openTasks.set({ kind, state: 'open' }, row?.open ?? 0)

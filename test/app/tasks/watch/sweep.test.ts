@@ -90,3 +90,45 @@ t.test('one process sweeps for all replicas, whatever their clocks', async (t) =
     await presence.leave()
   })
 })
+
+t.test('a sweep without anything to tidy asks one planned statement', async (t) => {
+  const world = await startWorld(t)
+  const asked: (string | undefined)[] = []
+  const pool = new Proxy(world.pool, {
+    get: (target, name) =>
+      name === 'query'
+        ? (query: { readonly name?: string }, ...rest: unknown[]) => {
+            asked.push(query.name)
+            return Reflect.apply(target.query.bind(target), undefined, [query, ...rest]) as unknown
+          }
+        : (Reflect.get(target, name, target) as unknown),
+  })
+  const sweep = createSweep({ ...world.replica().deps, pool })
+  t.teardown(() => sweep.stop())
+  await sweep.round()
+  t.same(asked.splice(0), ['sweep-look'])
+  const old = `clock_timestamp() - interval '8 days'`
+  await world.pool.query(`
+    insert into ops.task_urls (platform_id, urls, expires_at) values ('t', '{}', ${old});
+    insert into ops.rate_use (holder, measure, per_minute, used, at)
+      values ('t', 'requests', 1, 1, ${old});
+    insert into ops.calls_under_way (holder, replica, calls, told_at) values ('t', 'r', 1, ${old});
+    insert into ops.call_claims (claim_key, body_hash, call_id, lease_until, expires_at)
+      values ('t', '', 'c', ${old}, ${old});
+    insert into ops.text_spending (tenant_id, currency, replica, held, settled, turn, told_at)
+      values ('t', 'USD', 'r', 0, 0, 1, ${old})`)
+  const left = async (): Promise<string[]> => {
+    const tables = ['task_urls', 'rate_use', 'calls_under_way', 'call_claims', 'text_spending']
+    const counts = await Promise.all(
+      tables.map((table) =>
+        world.pool.query<{ n: string }>(`select count(*) as n from ops.${table}`),
+      ),
+    )
+    return tables.filter((_, at) => counts[at]?.rows[0]?.n !== '0')
+  }
+  await sweep.round()
+  t.same(await left(), [], 'what is there is tidied in the same round')
+  asked.splice(0)
+  await sweep.round()
+  t.same(asked, ['sweep-look'])
+})
