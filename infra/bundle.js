@@ -18,7 +18,6 @@ const entryPoints = [
   'src/cli/projector-process.ts',
   'infra/sandbox/main.ts',
   'infra/embedded/eventstore/main.ts',
-  'infra/embedded/postgres/main.ts',
 ]
 
 /** They find programs, libraries or pages by where their own files are. */

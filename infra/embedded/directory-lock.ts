@@ -55,9 +55,14 @@ async function openExclusively(path: string): Promise<ClassicLevel> {
  * judge one stale. Node has no `flock`, but an (empty) LevelDB holds a kernel file lock while it is open, and the
  * kernel frees that however the process ends.
  *
- * @throws DirectoryLockedError when a living process holds it after `waitMs`; file system errors as they are.
+ * @throws DirectoryLockedError when a living process holds it after `waitMs`; the abort reason when aborted
+ *   meanwhile; file system errors as they are.
  */
-export async function lockDirectory(directory: string, waitMs = 0): Promise<DirectoryLock> {
+export async function lockDirectory(
+  directory: string,
+  waitMs = 0,
+  signal?: AbortSignal,
+): Promise<DirectoryLock> {
   const path = join(directory, 'lock')
   const holderFile = join(directory, 'lock.pid')
   const deadline = monotonicClock.nowMs() + waitMs
@@ -78,6 +83,7 @@ export async function lockDirectory(directory: string, waitMs = 0): Promise<Dire
         if (monotonicClock.nowMs() >= deadline)
           throw new DirectoryLockedError(directory, holderOf(holderFile))
         await new Promise((resolve) => setTimeout(resolve, RETRY_INTERVAL_MS))
+        signal?.throwIfAborted()
         continue
       }
       // The lock database stores nothing: one that a power cut left unreadable is deleted, once.

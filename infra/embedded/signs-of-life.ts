@@ -1,9 +1,7 @@
 /**
- * Signs of life of child processes. A child can hang without ending: its event loop is blocked, it
- * was stopped, or its server does not answer. It is killed then, and restarted like one that ended.
+ * Signs of life of what is supervised. It can hang without ending: its event loop is blocked, it was
+ * stopped, or its server does not answer. It is killed then, and restarted as if it had ended.
  */
-
-import type { ChildProcess } from 'node:child_process'
 
 const SIGN_EVERY_MS = 10_000
 /** With fewer, a machine that is only slow would lose its stores. */
@@ -12,38 +10,53 @@ const MOST_MISSED = 3
 /** Variable by which a parent sets the interval of its child's signs. */
 export const SIGN_EVERY_VARIABLE = 'TOLLGATE_SIGN_EVERY_MS'
 
-const SIGN = 'alive'
+/** The message of a child that lives. */
+export const SIGN = 'alive'
 
-/** Sends signs to the parent, each after `isServing` said yes. */
-export function giveSigns(isServing: () => Promise<boolean>): void {
+/** Sends signs to the parent. */
+export function giveSigns(): void {
   const everyMs = Number(process.env[SIGN_EVERY_VARIABLE] ?? SIGN_EVERY_MS)
-  let looking = false
-  const sign = async (): Promise<void> => {
-    if (looking) return
-    looking = true
-    const serves = await isServing().catch(() => false)
-    looking = false
-    // A parent that is gone is noticed by the channel.
-    if (serves) process.send?.(SIGN, () => undefined)
-  }
-  setInterval(() => void sign(), everyMs).unref()
+  // A parent that is gone is noticed by the channel.
+  setInterval(() => process.send?.(SIGN, () => undefined), everyMs).unref()
 }
 
 /**
- * Calls `onSilent` once where a child that gave signs gives none for long. Intervals are counted, and no
- * time is measured: a machine that slept wakes parent and child together.
+ * Calls `sign` at each interval at which `isServing` says yes.
  *
- * @returns how to end the watch
+ * @returns how to end asking
+ */
+export function askForSigns(
+  isServing: () => Promise<boolean>,
+  sign: () => void,
+  everyMs = SIGN_EVERY_MS,
+): () => void {
+  let asking = false
+  const ask = async (): Promise<void> => {
+    if (asking) return
+    asking = true
+    const serves = await isServing().catch(() => false)
+    asking = false
+    if (serves) sign()
+  }
+  const timer = setInterval(() => void ask(), everyMs).unref()
+  return () => clearInterval(timer)
+}
+
+/** Counts the signs of one life. */
+interface SignWatch {
+  readonly sign: () => void
+  readonly end: () => void
+}
+
+/**
+ * Calls `onSilent` once where signs were given and then none for long. Intervals are counted, and no
+ * time is measured: a machine that slept wakes all of its processes together.
  */
 export function watchSigns(
-  child: ChildProcess,
-  { everyMs = SIGN_EVERY_MS }: { readonly everyMs?: number | undefined },
   onSilent: (silentMs: number) => void,
-): () => void {
+  everyMs = SIGN_EVERY_MS,
+): SignWatch {
   let missed: number | undefined
-  child.on('message', (message) => {
-    if (message === SIGN) missed = 0
-  })
   const timer = setInterval(() => {
     if (missed === undefined) return
     missed += 1
@@ -51,5 +64,5 @@ export function watchSigns(
     clearInterval(timer)
     onSilent(missed * everyMs)
   }, everyMs).unref()
-  return () => clearInterval(timer)
+  return { sign: () => (missed = 0), end: () => clearInterval(timer) }
 }

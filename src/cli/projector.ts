@@ -1,4 +1,5 @@
-import { type SupervisedChild, superviseChild } from '../../infra/embedded/supervisor.ts'
+import { superviseChild } from '../../infra/embedded/supervised-child.ts'
+import type { Supervised } from '../../infra/embedded/supervisor.ts'
 import { readVariable, type Config } from '../config.ts'
 import type { Log } from '../kernel/log.ts'
 import { programFile } from '../kernel/program-files.ts'
@@ -36,7 +37,7 @@ export function openProjector(
   stores: Stores,
   log: Log,
   onGiveUp: (reason: string) => void,
-): SupervisedChild {
+): Supervised {
   return superviseChild({
     name: 'projector',
     modulePath: programFile('src/cli/projector-process.ts'),

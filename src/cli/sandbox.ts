@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { superviseChild } from '../../infra/embedded/supervisor.ts'
+import { superviseChild } from '../../infra/embedded/supervised-child.ts'
 import { programFile } from '../kernel/program-files.ts'
 import { CommandError, note } from './output.ts'
 

@@ -3,7 +3,7 @@ import type { Logger } from 'pino'
 import { replaceFile } from '../kernel/durable-files.ts'
 import { catalog } from '../families/index.ts'
 import { prepareDataDir } from '../../infra/embedded/data-dir.ts'
-import type { SupervisedChild } from '../../infra/embedded/supervisor.ts'
+import type { Supervised } from '../../infra/embedded/supervisor.ts'
 import { PROGRAM_ACTOR } from '../app/accounts/account-commands.ts'
 import { openDemoTenant } from '../app/accounts/demo.ts'
 import { type Config, dataFiles } from '../config.ts'
@@ -44,7 +44,7 @@ export async function serve(config: Config, version: string, roleList?: string):
     closers.unshift(() => upstreams.close())
     const inside = new Set(wanted)
     const projectsApart = wanted.size > 1 && inside.delete('projector')
-    let projector: SupervisedChild | undefined
+    let projector: Supervised | undefined
     closers.unshift(async () => projector?.stop())
     const gateway = await startWhenStoresAnswer(
       { config, logger, listens: wanted.has('api'), ended: ended.signal },

@@ -49,7 +49,7 @@ export function embeddedLogIn(dataDir: string): string {
 }
 
 /**
- * Starts the embedded event store and Postgres as supervised children; this process owns the data
+ * Starts the embedded event store and Postgres and keeps them running; this process owns the data
  * directory.
  */
 export async function startEmbeddedStores(
@@ -61,13 +61,20 @@ export async function startEmbeddedStores(
   // A killed process left this file: no other process holds the directory now.
   await removeRuntime(dataDir.path)
   const watch = (child: string) => ({
-    onLine: (line: string) => forward(log, child, line),
     onRestart: (restart: Restart) => reportRestart(log, child, restart),
     onGiveUp: (reason: string) => onGiveUp(`${child} keeps failing: ${reason}`),
   })
   const [databaseFolder, logFolder] = [join(dataDir.path, 'postgres'), embeddedLogIn(dataDir.path)]
-  const postgres = supervisePostgres({ root: databaseFolder, ...watch('postgres') })
-  const eventStore = superviseEventStore({ root: logFolder, ...watch('event store') })
+  const postgres = supervisePostgres({
+    root: databaseFolder,
+    log: (level, msg, fields) => relay(log, 'postgres', level, msg, fields),
+    ...watch('postgres'),
+  })
+  const eventStore = superviseEventStore({
+    root: logFolder,
+    onLine: (line) => forward(log, 'event store', line),
+    ...watch('event store'),
+  })
   const diskLacks = (): readonly string[] =>
     [logSpaceLack(logFolder), spaceLack(databaseFolder, POSTGRES_NEEDS_BYTES)].filter(
       (lack) => lack !== undefined,
@@ -103,16 +110,26 @@ export function reportRestart(log: Log, child: string, restart: Restart): void {
   log.warn({ child, ...restart, reason }, 'child restarts')
 }
 
-/**
- * A child's log line, JSON by convention, under the child's name in the gateway's log. Its info
- * lines become debug lines; its warnings keep their level.
- */
+/** A child's log line, JSON by convention. */
 export function forward(log: Log, child: string, line: string): void {
   const entry = parseLine(line)
   if (entry === undefined) return log.warn({ child, line }, 'unreadable log line')
   // The gateway's logger writes these members itself.
   const { level, msg, time: _time, pid: _pid, hostname: _host, name: _name, ...fields } = entry
-  const message = typeof msg === 'string' ? msg : 'no message'
+  relay(log, child, level, typeof msg === 'string' ? msg : 'no message', fields)
+}
+
+/**
+ * Writes a line of a child under the child's name into the gateway's log. Its info lines become debug
+ * lines; its warnings keep their level.
+ */
+function relay(
+  log: Log,
+  child: string,
+  level: unknown,
+  message: string,
+  fields: object = {},
+): void {
   const severity =
     typeof level === 'number' ? level : (levels[String(level)] ?? levels['info'] ?? 0)
   if (severity >= 50) log.error({ child, ...fields }, message)

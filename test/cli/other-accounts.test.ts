@@ -75,11 +75,7 @@ function storesOf(gateway: number, databaseFolder: string): readonly number[] {
     join(databaseFolder, 'cluster', 'postmaster.pid'),
     'utf8',
   ).split('\n')
-  return [
-    ...processesOf(gateway, 'event-store'),
-    ...processesOf(gateway, 'postgres-wrapper'),
-    Number(postmaster),
-  ]
+  return [...processesOf(gateway, 'event-store'), Number(postmaster)]
 }
 
 /** A data directory as an earlier release, or an operator's `mkdir`, leaves it. */

@@ -124,7 +124,7 @@ async function withoutPostgres(t: Test, scene: Scene, early: string): Promise<vo
   })
 
   await t.test('503 while Postgres is gone', async (t) => {
-    await refusedWithout(t, scene, ['postgres', 'postgres-wrapper'], async () => {
+    await refusedWithout(t, scene, ['postgres'], async () => {
       await sleep(1_000)
       return [await scene.create(), await scene.get(early)]
     })

@@ -1,7 +1,7 @@
 import { programFile } from '../../../src/kernel/program-files.ts'
 import { spaceLackOf } from '../disk-space.ts'
-import { superviseChild } from '../supervisor.ts'
-import type { SupervisedChild, SuperviseOptions } from '../supervisor.ts'
+import { superviseChild } from '../supervised-child.ts'
+import type { SupervisedChild, SuperviseChildOptions } from '../supervised-child.ts'
 import { logSpaceLack } from './space.ts'
 
 /** Opening replays at most the database's own log, which is bounded; this leaves ample room. */
@@ -17,8 +17,8 @@ const INITIAL_HEAP = '--initial-old-space-size=128'
 const ABORTED = /ended by SIG(?:ABRT|SEGV|BUS)/
 
 /** Options of the caller; the rest follows from `root`. */
-type EventStoreOptions = Partial<Omit<SuperviseOptions, 'name' | 'modulePath' | 'args'>> &
-  Pick<SuperviseOptions, 'onLine'> & {
+type EventStoreOptions = Partial<Omit<SuperviseChildOptions, 'name' | 'modulePath' | 'args'>> &
+  Pick<SuperviseChildOptions, 'onLine'> & {
     /** Folder of the log, below the data directory. */
     readonly root: string
   }

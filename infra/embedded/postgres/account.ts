@@ -1,6 +1,7 @@
-import { spawnSync } from 'node:child_process'
+import { execFile } from 'node:child_process'
 import { lchownSync, lstatSync, readdirSync, readFileSync, realpathSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
+import { promisify } from 'node:util'
 import { PostgresFailure } from './failure.ts'
 
 /** Maximum duration of a probe of a program, in milliseconds. */
@@ -129,7 +130,11 @@ function setpriv(account: Account, capability: string): readonly [string, ...str
  *
  * @throws PostgresFailure naming the closed folder when there is no way in.
  */
-export function chooseRunner(account: Account | undefined, postgres: string, root: string): Runner {
+export async function chooseRunner(
+  account: Account | undefined,
+  postgres: string,
+  root: string,
+): Promise<Runner> {
   if (account === undefined) return { account, prefix: [], ids: {} }
   const blocked = blockedAt(root, account) ?? blockedAt(dirname(postgres), account)
   if (blocked === undefined) {
@@ -137,8 +142,12 @@ export function chooseRunner(account: Account | undefined, postgres: string, roo
   }
   for (const capability of PASSING_CAPABILITIES) {
     const [command, ...args] = [...setpriv(account, capability), postgres, '--version']
-    const probe = spawnSync(command, args, { timeout: PROBE_TIMEOUT_MS, stdio: 'ignore' })
-    if (probe.status === 0) return { account, prefix: setpriv(account, capability), ids: {} }
+    const probe = promisify(execFile)(command, args, { timeout: PROBE_TIMEOUT_MS })
+    const works = await probe.then(
+      () => true,
+      () => false,
+    )
+    if (works) return { account, prefix: setpriv(account, capability), ids: {} }
   }
   throw new PostgresFailure(
     `Postgres runs as ${account.name} because it refuses to run as root, and that account may not enter ${blocked}; put the program and DATA_DIR where every account may pass (for example /var/lib/tollgate), or chmod o+x ${blocked}`,

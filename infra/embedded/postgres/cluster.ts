@@ -166,7 +166,7 @@ async function writeAccess(root: string, directory: string, runner: Runner): Pro
 async function clearWorkshops(root: string): Promise<void> {
   const workshops = readdirSync(root).filter((name) => name.startsWith(INIT_PREFIX))
   if (workshops.length === 0) return
-  endInitialisers(join(root, INIT_PREFIX))
+  await endInitialisers(join(root, INIT_PREFIX))
   for (const name of workshops) {
     // A process that is just ending may still write files meanwhile.
     await rm(join(root, name), {
@@ -191,7 +191,7 @@ export async function openCluster(
   const directory = join(root, 'cluster')
   const account = chooseAccount(directory)
   if (account !== undefined && statSync(root).uid === 0) await chmod(root, 0o711)
-  const runner = chooseRunner(account, binaries.postgres, root)
+  const runner = await chooseRunner(account, binaries.postgres, root)
   await clearWorkshops(root)
   const password = await passwordOf(root)
   if (statSync(directory, { throwIfNoEntry: false }) === undefined) {

@@ -1,9 +1,10 @@
-import { execFileSync } from 'node:child_process'
+import { execFile } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { readdirSync, readFileSync } from 'node:fs'
-import { rm } from 'node:fs/promises'
+import { readFileSync } from 'node:fs'
+import { readdir, readFile, rm } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { promisify } from 'node:util'
 import { monotonicClock } from '../../../src/kernel/clock.ts'
 import { PostgresFailure } from './failure.ts'
 
@@ -27,36 +28,36 @@ export function clusterNameOf(directory: string): string {
   return `tollgate-${createHash('sha256').update(directory).digest('hex').slice(0, 12)}`
 }
 
+type CommandLine = readonly [pid: number, command: string]
+
 /** Command lines of all processes; arguments are separated by NUL on Linux and by spaces elsewhere. */
-function commandLines(): readonly (readonly [pid: number, command: string])[] {
+async function commandLines(): Promise<readonly CommandLine[]> {
   if (process.platform !== 'linux') {
-    const text = execFileSync('ps', ['-Axo', 'pid=,command='], {
-      encoding: 'utf8',
+    const { stdout } = await promisify(execFile)('ps', ['-Axo', 'pid=,command='], {
       timeout: PS_TIMEOUT_MS,
       maxBuffer: PS_MAX_BYTES,
     })
-    return text.split('\n').flatMap((line) => {
+    return stdout.split('\n').flatMap((line) => {
       const match = /^\s*(\d+)\s+(.*)$/.exec(line)
       return match === null ? [] : [[Number(match[1]), match[2] ?? ''] as const]
     })
   }
-  return readdirSync('/proc').flatMap((name) => {
-    if (!/^\d+$/.test(name)) return []
-    try {
-      return [[Number(name), readFileSync(`/proc/${name}/cmdline`, 'utf8')] as const]
-    } catch {
-      return [] // It ended while we looked.
-    }
-  })
+  const found: CommandLine[] = []
+  for (const name of await readdir('/proc')) {
+    if (!/^\d+$/.test(name)) continue
+    // One that has ended meanwhile has no command.
+    found.push([Number(name), await readFile(`/proc/${name}/cmdline`, 'utf8').catch(() => '')])
+  }
+  return found
 }
 
 /**
  * Only the server processes that run on this cluster: a pid in a file may belong to another process
  * by now.
  */
-function find(directory: string): readonly Found[] {
+async function find(directory: string): Promise<readonly Found[]> {
   const title = `postgres: ${clusterNameOf(directory)}: `
-  return commandLines().flatMap(([pid, command]): Found[] => {
+  return (await commandLines()).flatMap(([pid, command]): Found[] => {
     if (pid === process.pid) return []
     if (command.startsWith(title)) return [{ pid, postmaster: false }]
     const gap = process.platform === 'linux' ? '\0' : ' '
@@ -77,10 +78,15 @@ function signalAll(found: readonly Found[], signal: NodeJS.Signals): void {
   }
 }
 
-async function goneWithin(directory: string, timeoutMs: number): Promise<boolean> {
+async function goneWithin(
+  directory: string,
+  timeoutMs: number,
+  signal: AbortSignal | undefined,
+): Promise<boolean> {
   const deadline = monotonicClock.nowMs() + timeoutMs
   for (;;) {
-    if (find(directory).length === 0) return true
+    if ((await find(directory)).length === 0) return true
+    signal?.throwIfAborted()
     if (monotonicClock.nowMs() >= deadline) return false
     await sleep(POLL_MS)
   }
@@ -91,8 +97,8 @@ async function goneWithin(directory: string, timeoutMs: number): Promise<boolean
  * it started end with it: their input closes.
  * @returns how many were found.
  */
-export function endInitialisers(prefix: string): number {
-  const found = commandLines().filter(
+export async function endInitialisers(prefix: string): Promise<number> {
+  const found = (await commandLines()).filter(
     ([, command]) => command.includes('initdb') && command.includes(`--pgdata=${prefix}`),
   )
   signalAll(
@@ -114,36 +120,47 @@ function namesAStranger(pidFile: string): boolean {
   }
 }
 
+/** Signals for the remaining processes, each harder than the one before, with the time that they have after it. */
+const MEANS: readonly (readonly [signal: NodeJS.Signals, withinMs: number])[] = [
+  ['SIGINT', FAST_SHUTDOWN_MS],
+  ['SIGQUIT', IMMEDIATE_SHUTDOWN_MS],
+  ['SIGKILL', KILL_MS],
+]
+
+/** @throws PostgresFailure when they cannot be ended; the abort reason when aborted. */
+async function endAll(
+  directory: string,
+  found: readonly Found[],
+  signal: AbortSignal | undefined,
+): Promise<void> {
+  // Processes whose server is gone end by themselves as soon as they look up.
+  const servers = found.filter(({ postmaster }) => postmaster)
+  let targets: readonly Found[] = servers
+  for (const [means, withinMs] of MEANS) {
+    signalAll(targets, means)
+    const isShort = means === 'SIGINT' && servers.length === 0
+    if (await goneWithin(directory, isShort ? IMMEDIATE_SHUTDOWN_MS : withinMs, signal)) return
+    targets = await find(directory)
+  }
+  const pids = targets.map(({ pid }) => pid)
+  throw new PostgresFailure(`processes ${pids.join(', ')} use ${directory} and cannot be ended`)
+}
+
 /**
  * Ends a server that a killed process left running on `directory`. The caller holds the lock of the
  * directory, so a server that runs there has no owner.
  * @returns how many processes were found.
- * @throws PostgresFailure when it cannot be ended.
+ * @throws PostgresFailure when it cannot be ended; the abort reason when aborted.
  */
 export async function endOrphans(
   directory: string,
   onFound: (pids: readonly number[]) => void,
+  signal?: AbortSignal,
 ): Promise<number> {
-  const found = find(directory)
+  const found = await find(directory)
   if (found.length > 0) {
     onFound(found.map(({ pid }) => pid))
-    // Processes whose server is gone end by themselves as soon as they look up.
-    const servers = found.filter(({ postmaster }) => postmaster)
-    signalAll(servers, 'SIGINT')
-    if (
-      !(await goneWithin(directory, servers.length > 0 ? FAST_SHUTDOWN_MS : IMMEDIATE_SHUTDOWN_MS))
-    ) {
-      signalAll(find(directory), 'SIGQUIT')
-      if (!(await goneWithin(directory, IMMEDIATE_SHUTDOWN_MS))) {
-        signalAll(find(directory), 'SIGKILL')
-        if (!(await goneWithin(directory, KILL_MS))) {
-          const pids = find(directory).map(({ pid }) => pid)
-          throw new PostgresFailure(
-            `processes ${pids.join(', ')} use ${directory} and cannot be ended`,
-          )
-        }
-      }
-    }
+    await endAll(directory, found, signal)
   }
   // After a restart of the machine or the container the pid may belong to any other program, and
   // Postgres would then refuse to start. No server of this cluster runs, so the file is stale.

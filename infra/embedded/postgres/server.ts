@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process'
 import { join } from 'node:path'
 import type { Cluster } from './cluster.ts'
 import { PostgresFailure } from './failure.ts'
-import { run } from './run.ts'
+import { ENVIRONMENT, run } from './run.ts'
 import type { Program } from './run.ts'
 import { asArguments } from './settings.ts'
 import type { Settings } from './settings.ts'
@@ -23,21 +23,30 @@ export interface Server {
   readonly ended: Promise<string>
   /** Fast shutdown, bounded; harder means after that. Resolves when it is gone. */
   stop(): Promise<void>
+  /** Ends the server at once. Its sessions notice, and the next start waits for them. */
+  kill(): void
 }
 
 /**
- * A shell that ends the server in order when this process is killed: its input closes then, by the kernel. It looks
- * into `postmaster.pid` first, so that it can never hit a stranger that inherited the number.
+ * Ends a server whose pid its own file names, so that it can never hit a stranger that inherited the number. One that
+ * has just begun writes that file soon.
  */
+const GUARD = `read -r _
+for try in 1 2 3 4 5 6 7 8 9 10; do
+  read -r p < "$2" && [ "$p" = "$1" ] && exec kill -INT "$1"
+  kill -0 "$1" || exit
+  sleep 1
+done`
+
+/** A shell that ends the server in order when this process is killed: its input closes then, by the kernel. */
 function watchOver(pid: number, directory: string): () => void {
-  const script = 'read -r _; read -r p < "$2" && [ "$p" = "$1" ] && kill -INT "$1"'
   const guard = spawn(
     '/bin/sh',
-    ['-c', script, 'sh', String(pid), join(directory, 'postmaster.pid')],
+    ['-c', GUARD, 'sh', String(pid), join(directory, 'postmaster.pid')],
     {
       detached: true,
       stdio: ['pipe', 'ignore', 'ignore'],
-      env: {},
+      env: ENVIRONMENT,
     },
   )
   owned(guard)
@@ -103,7 +112,8 @@ export async function startServer(
   })
   const outcome = await Promise.race([accepting, late, aborted, ended.then(() => 'ended' as const)])
   clearTimeout(timer)
-  if (outcome === 'ready') return { ended, stop: () => stop(program) }
+  if (outcome === 'ready')
+    return { ended, stop: () => stop(program), kill: () => void program.process.kill('SIGKILL') }
   if (outcome !== 'ended') await stop(program)
   signal.throwIfAborted()
   if (outcome === 'late') {

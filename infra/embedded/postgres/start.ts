@@ -14,7 +14,8 @@ import { settingsOf, SOCKET_NAME } from './settings.ts'
 /** Time to wait for a predecessor that is ending in order. */
 const LOCK_WAIT_MS = 20_000
 
-type Log = (
+/** A line of the server's log, or of its start. */
+export type PostgresLog = (
   level: 'info' | 'warn' | 'error' | 'fatal',
   msg: string,
   fields?: Readonly<Record<string, unknown>>,
@@ -25,7 +26,7 @@ interface StartOptions {
   readonly root: string
   readonly durable: boolean
   readonly maxConnections?: number
-  readonly log: Log
+  readonly log: PostgresLog
   readonly signal: AbortSignal
 }
 
@@ -43,7 +44,7 @@ const LEVELS: readonly (readonly [prefix: string, level: 'warn' | 'error' | 'fat
   ['PANIC:', 'fatal'],
 ]
 
-function logServerLine(log: Log, line: string): void {
+function logServerLine(log: PostgresLog, line: string): void {
   const level = LEVELS.find(([prefix]) => line.startsWith(prefix))?.[1] ?? 'info'
   log(level, line.replace(/^[A-Z]+:\s+/, ''), { from: 'postgres' })
 }
@@ -57,12 +58,14 @@ export async function startEmbeddedPostgres(options: StartOptions): Promise<Embe
   const { log, signal } = options
   await createRoot(options.root)
   const root = realpathSync(options.root)
-  const lock = await lockDirectory(root, LOCK_WAIT_MS)
+  const lock = await lockDirectory(root, LOCK_WAIT_MS, signal)
   try {
     const binaries = await findBinaries()
     const directory = join(root, 'cluster')
-    await endOrphans(directory, (pids) =>
-      log('warn', 'ending the server a killed process left', { pids }),
+    await endOrphans(
+      directory,
+      (pids) => log('warn', 'ending the server a killed process left', { pids }),
+      signal,
     )
     signal.throwIfAborted()
     const cluster = await openCluster(root, binaries, signal)
@@ -86,11 +89,17 @@ export async function startEmbeddedPostgres(options: StartOptions): Promise<Embe
       (line) => logServerLine(log, line),
       signal,
     )
+    // Without its server, what is being prepared fails.
+    const stop = (): void => void server.stop()
+    signal.addEventListener('abort', stop, { once: true })
     try {
       await prepareDatabase(cluster, folder)
+      signal.throwIfAborted()
     } catch (error) {
       await server.stop()
       throw error
+    } finally {
+      signal.removeEventListener('abort', stop)
     }
     return {
       url: urlOf(cluster, folder, 'gateway'),
@@ -103,6 +112,7 @@ export async function startEmbeddedPostgres(options: StartOptions): Promise<Embe
         await server.stop()
         await lock.release()
       },
+      kill: () => server.kill(),
     }
   } catch (error) {
     await lock.release()

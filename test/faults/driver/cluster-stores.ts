@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { supervisePostgres } from '../../../infra/embedded/postgres/supervised.ts'
-import type { SupervisedChild } from '../../../infra/embedded/supervisor.ts'
+import type { Supervised } from '../../../infra/embedded/supervisor.ts'
 import { type PretendedCluster, startPretendedCluster } from '../../helpers/cluster.ts'
 import type { MachineStores } from './machine.ts'
 import { postmastersBelow, processesOf, signal, type Target } from './processes.ts'
@@ -23,19 +23,14 @@ export class ClusterStores implements MachineStores {
   /** What was done to the cluster, by kind. */
   readonly changes = new Map<string, number>()
   readonly #cluster: PretendedCluster
-  readonly #postgres: SupervisedChild
+  readonly #postgres: Supervised
   readonly #root: string
   readonly #dice: Dice
   /** One order after the other: none goes to a process that is being started again. */
   #orders: Promise<unknown> = Promise.resolve()
   #leader = 0
 
-  private constructor(
-    cluster: PretendedCluster,
-    postgres: SupervisedChild,
-    root: string,
-    dice: Dice,
-  ) {
+  private constructor(cluster: PretendedCluster, postgres: Supervised, root: string, dice: Dice) {
     this.#cluster = cluster
     this.#postgres = postgres
     this.#root = root
@@ -47,7 +42,7 @@ export class ClusterStores implements MachineStores {
   static async open(directory: string, dice: Dice): Promise<ClusterStores> {
     const root = join(directory, 'postgres')
     const cluster = await startPretendedCluster()
-    const postgres = supervisePostgres({ root, onLine: () => undefined })
+    const postgres = supervisePostgres({ root, log: () => undefined })
     try {
       await postgres.ready
       return new ClusterStores(cluster, postgres, root, dice)
@@ -96,11 +91,9 @@ export class ClusterStores implements MachineStores {
   }
 
   #processes(target: Target): readonly number[] {
-    const wrapper = this.#postgres.pid()
-    if (target === 'postgres') return postmastersBelow(this.#root)
-    if (wrapper === undefined) return []
-    if (target === 'postgres-wrapper') return [wrapper]
-    return processesOf(wrapper, target)
+    const servers = postmastersBelow(this.#root)
+    if (target === 'postgres') return servers
+    return servers.flatMap((server) => processesOf(server, target))
   }
 
   #order(work: () => Promise<void>): Promise<void> {

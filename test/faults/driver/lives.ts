@@ -101,8 +101,7 @@ function furtherLife(dice: Dice): LifePlan {
 function storeKill(dice: Dice): StoreKill {
   const target = dice.weighted<StoreKill['target']>([
     [5, 'event-store'],
-    [4, 'postgres'],
-    [2, 'postgres-wrapper'],
+    [6, 'postgres'],
     [2, 'projector'],
     [1, 'database-session'],
   ])

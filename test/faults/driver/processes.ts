@@ -10,12 +10,11 @@ interface Seen {
   readonly command: string
 }
 
-/** What can be killed; `postgres-wrapper` is the process of ours that runs Postgres. */
+/** What can be killed. */
 export type Target =
   | 'gateway'
   | 'event-store'
   | 'postgres'
-  | 'postgres-wrapper'
   | 'projector'
   | 'database-session'
   | 'database-sessions'
@@ -95,8 +94,6 @@ export function processesOf(root: number, target: Exclude<Target, 'postgres'>): 
       return [root]
     case 'event-store':
       return those(({ command }) => /infra\/embedded\/eventstore\/main\./.test(command))
-    case 'postgres-wrapper':
-      return those(({ command }) => /infra\/embedded\/postgres\/main\./.test(command))
     case 'projector':
       return those(({ command }) => /src\/cli\/projector-process\./.test(command))
     case 'database-session':

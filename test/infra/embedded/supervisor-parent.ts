@@ -1,4 +1,4 @@
-import { superviseChild } from '../../../infra/embedded/supervisor.ts'
+import { superviseChild } from '../../../infra/embedded/supervised-child.ts'
 
 /** A process to be killed: supervises `MODULE ARGUMENTS…` and prints the child's first message with its pid. */
 

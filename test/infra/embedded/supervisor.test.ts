@@ -11,10 +11,13 @@ import {
   RESTART_INITIAL_DELAY_MS,
   RESTART_MAX_DELAY_MS,
   restartDelayMs,
-  superviseChild,
 } from '../../../infra/embedded/supervisor.ts'
+import {
+  superviseChild,
+  type SuperviseChildOptions,
+} from '../../../infra/embedded/supervised-child.ts'
 import { eventually } from '../../helpers/eventually.ts'
-import type { ReadyMessage, SuperviseOptions } from '../../../infra/embedded/supervisor.ts'
+import type { ReadyMessage } from '../../../infra/embedded/supervisor.ts'
 import { nodeArguments } from '../../helpers/checkout.ts'
 
 const CHILD = new URL('supervisor-child.ts', import.meta.url)
@@ -29,7 +32,10 @@ function detailsOf(message: ReadyMessage | undefined): {
   return { port: Number(message?.['port'] ?? 0), pid: Number(message?.['pid'] ?? 0) }
 }
 
-function optionsFor(mode: string, more: Partial<SuperviseOptions> = {}): SuperviseOptions {
+function optionsFor(
+  mode: string,
+  more: Partial<SuperviseChildOptions> = {},
+): SuperviseChildOptions {
   return {
     name: 'sample',
     modulePath: CHILD,

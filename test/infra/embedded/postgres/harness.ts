@@ -7,11 +7,10 @@ import type { Test } from 'tap'
 import { eventually } from '../../../helpers/eventually.ts'
 import { supervisePostgres } from '../../../../infra/embedded/postgres/supervised.ts'
 import type { PostgresOptions } from '../../../../infra/embedded/postgres/supervised.ts'
-import type { SupervisedChild } from '../../../../infra/embedded/supervisor.ts'
+import type { Supervised } from '../../../../infra/embedded/supervisor.ts'
 
-/** Means to start, look at and kill the real Postgres child. */
+/** Means to start, look at and kill the real Postgres. */
 
-export const MAIN = new URL('../../../../infra/embedded/postgres/main.ts', import.meta.url)
 export const BOUND_MS = 30_000
 
 /** A folder that the server's account can reach, removed at the end. */
@@ -23,13 +22,9 @@ export function folder(t: Test): string {
 }
 
 /** Supervises a server on `root` and ends it after the test. */
-export function supervise(
-  t: Test,
-  root: string,
-  more: Partial<PostgresOptions> = {},
-): SupervisedChild {
+export function supervise(t: Test, root: string, more: Partial<PostgresOptions> = {}): Supervised {
   const child = supervisePostgres({
-    onLine: () => undefined,
+    log: () => undefined,
     readyTimeoutMs: BOUND_MS,
     ...more,
     root,
@@ -80,10 +75,21 @@ export function postmasterPid(root: string): number {
   return Number.parseInt(readFileSync(join(root, 'cluster', 'postmaster.pid'), 'utf8'), 10)
 }
 
-/** The shell that watches over the server: the wrapper's child that is no Postgres. */
-export function guardPid(wrapper: number): number | undefined {
+/** The servers that run on this cluster, by their command line. */
+export function postmastersOn(root: string): readonly number[] {
+  const data = `-D ${join(root, 'cluster')} `
+  return processes()
+    .map(({ pid, command }) => ({ pid, words: command.replaceAll('\0', ' ') }))
+    .filter(
+      ({ pid, words }) => words.includes(data) && !words.startsWith('/bin/sh') && isAlive(pid),
+    )
+    .map(({ pid }) => pid)
+}
+
+/** The shell that watches over the server: the child of its supervisor that is no Postgres. */
+export function guardPid(supervisor: number): number | undefined {
   return processes().find(
-    ({ parent, command }) => parent === wrapper && command.startsWith('/bin/sh'),
+    ({ parent, command }) => parent === supervisor && command.startsWith('/bin/sh'),
   )?.pid
 }
 

@@ -1,33 +1,44 @@
-import { spawn } from 'node:child_process'
+import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { existsSync, readdirSync } from 'node:fs'
+import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import t from 'tap'
 import type { Test } from 'tap'
 import { eventually } from '../../../helpers/eventually.ts'
 import { nodeArguments } from '../../../helpers/checkout.ts'
-import { folder, guardPid, isAlive, MAIN, postmasterPid, query, supervise } from './harness.ts'
+import {
+  folder,
+  guardPid,
+  isAlive,
+  postmasterPid,
+  postmastersOn,
+  query,
+  supervise,
+} from './harness.ts'
 
-const PARENT = nodeArguments(new URL('../supervisor-parent.ts', import.meta.url))
+const GATEWAY = nodeArguments(new URL('gateway.ts', import.meta.url))
 
 interface Gateway {
-  readonly url: string
-  readonly wrapper: number
+  readonly pid: number
+  readonly process: ChildProcess
+  /** The address, once it serves. */
+  readonly url: Promise<string>
   kill(): Promise<void>
 }
 
 /** A process that stands for the gateway, to be killed. */
-async function gateway(t: Test, root: string): Promise<Gateway> {
-  const parent = spawn(process.execPath, [...PARENT, MAIN.href, '--data', root], {
+function gateway(t: Test, root: string): Gateway {
+  const parent = spawn(process.execPath, [...GATEWAY, root], {
     stdio: ['ignore', 'pipe', 'inherit'],
   })
   t.teardown(() => parent.kill('SIGKILL'))
-  const [line] = (await once(createInterface({ input: parent.stdout }), 'line')) as [string]
-  const { url, childPid } = JSON.parse(line) as { url: string; childPid: number }
+  const ended = once(parent, 'exit')
   return {
-    url,
-    wrapper: childPid,
+    pid: parent.pid ?? 0,
+    process: parent,
+    url: once(createInterface({ input: parent.stdout }), 'line').then(([line]) => String(line)),
     async kill() {
-      const ended = once(parent, 'exit')
       parent.kill('SIGKILL')
       await ended
     },
@@ -37,39 +48,75 @@ async function gateway(t: Test, root: string): Promise<Gateway> {
 /** One cluster for all: making it is the slow part. */
 const root = folder(t)
 
-t.test('a killed gateway leaves no server, and the next start has the data', async (t) => {
-  const first = await gateway(t, root)
-  await query(first.url, 'create table kept1 as select 3 as n')
-  const server = postmasterPid(root)
+function initdbIsAtWork(): boolean {
+  return readdirSync(root).some(
+    (name) => name.startsWith('init-') && existsSync(join(root, name, 'cluster', 'PG_VERSION')),
+  )
+}
+
+t.test('a gateway killed while it makes the cluster leaves nothing that counts', async (t) => {
+  const first = gateway(t, root)
+  await eventually('initdb at work', initdbIsAtWork)
   await first.kill()
-  // At once, while the old wrapper still ends its server.
-  const { url } = await supervise(t, root).ready
-  t.strictSame(await query(url, 'select n from kept1'), [{ n: 3 }])
-  t.notOk(isAlive(first.wrapper))
-  t.notOk(isAlive(server))
+  t.notOk(existsSync(join(root, 'cluster')))
+  const next = supervise(t, root)
+  const { url } = await next.ready
+  t.strictSame(await query(url, 'select 1 as n'), [{ n: 1 }])
+  t.strictSame(
+    readdirSync(root).filter((name) => name.startsWith('init-')),
+    [],
+  )
+  await next.stop()
 })
 
-t.test('gateway and wrapper killed together leave no server', async (t) => {
-  const first = await gateway(t, root)
+t.test('a gateway killed while it starts the server leaves none', async (t) => {
+  const first = gateway(t, root)
+  await eventually('a server that begins', () => postmastersOn(root).length > 0)
+  await first.kill()
+  await eventually('the end of the server', () => postmastersOn(root).length === 0)
+})
+
+t.test('a killed gateway leaves no server, and the next start has the data', async (t) => {
+  const first = gateway(t, root)
+  await query(await first.url, 'create table kept1 as select 3 as n')
   const server = postmasterPid(root)
-  process.kill(first.wrapper, 'SIGKILL')
+  await first.kill()
+  // At once, while the guard still ends its server.
+  const next = supervise(t, root)
+  t.strictSame(await query((await next.ready).url, 'select n from kept1'), [{ n: 3 }])
+  t.notOk(isAlive(server))
+  await next.stop()
+})
+
+t.test('with no next start, the server ends in order', async (t) => {
+  const first = gateway(t, root)
+  await first.url
+  const server = postmasterPid(root)
   await first.kill()
   await eventually('the end of the server', () => !isAlive(server))
   t.throws(() => postmasterPid(root), 'in order: its pid file is gone')
 })
 
-t.test('with only the server left, the next start ends it and goes on', async (t) => {
-  const first = await gateway(t, root)
-  await query(first.url, 'create table kept3 as select 4 as n')
+t.test('a gateway killed while it stops the server leaves none', async (t) => {
+  const first = gateway(t, root)
+  await first.url
   const server = postmasterPid(root)
-  const guard = guardPid(first.wrapper)
+  first.process.kill('SIGTERM')
+  await first.kill()
+  await eventually('the end of the server', () => !isAlive(server))
+})
+
+t.test('with only the server left, the next start ends it and goes on', async (t) => {
+  const first = gateway(t, root)
+  await query(await first.url, 'create table kept3 as select 4 as n')
+  const server = postmasterPid(root)
+  const guard = guardPid(first.pid)
   t.type(guard, 'number')
   process.kill(guard ?? 0, 'SIGKILL')
-  process.kill(first.wrapper, 'SIGKILL')
   await first.kill()
   t.ok(isAlive(server), 'the orphan runs')
   const lines: string[] = []
-  const { url } = await supervise(t, root, { onLine: (line) => lines.push(line) }).ready
+  const { url } = await supervise(t, root, { log: (_level, line) => lines.push(line) }).ready
   t.notOk(isAlive(server))
   t.strictSame(await query(url, 'select n from kept3'), [{ n: 4 }])
   t.match(lines.join('\n'), /ending the server a killed process left/)

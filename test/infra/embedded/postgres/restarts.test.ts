@@ -1,8 +1,9 @@
 import { spawn } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
+import { Client } from 'pg'
 import t from 'tap'
+import { owned } from '../../../../src/kernel/owned.ts'
 import { eventually } from '../../../helpers/eventually.ts'
 import type { ReadyMessage } from '../../../../infra/embedded/supervisor.ts'
 import { folder, isAlive, postmasterPid, query, served, supervise } from './harness.ts'
@@ -10,7 +11,7 @@ import { folder, isAlive, postmasterPid, query, served, supervise } from './harn
 /** One cluster for all: making it is the slow part. */
 const root = folder(t)
 
-t.test('a killed server restarts on its port with acknowledged data', async (t) => {
+t.test('a killed server restarts at its address with acknowledged data', async (t) => {
   const restarts: { reason: string }[] = []
   const seen: ReadyMessage[] = []
   const child = supervise(t, root, {
@@ -26,18 +27,6 @@ t.test('a killed server restarts on its port with acknowledged data', async (t) 
   t.equal(child.current().url, url)
   t.not(postmasterPid(root), server)
   t.match(restarts, [{ reason: /postgres ended by SIGKILL/ }])
-})
-
-t.test('a killed wrapper is replaced by one that serves its data alone', async (t) => {
-  const seen: ReadyMessage[] = []
-  const child = supervise(t, root, { onReady: (message) => seen.push(message) })
-  const { url } = await child.ready
-  await query(url, 'create table kept2 as select 2 as n')
-  const server = postmasterPid(root)
-  process.kill(child.pid() ?? 0, 'SIGKILL')
-  await eventually('the next wrapper', () => seen.length === 2)
-  t.strictSame(await query(url, 'select n from kept2'), [{ n: 2 }])
-  t.notOk(isAlive(server))
 })
 
 t.test(
@@ -57,7 +46,7 @@ t.test(
   },
 )
 
-t.test('a server that hangs is killed and replaced', async (t) => {
+t.test('a server that hangs with a session is killed and replaced', async (t) => {
   const restarts: { reason: string }[] = []
   const seen: ReadyMessage[] = []
   const child = supervise(t, root, {
@@ -66,12 +55,25 @@ t.test('a server that hangs is killed and replaced', async (t) => {
     onReady: (message) => seen.push(message),
   })
   const { url } = await child.ready
+  const client = owned(new Client({ connectionString: url }))
+  await client.connect()
+  t.teardown(() => client.end())
+  const { rows } = await client.query<{ readonly pid: number }>('select pg_backend_pid() as pid')
   const server = postmasterPid(root)
-  // It has given signs by then.
-  await sleep(2_500)
-  process.kill(server, 'SIGSTOP')
+  // The session would hold the output of the killed server open.
+  for (const pid of [server, rows[0]?.pid ?? 0]) process.kill(pid, 'SIGSTOP')
   await eventually('the next server', () => seen.length === 2)
   t.match(restarts, [{ reason: /^hangs: no sign of life for 4000 ms$/ }])
   t.notOk(isAlive(server))
+  t.notOk(isAlive(rows[0]?.pid ?? 0))
   t.strictSame(await query(url, 'select 1 as n'), [{ n: 1 }])
+})
+
+t.test('a server that hangs is killed by a stop that has a bound', async (t) => {
+  const child = supervise(t, root, { stopTimeoutMs: 300 })
+  await child.ready
+  const server = postmasterPid(root)
+  process.kill(server, 'SIGSTOP')
+  await child.stop()
+  t.notOk(isAlive(server))
 })

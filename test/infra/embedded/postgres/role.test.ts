@@ -96,7 +96,7 @@ t.test('data of the shared account is given to another, where one exists', async
   for (const name of ['', ...names])
     chownSync(join(cluster, name), Number(nobody[1]), Number(nobody[2]))
   const lines: string[] = []
-  const child = supervise(t, root, { onLine: (line) => lines.push(line) })
+  const child = supervise(t, root, { log: (_level, line) => lines.push(line) })
   const { url } = await child.ready
   t.strictSame(await query(url, 'select 1 as n'), [{ n: 1 }])
   const isShared = lstatSync(cluster).uid === Number(nobody[1])
