@@ -55,8 +55,8 @@ export const MAX_UNSENT_BYTES = 256 * KIB
 export const MAX_LIVE_MESSAGES = 32
 
 /**
- * Commits that follow each other are sent to a live subscription together: so long after the last ones, or once there
- * are so many events. To send each by itself costs the reader a turn of its event loop.
+ * Commits that follow each other are announced to live subscriptions together: so long after the last announcement, or
+ * once there are so many events that waiting saves no work.
  */
 export const GATHER_MS = 10
 export const GATHER_EVENTS = 16

@@ -1,14 +1,15 @@
 /**
  * The durable log: many readers, one writer that commits in groups.
  *
- * A command is decided, written with all other queued commands in one synced batch, and only then
- * answered and shown to readers. After a failed write nothing more is written until the database
- * has been reopened on a disk with space; reads continue meanwhile.
+ * A command is decided, written with all other queued commands in one synced batch, and only then answered and shown
+ * to readers. After a failed write nothing more is written until the database has been reopened on a disk with space;
+ * reads continue meanwhile.
  */
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createLru } from '../../../src/kernel/lru.ts'
 import { systemClock } from '../../../src/kernel/clock.ts'
+import { Announcer } from './announcer.ts'
 import { Database } from './database.ts'
 import type { SeenEvent } from './decide.ts'
 import { Group } from './group.ts'
@@ -50,7 +51,7 @@ export class ServerLog {
   readonly #heads = createLru<string, StreamHead>(MAX_CACHED_HEADS)
   readonly #recent = createLru<string, SeenEvent>(MAX_RECENT_IDS)
   readonly #tail = new Tail()
-  readonly #listeners = new Set<() => void>()
+  readonly #announcer = new Announcer()
   #queue: Queued[] = []
   #queuedBytes = 0
   #lastPosition = 0
@@ -144,11 +145,8 @@ export class ServerLog {
     return page.filter((record) => recordPosition(record) <= this.#lastPosition)
   }
 
-  /** Calls the listener after every commit until the returned function is called. */
-  onCommit(listener: () => void): () => void {
-    this.#listeners.add(listener)
-    return () => this.#listeners.delete(listener)
-  }
+  /** Calls the listener after commits, once for many, until the returned function is called. */
+  readonly onCommits: Announcer['listen'] = (listener) => this.#announcer.listen(listener)
 
   /** Refuses new commands, writes the queued ones, closes the database. */
   async close(): Promise<void> {
@@ -157,6 +155,7 @@ export class ServerLog {
     if (failed) this.#rejectQueued('not_writable', 'the event store is stopping')
     await this.#writer
     await this.#recovery
+    this.#announcer.stop()
     await this.#database.close()
   }
 
@@ -233,7 +232,7 @@ export class ServerLog {
     }
     // Answered together: an outcome may rest on what an earlier command of the group wrote.
     for (const answer of answers) answer()
-    if (group.batch.length > 0) for (const listener of this.#listeners) listener()
+    this.#announcer.committed(group.records.length)
   }
 
   #fail(members: readonly Queued[], cause: unknown): void {
@@ -285,7 +284,7 @@ export class ServerLog {
       this.#state = 'writable'
       this.#report('recovered', `at position ${this.#lastPosition}`)
       // A write that the disk refused may still have become durable.
-      for (const listener of this.#listeners) listener()
+      this.#announcer.announce()
     }
   }
 }

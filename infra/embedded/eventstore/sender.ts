@@ -75,8 +75,9 @@ export class Sender {
     const bytes = frames.byteLength
     this.#unsentBytes += bytes
     this.#call.write(frames, () => {
+      const wasReady = this.isReady
       this.#unsentBytes -= bytes
-      this.#wake()
+      if (!wasReady) this.#wake()
     })
   }
 

@@ -1,16 +1,15 @@
 /**
  * `Streams.Read` as a catch-up subscription: all events after the start, then newly committed ones,
- * in log order, without gap or duplicate. Both are read from the durable log; a commit only wakes
- * the follower. A reader that falls behind while live catches up again, or is ended, as its
+ * in log order, without gap or duplicate. Both are read from the durable log; an announcement only
+ * wakes the follower. A reader that falls behind while live catches up again, or is ended, as its
  * server's generation has it.
  */
 
 import { randomUUID } from 'node:crypto'
-import { monotonicClock } from '../../../src/kernel/clock.ts'
 import { allSource } from './all-source.ts'
 import { consumerTooSlow } from './errors.ts'
 import { caughtUpFrame, confirmationFrame } from './frames.ts'
-import { GATHER_EVENTS, GATHER_MS, MAX_LIVE_MESSAGES } from './limits.ts'
+import { MAX_LIVE_MESSAGES } from './limits.ts'
 import type { ServerLog } from './log.ts'
 import type { ReadRequest } from './read-request.ts'
 import type { Sender } from './sender.ts'
@@ -18,7 +17,7 @@ import type { Source } from './source.ts'
 import { streamSource } from './stream-source.ts'
 import type { Behaviour } from './versions.ts'
 
-/** Commits since the follower last waited. */
+/** Commits that were announced since the follower last looked. */
 interface Commits {
   unseen: boolean
 }
@@ -35,7 +34,7 @@ export async function serveSubscription(
       ? allSource(log, request, sender, behaviour)
       : await streamSource(log, request, sender, behaviour)
   const commits: Commits = { unseen: true }
-  const stopListening = log.onCommit(() => {
+  const stopListening = log.onCommits(() => {
     commits.unseen = true
     sender.wake()
   })
@@ -48,7 +47,7 @@ export async function serveSubscription(
         await sender.send(source.goLive())
       }
       await sender.send([caughtUpFrame()])
-      await followLive(log, source, sender, behaviour, commits)
+      await followLive(source, sender, behaviour, commits)
       await sender.send(source.fallBehind())
       caughtUp = false
     }
@@ -67,25 +66,8 @@ async function catchUp(source: Source, sender: Sender, commits: Commits): Promis
   }
 }
 
-/** Waits until a time, or until so many events are available that waiting saves no work. */
-async function gather(
-  log: ServerLog,
-  sender: Sender,
-  sentThrough: number,
-  untilMs: number,
-): Promise<void> {
-  while (!sender.isClosed && log.lastPosition - sentThrough < GATHER_EVENTS) {
-    const restMs = untilMs - monotonicClock.nowMs()
-    if (restMs <= 0) return
-    const timer = setTimeout(() => sender.wake(), restMs)
-    await sender.wait()
-    clearTimeout(timer)
-  }
-}
-
 /** Follows until the reader is gone or has fallen behind. */
 async function followLive(
-  log: ServerLog,
   source: Source,
   sender: Sender,
   behaviour: Behaviour,
@@ -93,25 +75,22 @@ async function followLive(
 ): Promise<void> {
   const catchesUp = behaviour.onLiveOverflow === 'catches_up'
   const waiting: Buffer[] = []
-  let sentMs = Number.NEGATIVE_INFINITY
-  let sentThrough = log.lastPosition
+  let isAtEnd = false
   while (!sender.isClosed) {
-    await gather(log, sender, sentThrough, sentMs + GATHER_MS)
-    commits.unseen = false
-    const messages = await source.follow()
-    if (messages !== undefined) waiting.push(...messages)
+    if (!isAtEnd || commits.unseen) {
+      commits.unseen = false
+      const messages = await source.follow()
+      if (messages !== undefined) waiting.push(...messages)
+      isAtEnd = messages === undefined
+    }
     const overflows = waiting.length > MAX_LIVE_MESSAGES
     if (overflows && catchesUp) return
     // A burst alone does not end a reader that keeps reading.
     if (overflows && !sender.isReady) throw consumerTooSlow()
     if (sender.isReady) {
-      if (waiting.length > 0) {
-        sentMs = monotonicClock.nowMs()
-        sentThrough = log.lastPosition
-      }
       sender.post(waiting.splice(0))
       source.markSent()
     }
-    if (messages === undefined && !commits.unseen && !sender.isClosed) await sender.wait()
+    if (isAtEnd && !commits.unseen && !sender.isClosed) await sender.wait()
   }
 }
