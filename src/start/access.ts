@@ -33,13 +33,9 @@ export async function startAccess({
   readonly onDisabled: (listener: (tokenId: string) => void) => void
 }> {
   let onDisabled: (tokenId: string) => void = () => undefined
-  const { pool, log, catalog, clock, logger, throttle } = deps.tasks
+  const { pool, log, clock, logger, throttle } = deps.tasks
   const authenticator = createAuthenticator({
-    pool,
-    log,
-    catalog,
-    clock,
-    logger,
+    ...deps.tasks,
     defaultLimits: config.rateLimits,
     registry,
     unknownPerMinute: config.unknownTokensPerMinute,

@@ -24,7 +24,7 @@ import type { Channel } from '../app/ports/provider.ts'
 import { type AccountFacts, createAccountFacts } from '../app/accounts/account-facts.ts'
 import { withoutDemonstrationPrices } from '../app/finance/prices/publish-at-start.ts'
 import { createPriceBookSource } from '../app/finance/prices/price-book.ts'
-import { createTenantPrices } from '../app/finance/prices/tenant-prices.ts'
+import { createTenantPrices, type TenantPrices } from '../app/finance/prices/tenant-prices.ts'
 import { type Budgets, createBudgets } from '../app/spending/budgets/budgets.ts'
 import { createAdmissions } from '../app/spending/admission.ts'
 import { createReplicaGauges, type ReplicaGauges } from '../app/spending/replica-gauges.ts'
@@ -117,6 +117,7 @@ export interface Dependencies {
   /** The dependencies of a named process's calls, except the journal, which has a place on disk. */
   readonly calls: (replica: string) => Omit<CallDeps, 'journal' | 'log'> & {
     readonly log: EventLog
+    readonly prices: Pick<TenantPrices, 'renew'>
   }
   readonly imageTasks: ImageTaskDeps
   /** Files that accounts keep. */

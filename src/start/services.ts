@@ -24,6 +24,7 @@ import { type Config, dataFiles } from '../config.ts'
 import type { ServedModel } from '../domain/catalog/catalog.ts'
 import { createLookUps } from '../eventlog/log/look-ups.ts'
 import type { PublicFetchDeps } from '../families/kit/http/public-fetch.ts'
+import type { Clock } from '../kernel/clock.ts'
 import type { ResolveHost } from '../kernel/public-url.ts'
 import { resolveByDns } from '../kernel/resolve-host.ts'
 import { createDiskFloor } from '../storage/local/disk.ts'
@@ -40,6 +41,8 @@ export interface ServicesOptions {
   readonly sandbox: boolean
   readonly markerSecret: string
   readonly logger: Logger
+  /** The clock for durations; its default is the machine's. */
+  readonly monotonic?: Clock
   /** How hosts that callers and providers name are found: by DNS, unless a test names its own. */
   readonly hosts?: PublicFetchDeps
 }

@@ -10,9 +10,9 @@ import { type AccountSource, readAccountState, storedIn } from './account-state.
 import { readPages } from '../../eventlog/log/pages.ts'
 import { placeOf } from '../../eventlog/log/position.ts'
 import type { EventLog, RecordedEvent } from '../../eventlog/log/types.ts'
-import { runForAllTokens } from '../../kernel/token-context.ts'
 import { type Clock, monotonicClock } from '../../kernel/clock.ts'
 import type { Log } from '../../kernel/log.ts'
+import { ReadAhead } from '../../kernel/read-ahead.ts'
 
 /**
  * The settings of accounts: read from the account in the log, cached, and replaced by later events
@@ -21,8 +21,8 @@ import type { Log } from '../../kernel/log.ts'
 
 /** A cached account is read again after this, so a lost event delays a change by this at most. */
 export const ACCOUNT_FACTS_KNOWN_FOR_MS = 30_000
-/** An account older than this is read again while its requests go on, so that none waits for a read. */
-const READ_AHEAD_MS = 20_000
+/** An account this old is read again while its requests go on. */
+const RENEW_AFTER_MS = 20_000
 /** The oldest are evicted first: they are read again. */
 const MAX_TENANTS = 20_000
 
@@ -75,19 +75,24 @@ export interface AccountFacts {
 }
 
 interface CachedAccount extends ReadAccount {
+  /** The settings, as one promise for all requests. */
+  readonly answer: Promise<AccountSettings>
   /** Start of the last read. */
   readonly readAtMs: number
 }
 
+function cachedAccount(account: ReadAccount, readAtMs: number): CachedAccount {
+  return { ...account, answer: Promise.resolve(account.settings), readAtMs }
+}
+
 /** For a tenant not read before, a cached event only keeps a running read from missing it. */
-const neverRead: CachedAccount = { settings: {}, next: 0n, readAtMs: Number.NEGATIVE_INFINITY }
+const neverRead = cachedAccount({ settings: {}, next: 0n }, Number.NEGATIVE_INFINITY)
 
 export function createAccountFacts(
   source: AccountSource,
   monotonic: Clock = monotonicClock,
 ): AccountFacts {
   const accounts = createLru<string, CachedAccount>(MAX_TENANTS)
-  const reading = new Map<string, Promise<AccountSettings>>()
   const cached = (tenantId: string): CachedAccount => accounts.get(tenantId) ?? neverRead
 
   const read = async (tenantId: string): Promise<AccountSettings> => {
@@ -95,35 +100,30 @@ export function createAccountFacts(
     const { settings: found, next } = await readAccount(source, tenantId, cached(tenantId))
     // For each setting, an event noticed during the read may be newer than the result of the read.
     const settings = latestSettings(cached(tenantId).settings, found)
-    accounts.set(tenantId, { settings, next, readAtMs })
+    accounts.set(tenantId, cachedAccount({ settings, next }, readAtMs))
     return settings
   }
 
-  const readOnce = (tenantId: string): Promise<AccountSettings> => {
-    const begun = reading.get(tenantId)
-    if (begun !== undefined) return begun
-    const begin = runForAllTokens(() => read(tenantId)).finally(() => reading.delete(tenantId))
-    reading.set(tenantId, begin)
-    return begin
-  }
+  const reads = new ReadAhead<AccountSettings>({
+    validForMs: ACCOUNT_FACTS_KNOWN_FOR_MS,
+    renewAfterMs: RENEW_AFTER_MS,
+    read,
+    clock: monotonic,
+  })
 
   return {
     of: (tenantId) => {
-      const { settings, readAtMs } = cached(tenantId)
-      const ageMs = monotonic.nowMs() - readAtMs
-      if (ageMs >= ACCOUNT_FACTS_KNOWN_FOR_MS) return readOnce(tenantId)
-      // A failure is thrown to the request that waits for the next read.
-      if (ageMs >= READ_AHEAD_MS) readOnce(tenantId).catch(() => undefined)
-      return Promise.resolve(settings)
+      const { answer, readAtMs } = cached(tenantId)
+      return reads.awaited(tenantId, monotonic.nowMs() - readAtMs) ?? answer
     },
     known: (tenantId) => cached(tenantId).settings,
     noticed: (event) => {
       if (!isSettingEvent(event)) return
       const { tenantId } = event.data
-      const known = cached(tenantId)
+      const { settings: known, next, readAtMs } = cached(tenantId)
       // `next` stays: events of other settings before this one may not have been read.
-      const settings = latestSettings(known.settings, evolveSettings({}, event))
-      accounts.set(tenantId, { ...known, settings })
+      const settings = latestSettings(known, evolveSettings({}, event))
+      accounts.set(tenantId, cachedAccount({ settings, next }, readAtMs))
     },
   }
 }

@@ -4,6 +4,7 @@ import { createSetAsideCount, type SetAside } from '../../eventlog/journal/set-a
 import { openSpool, spoolIdentity } from '../../eventlog/journal/spool.ts'
 import type { EventLog } from '../../eventlog/log/types.ts'
 import { startExchangeLoop } from '../queue/exchange-loop.ts'
+import type { TenantPrices } from '../finance/prices/tenant-prices.ts'
 import { createCountedRefusals } from './counted-refusals.ts'
 import type { CallDeps } from './deps.ts'
 import {
@@ -34,6 +35,7 @@ export interface StartedCalls {
 export async function startCalls(
   deps: Omit<CallDeps, 'journal' | 'log'> & {
     readonly log: EventLog
+    readonly prices: Pick<TenantPrices, 'renew'>
     readonly registry: Registry
     /** Belongs to this process alone. */
     readonly spoolDirectory: string
@@ -66,6 +68,7 @@ export async function startCalls(
   const sharing = startExchangeLoop({
     exchange: async () => {
       deps.funds.lookAtLedger()
+      deps.prices.renew()
       const isSpooling = journal.spooled() > 0
       await deps.gauges.exchange(isSpooling ? spoolId : undefined)
       if (isSpooling || hasEmptied) return

@@ -2,13 +2,14 @@ import type { Pool } from 'pg'
 import { insufficientBalance } from './admission.ts'
 import type { Gauge, GaugeReport } from './gauge.ts'
 import type { Freshness } from './ledger-lag.ts'
-import { RECHECK_AFTER_MS } from './bounds.ts'
+import { RECHECK_AFTER_MS, RECHECK_WAIT_MS } from './bounds.ts'
 import type { Gauges, ReplicaGauges } from './replica-gauges.ts'
 import { reportSpending } from './replica-reports.ts'
 import { readSpendable } from './spendable.ts'
 import { type BalanceKey, balanceUnavailable, createTenantQueue } from './tenant-queue.ts'
 import type { DomainError } from '../../kernel/errors.ts'
 import type { Currency } from '../../kernel/money.ts'
+import { withTimeout } from '../../kernel/pause.ts'
 import type { Reservation } from './reservation.ts'
 
 /**
@@ -73,12 +74,14 @@ export function createFunds(deps: FundsDeps): Funds {
   const holdUnderLock = createLockedHolds(pool, balances)
 
   const hold = async (gauge: Gauge, currency: Currency, holdPico: bigint): Promise<Reservation> => {
-    await balances.makeKnown(gauge)
+    const awaited = balances.makeKnown(gauge)
+    if (awaited !== undefined) await awaited
     if (isSmall(gauge, currency, holdPico)) return gauge.place(currency, holdPico)
     const asked: Asked = { tenantId: gauge.name, currency, gauge, holdPico }
-    const refusal = gauge.ageMs() < RECHECK_AFTER_MS ? refusalOf(asked) : undefined
-    if (refusal !== undefined) throw refusal
-    return holdUnderLock(asked)
+    const refusal = refusalOf(asked)
+    if (refusal === undefined || !balances.isValid(gauge)) return holdUnderLock(asked)
+    if (gauge.ageMs() < RECHECK_AFTER_MS) throw refusal
+    return holdOrRefuse(holdUnderLock(asked), refusal)
   }
 
   let wasUsed = false
@@ -138,6 +141,23 @@ function createLockedHolds(
     asked.gauge.acknowledged(asked.report)
     return asked.hold
   }
+}
+
+/**
+ * The hold that is decided under the lock, or the refusal by the known reading if that takes long.
+ * @throws the refusal, and as the hold
+ */
+async function holdOrRefuse(
+  decided: Promise<Reservation>,
+  refusal: DomainError,
+): Promise<Reservation> {
+  const hold = await withTimeout(RECHECK_WAIT_MS, decided, () => undefined)
+  if (hold !== undefined) return hold
+  decided.then(
+    (late) => late.release('not_started'),
+    () => undefined,
+  )
+  throw refusal
 }
 
 function namesOf(gauges: readonly Gauge[]): readonly string[] {

@@ -1,4 +1,5 @@
 import type { Clock } from '../../kernel/clock.ts'
+import { RecentUse } from '../../kernel/read-ahead.ts'
 import type { Reported, Unit } from './replica-reports.ts'
 import type { Reservation } from './reservation.ts'
 
@@ -72,7 +73,7 @@ export class Gauge<About = void> {
   #lastAcknowledged = 0
   /** Waiting requests and holds that have not ended: a gauge with any is not evicted. */
   #users = 0
-  #wasRequested = false
+  readonly #recentUse = new RecentUse()
 
   constructor(name: string, about: About, clock: Clock) {
     this.name = name
@@ -118,17 +119,15 @@ export class Gauge<About = void> {
     return this.#users === 0 && !this.#mayBeReported && !this.#isUsed()
   }
 
-  /** Whether a request used it since this was last asked. */
-  takeRequested(): boolean {
-    const was = this.#wasRequested
-    this.#wasRequested = false
-    return was
+  /** Whether its reading is to be renewed; asked at each exchange. */
+  wasUsedLately(): boolean {
+    return this.#recentUse.countRound()
   }
 
   /** Keeps the gauge from being idle until the work is over. */
   async use<Value>(work: () => Promise<Value>): Promise<Value> {
     this.#users += 1
-    this.#wasRequested = true
+    this.#recentUse.used()
     try {
       return await work()
     } finally {

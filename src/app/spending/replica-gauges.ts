@@ -1,21 +1,21 @@
 import type { Queryable } from '../../../projections/engine/queryable.ts'
 import { allSettledOrThrow } from '../../kernel/all-settled.ts'
-import { runForAllTokens } from '../../kernel/token-context.ts'
 import type { Clock } from '../../kernel/clock.ts'
 import type { DomainError } from '../../kernel/errors.ts'
+import { ReadAhead } from '../../kernel/read-ahead.ts'
 import { MAX_LAG_MS } from './bounds.ts'
 import { Gauge, type GaugeReport, type Reading } from './gauge.ts'
 import { LedgerFloor, type LedgerMark } from './ledger-floor.ts'
 import { type Reported, type Reporter, spoolEmptied } from './replica-reports.ts'
 import { balanceUnavailable, ledgerWentBack } from './tenant-queue.ts'
 
-/** A reading older than this is not decided by. */
-const KNOWN_FOR_MS = 2_000
+/** A reading this old is not decided by while a new one can be had. */
+const VALID_FOR_MS = 2_000
 /**
- * A reading older than this is renewed in the background, one name at a time. The exchange, which
- * renews those of all requests at once, comes before.
+ * A reading this old is renewed in the background, one name at a time. The exchange, which renews
+ * those of recent requests at once, comes before.
  */
-const FRESH_FOR_MS = 1_500
+const RENEW_AFTER_MS = 1_500
 
 /** The reports and readings of one kind of gauge. */
 export interface GaugeKind<About> {
@@ -99,13 +99,22 @@ export function createReplicaGauges(deps: {
 /** The gauges of one kind that this process knows. */
 export class Gauges<About> {
   readonly #byName = new Map<string, Gauge<About>>()
-  readonly #refreshing = new Map<string, Promise<void>>()
   readonly #replica: Replica
   readonly #kind: GaugeKind<About>
+  readonly #reads: ReadAhead<void>
 
   constructor(replica: Replica, kind: GaugeKind<About>) {
     this.#replica = replica
     this.#kind = kind
+    this.#reads = new ReadAhead<void>({
+      validForMs: VALID_FOR_MS,
+      renewAfterMs: RENEW_AFTER_MS,
+      clock: replica.clock,
+      read: async (name) => {
+        const gauge = this.#byName.get(name)
+        if (gauge !== undefined) await this.reportAndRead([gauge])
+      },
+    })
   }
 
   known(name: string): Gauge<About> | undefined {
@@ -123,25 +132,29 @@ export class Gauges<About> {
   }
 
   /**
-   * Makes sure that a recent enough reading is known.
+   * Resolves once a recent enough reading is known; undefined if one is.
    * @throws DomainError `database_unavailable` when it cannot be made
    */
-  async makeKnown(gauge: Gauge<About>): Promise<void> {
-    const ageMs = gauge.ageMs()
-    if (ageMs < KNOWN_FOR_MS) {
-      // In the background: this call does not wait for the next reading.
-      if (ageMs >= FRESH_FOR_MS) this.#refresh(gauge).catch(() => undefined)
-      return
-    }
+  makeKnown(gauge: Gauge<About>): Promise<void> | undefined {
+    const awaited = this.#reads.awaited(gauge.name, gauge.ageMs())
+    return awaited && this.#makeKnown(gauge, awaited)
+  }
+
+  async #makeKnown(gauge: Gauge<About>, awaited: Promise<void>): Promise<void> {
     let failure: unknown
     try {
-      await this.#refresh(gauge)
+      await awaited
     } catch (error) {
       failure = error
     }
     if (gauge.ageMs() < MAX_LAG_MS) return
     // A successful refresh may bring no new reading.
     throw failure === undefined ? ledgerWentBack() : balanceUnavailable(failure)
+  }
+
+  /** Whether the known reading decides without a new one. */
+  isValid(gauge: Gauge<About>): boolean {
+    return gauge.ageMs() < VALID_FOR_MS
   }
 
   /**
@@ -195,27 +208,17 @@ export class Gauges<About> {
     return { judgement, report, written: this.#write(db, report.reported) }
   }
 
-  /** Exchanges the gauges in use or requested since, a bounded number at a time. */
+  /** Exchanges the gauges in use or requested of late, a bounded number at a time. */
   async exchange(): Promise<void> {
     const { maxExchanged, isWatched } = this.#kind
     const active: Gauge<About>[] = []
     for (const [name, gauge] of this.#byName)
-      if (gauge.takeRequested() || !gauge.isIdle() || isWatched?.(gauge) === true)
+      if (gauge.wasUsedLately() || !gauge.isIdle() || isWatched?.(gauge) === true)
         active.push(gauge)
       else if (isWatched !== undefined) this.#byName.delete(name)
     if (this.#replica.spool !== undefined) for (const gauge of active) gauge.keepUnplaced()
     for (let at = 0; at < active.length; at += maxExchanged)
       await this.reportAndRead(active.slice(at, at + maxExchanged))
-  }
-
-  #refresh(gauge: Gauge<About>): Promise<void> {
-    const known = this.#refreshing.get(gauge.name)
-    if (known !== undefined) return known
-    const made = runForAllTokens(() => this.reportAndRead([gauge])).finally(() =>
-      this.#refreshing.delete(gauge.name),
-    )
-    this.#refreshing.set(gauge.name, made)
-    return made
   }
 
   async #write(db: Queryable, reported: readonly Reported[]): Promise<void> {

@@ -47,6 +47,7 @@ t.test('a process with an empty spool ends the wait for records of a dead proces
   const started = await startCalls({
     ...rest,
     log: world.log,
+    prices: { ...rest.prices, renew: () => undefined },
     registry: new Registry(),
     spoolDirectory: directory,
   })

@@ -7,22 +7,26 @@ import {
 } from '../../../../projections/prices/query.ts'
 import type { PriceBook } from '../../../domain/pricing/price-book.ts'
 import { type Clock, monotonicClock } from '../../../kernel/clock.ts'
-import { runForAllTokens } from '../../../kernel/token-context.ts'
 import { DomainError } from '../../../kernel/errors.ts'
+import { ReadAhead, RecentUse } from '../../../kernel/read-ahead.ts'
 import type { Queryable } from '../../../../projections/engine/queryable.ts'
 
 /** The prices in effect, from the read model, cached for a moment. */
 
 /** A newly published book is used at the latest after this. */
-const FRESH_FOR_MS = 2_000
-/** A book older than this is read again while calls go on using it, so that none waits for a read. */
-const READ_AHEAD_MS = 1_000
+const VALID_FOR_MS = 2_000
+/** A book this old is read again while calls go on using it. The renewal once a second comes before. */
+const RENEW_AFTER_MS = 1_500
+/** The one key of its reads. */
+const IN_EFFECT = 'the book in effect'
 /** While Postgres is unavailable the last known book serves this long: prices rarely change. */
 const STALE_FOR_MS = 60_000
 
 export interface PriceBookSource {
   /** @throws DomainError `price_not_configured` before any book, `database_unavailable` */
   readonly current: () => Promise<PriceBook>
+  /** Reads the book again in the background if it was used of late; called about once a second. */
+  readonly renew: () => void
 }
 
 /** `clock` says which book is in effect, `monotonic` how long ago it was read. */
@@ -31,36 +35,40 @@ export function createPriceBookSource(
   clock: Clock,
   monotonic: Clock = monotonicClock,
 ): PriceBookSource {
-  let cached: { readonly book: PriceBook; readonly readAtMs: number } | undefined
-  let reading: Promise<PriceBook> | undefined
-
-  const read = async (): Promise<PriceBook> => {
-    const nowMs = monotonic.nowMs()
-    try {
+  let cached: { readonly book: Promise<PriceBook>; readonly readAtMs: number } | undefined
+  const recentUse = new RecentUse()
+  const ageMs = (): number =>
+    cached === undefined ? Infinity : monotonic.nowMs() - cached.readAtMs
+  const reads = new ReadAhead<PriceBook>({
+    validForMs: VALID_FOR_MS,
+    renewAfterMs: RENEW_AFTER_MS,
+    clock: monotonic,
+    read: async () => {
+      const readAtMs = monotonic.nowMs()
       const book = await currentPriceBook(pool, clock.nowMs())
       if (book === undefined)
         throw new DomainError('price_not_configured', 'no price book is published yet', {})
-      cached = { book, readAtMs: nowMs }
+      cached = { book: Promise.resolve(book), readAtMs }
       return book
-    } catch (error) {
-      if (error instanceof DomainError) throw error
-      if (cached !== undefined && nowMs - cached.readAtMs < STALE_FOR_MS) return cached.book
-      throw new DomainError('database_unavailable', 'the prices cannot be read at the moment', {
-        reason: error instanceof Error ? error.message : 'unknown',
-      })
-    }
+    },
+  })
+  const lastKnown = (error: unknown): Promise<PriceBook> => {
+    if (error instanceof DomainError) throw error
+    if (cached !== undefined && ageMs() < STALE_FOR_MS) return cached.book
+    throw new DomainError('database_unavailable', 'the prices cannot be read at the moment', {
+      reason: error instanceof Error ? error.message : 'unknown',
+    })
   }
-
-  const readOnce = (): Promise<PriceBook> =>
-    (reading ??= runForAllTokens(read).finally(() => (reading = undefined)))
 
   return {
     current: () => {
-      const ageMs = cached === undefined ? Infinity : monotonic.nowMs() - cached.readAtMs
-      if (cached === undefined || ageMs >= FRESH_FOR_MS) return readOnce()
-      // A failure is thrown to the call that waits for the next read.
-      if (ageMs >= READ_AHEAD_MS) readOnce().catch(() => undefined)
-      return Promise.resolve(cached.book)
+      recentUse.used()
+      if (cached === undefined) return reads.begun(IN_EFFECT).catch(lastKnown)
+      return reads.awaited(IN_EFFECT, ageMs())?.catch(lastKnown) ?? cached.book
+    },
+    renew: () => {
+      // A failure is thrown to the calls that wait for a later read.
+      if (recentUse.countRound()) reads.begun(IN_EFFECT).catch(() => undefined)
     },
   }
 }

@@ -141,6 +141,7 @@ export function withoutDemonstrationPrices(source: PriceBookSource): PriceBookSo
   /** One per book, because quotes are cached by it. */
   const narrowed = new WeakMap<PriceBook, PriceBook>()
   return {
+    renew: source.renew,
     current: async () => {
       const book = await source.current()
       const known = narrowed.get(book)

@@ -24,6 +24,7 @@ export function createTenantPrices(
   const views = createViews()
   return {
     current: list.current,
+    renew: list.renew,
     of: async (tenantId) => {
       // The tenant's prices first, so that a book that comes into effect meanwhile counts.
       const { prices } = await facts.of(tenantId)

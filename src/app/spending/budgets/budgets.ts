@@ -8,8 +8,9 @@ import {
 import type { Clock } from '../../../kernel/clock.ts'
 import type { Log } from '../../../kernel/log.ts'
 import { type Currency, formatAmount, parseAmount } from '../../../kernel/money.ts'
+import { withTimeout } from '../../../kernel/pause.ts'
 import type { AccountFacts } from '../../accounts/account-facts.ts'
-import { RECHECK_AFTER_MS } from '../bounds.ts'
+import { RECHECK_AFTER_MS, RECHECK_WAIT_MS } from '../bounds.ts'
 import type { Gauge } from '../gauge.ts'
 import type { ReplicaGauges } from '../replica-gauges.ts'
 import { reportSpending } from '../replica-reports.ts'
@@ -118,9 +119,13 @@ export function createBudgets(deps: BudgetDeps): Budgets {
       if (account === undefined || budgets.length === 0) return undefined
       const finds = budgets.map((budget) => () => boundOf(who.tenantId, account.timeZone, budget))
       return usingAll(finds, async (all) => {
-        await Promise.all(all.map(({ gauge }) => gauges.makeKnown(gauge)))
-        if ((refusing(all, holdPico)?.gauge.ageMs() ?? 0) > RECHECK_AFTER_MS)
-          await gauges.reportAndRead(all.map(({ gauge }) => gauge))
+        await Promise.all(all.flatMap(({ gauge }) => gauges.makeKnown(gauge) ?? []))
+        const refused = refusing(all, holdPico)
+        if (refused !== undefined && refused.gauge.ageMs() > RECHECK_AFTER_MS) {
+          const read = gauges.reportAndRead(all.map(({ gauge }) => gauge))
+          if (!gauges.isValid(refused.gauge)) await read
+          else await withTimeout(RECHECK_WAIT_MS, read, () => undefined)
+        }
         return place(all, currency, holdPico)
       })
     },

@@ -45,6 +45,7 @@ t.test('publishing and reading prices', async (t) => {
   t.equal(await codeOf(publish(book('v1', '47.00'))), 'price_book_version_taken')
   t.equal(await codeOf(publish('prices: [')), 'price_book_invalid')
   await world.settle()
+  nowMs += 100
   t.equal((await prices.current()).lookup('some-sku', 'CNY')?.price, '46')
   const [event] = await world.log.readStream('pricebook')
   t.equal(event?.metadata.actor, 'Ada')
@@ -216,6 +217,7 @@ t.test('readiness names the price book that it checked', async (t) => {
   let asked = 0
   // Another book comes into effect with every look at the prices.
   const prices: PriceBookSource = {
+    renew: () => undefined,
     current: async () => {
       asked += 1
       return { version: `v${asked}`, lookup: () => undefined }
