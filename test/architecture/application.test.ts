@@ -33,7 +33,16 @@ const appBelow: Readonly<Record<string, readonly string[]>> = {
     'ports',
     'spending',
   ],
-  tasks: ['access', 'assets', 'channels', 'finance/prices', 'ports', 'read-models', 'spending'],
+  tasks: [
+    'access',
+    'assets',
+    'channels',
+    'finance/prices',
+    'ports',
+    'queue',
+    'read-models',
+    'spending',
+  ],
   'tasks/watch': [
     'access',
     'calls/claims',
