@@ -55,7 +55,9 @@ export async function startBook(t: Test): Promise<Book> {
     pool,
     project: async ({ tenantId, creditPico, limitPico = 0n, currency = 'USD', position = 0n }) => {
       await pool.query(
-        `insert into ledger.balances values ($1, $2, $3, 0, $4, 0, 0, $5)
+        `insert into ledger.balances
+           (tenant_id, currency, granted, credit_limit, position, adjusted, refunded, expired, settled, held)
+         values ($1, $2, $3, $4, $5, 0, 0, 0, 0, 0)
          on conflict (tenant_id, currency)
          do update set granted = excluded.granted, position = excluded.position`,
         [tenantId, currency, formatAmount(creditPico), formatAmount(limitPico), position],
