@@ -5,7 +5,6 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import t, { type Test } from 'tap'
 import { Front } from '../helpers/pretended-cluster/front.ts'
-import { SOCKET_NAME } from '../../infra/embedded/postgres/settings.ts'
 import { startPretendedCluster } from '../helpers/cluster.ts'
 import { startEventStore } from '../helpers/eventstore.ts'
 import { eventually } from '../helpers/eventually.ts'
@@ -72,18 +71,13 @@ async function statusOf(url: string): Promise<{ readonly status: number; readonl
 /** A database whose address can be taken away: it is a process on which the whole test run depends. */
 async function databaseBehindFront(t: Test): Promise<{ readonly url: string; front: Front }> {
   const database = await acquireGatewayDatabase()
-  const url = new URL(database.url)
-  const target =
-    url.port === '' ? join(decodeURIComponent(url.hostname), SOCKET_NAME) : Number(url.port)
-  const front = await Front.open('127.0.0.1', 0, target)
-  url.hostname = '127.0.0.1'
-  url.port = String(front.port)
+  const { front, url } = await Front.before(database.url)
   t.teardown(async () => {
     front.breakConnections()
     await front.close()
     await database.drop()
   })
-  return { url: url.href, front }
+  return { url, front }
 }
 
 async function becomesReady(process: Starting, address: string): Promise<void> {

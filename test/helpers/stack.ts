@@ -22,7 +22,7 @@ import { grantCredit } from '../../src/app/accounts/credit.ts'
 import { openDemoTenant } from '../../src/app/accounts/demo.ts'
 import type { Channel } from '../../src/app/ports/provider.ts'
 import { loadConfig } from '../../src/config.ts'
-import { systemClock } from '../../src/kernel/clock.ts'
+import { type Clock, systemClock } from '../../src/kernel/clock.ts'
 import { roles, startGateway, type Gateway, type Role } from '../../src/start/server.ts'
 import {
   newNamespace,
@@ -75,10 +75,11 @@ export interface Replica {
   readonly stop: () => Promise<void>
 }
 
-/** Stores to use instead of those of the stack. */
-export interface ReplicaStores {
+/** Stores and a clock for durations to use instead of those of the stack. */
+export interface ReplicaParts {
   readonly eventStoreUrl?: string
   readonly databaseUrl?: string
+  readonly monotonic?: Clock
 }
 
 export interface Stack extends Replica {
@@ -96,7 +97,7 @@ export interface Stack extends Replica {
   /** Everything logged so far, as JSON lines. */
   readonly logged: () => string
   /** A further gateway on the same stores; it stops with the stack unless stopped before. */
-  readonly replica: (roles?: readonly Role[], stores?: ReplicaStores) => Promise<Replica>
+  readonly replica: (roles?: readonly Role[], parts?: ReplicaParts) => Promise<Replica>
   /** Waits until every read model has everything the log has. */
   readonly caughtUp: () => Promise<void>
 }
@@ -222,7 +223,7 @@ async function start(
   )
   const replica = async (
     wanted: readonly Role[] = roles,
-    stores: ReplicaStores = {},
+    parts: ReplicaParts = {},
   ): Promise<Replica> => {
     // Each process has a data directory of its own: its spool is there.
     const dataDir = await mkdtemp(join(tmpdir(), 'tollgate-stack-'))
@@ -231,7 +232,7 @@ async function start(
       config: { ...config, dataDir },
       eventStoreUrl: eventStore.url,
       databaseUrl: database.url,
-      ...stores,
+      ...parts,
       channels: options.channels?.(ours) ?? ours,
       sandbox: options.realAccounts !== true,
       markerSecret: config.markerSecret ?? '',

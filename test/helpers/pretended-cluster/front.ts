@@ -6,6 +6,8 @@
 
 import { once } from 'node:events'
 import { connect, createServer, type Server, type Socket } from 'node:net'
+import { join } from 'node:path'
+import { SOCKET_NAME } from '../../../infra/embedded/postgres/settings.ts'
 import { owned } from '../../../src/kernel/owned.ts'
 
 /** Ways in which a node can be silent. */
@@ -36,6 +38,17 @@ export class Front {
     const front = new Front(host, port, target)
     await front.#listen()
     return front
+  }
+
+  /** Stands before the store of a URL, which may be a socket in a folder; the URL leads to it. */
+  static async before(store: string): Promise<{ readonly front: Front; readonly url: string }> {
+    const url = new URL(store)
+    const folder = decodeURIComponent(url.hostname)
+    const target = url.port === '' ? join(folder, SOCKET_NAME) : Number(url.port)
+    const front = await Front.open('127.0.0.1', 0, target)
+    url.hostname = '127.0.0.1'
+    url.port = String(front.port)
+    return { front, url: url.href }
   }
 
   get port(): number {
