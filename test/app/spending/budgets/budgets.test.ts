@@ -84,7 +84,7 @@ function tenantOf(budgets: readonly Budget[], timeZone = 'UTC') {
     for (const [table, unitMs] of Object.entries(UNIT_MS)) {
       const begins = new Date(Math.floor(atMs / unitMs) * unitMs)
       await pool.query(
-        `insert into ledger.${table} values ($1, $2, 'USD', 'sku', 'token', 'm', $3, $4, 's', 1, 1, $5)
+        `insert into ledger.${table} values ($1, $2, 'USD', 'sku', 'token', 'm', $3, $4, 's', 1, 1, 1, $5)
          on conflict do nothing`,
         [tenantId, begins, userId, tokenId, amount.toString()],
       )
