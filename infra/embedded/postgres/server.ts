@@ -27,14 +27,27 @@ export interface Server {
   kill(): void
 }
 
+/** Seconds in which a server that has just begun writes its pid file. */
+const PID_FILE_S = 10
+
 /**
- * Ends a server whose pid its own file names, so that it can never hit a stranger that inherited the number. One that
- * has just begun writes that file soon.
+ * Ends a server whose pid its own file names, so that it can never hit a stranger that inherited the number; looks
+ * each second, and has the same means and bounds as `stop`.
  */
 const GUARD = `read -r _
-for try in 1 2 3 4 5 6 7 8 9 10; do
-  read -r p < "$2" && [ "$p" = "$1" ] && exec kill -INT "$1"
-  kill -0 "$1" || exit
+asked=0 missing=0
+while kill -0 "$1"; do
+  if read -r p < "$2" && [ "$p" = "$1" ]; then
+    case $asked in
+      0) kill -INT "$1" ;;
+      ${FAST_SHUTDOWN_MS / 1_000}) kill -QUIT "$1" ;;
+      ${(FAST_SHUTDOWN_MS + IMMEDIATE_SHUTDOWN_MS) / 1_000}) exec kill -KILL "$1" ;;
+    esac
+    asked=$((asked + 1))
+  else
+    missing=$((missing + 1))
+    [ $missing -gt ${PID_FILE_S} ] && exit
+  fi
   sleep 1
 done`
 

@@ -47,7 +47,7 @@ function live({ root, log, signEveryMs }: PostgresOptions, reports: Reports): Li
       error instanceof Error ? error.message : String(error),
     ),
     stop: () => stopping.abort(new Error('stopped')),
-    // What is still starting is ended by its own bounds.
+    // A server that is still starting is ended by the bounds of its start.
     kill: () => {
       stopping.abort(new Error('killed'))
       kill()

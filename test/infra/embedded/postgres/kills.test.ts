@@ -3,11 +3,13 @@ import { once } from 'node:events'
 import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
+import { Client } from 'pg'
 import t from 'tap'
 import type { Test } from 'tap'
 import { eventually } from '../../../helpers/eventually.ts'
 import { nodeArguments } from '../../../helpers/checkout.ts'
 import {
+  BOUND_MS,
   folder,
   guardPid,
   isAlive,
@@ -105,6 +107,27 @@ t.test('a gateway killed while it stops the server leaves none', async (t) => {
   await first.kill()
   await eventually('the end of the server', () => !isAlive(server))
 })
+
+t.test(
+  'a server whose session hangs is ended too, and the next start ends the session',
+  async (t) => {
+    const first = gateway(t, root)
+    const client = new Client({ connectionString: await first.url })
+    client.on('error', () => undefined)
+    await client.connect()
+    const { rows } = await client.query<{ readonly pid: number }>('select pg_backend_pid() as pid')
+    const session = rows[0]?.pid ?? 0
+    const server = postmasterPid(root)
+    process.kill(session, 'SIGSTOP')
+    await first.kill()
+    // The fast shutdown waits for the session until its bound.
+    await eventually('the end of the server', () => !isAlive(server), BOUND_MS)
+    const next = supervise(t, root)
+    await next.ready
+    t.notOk(isAlive(session))
+    await next.stop()
+  },
+)
 
 t.test('with only the server left, the next start ends it and goes on', async (t) => {
   const first = gateway(t, root)
