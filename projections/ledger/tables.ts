@@ -142,7 +142,7 @@ export const balances = table('ledger.balances', {
     adjusted: pico(),
     /** The part of `adjusted` that corrects lines; the rest corrects grants. */
     refunded: pico(),
-    /** Credit that ended unused. */
+    /** Credit that ended unused; zero, because no event ends credit yet. */
     expired: pico(),
     credit_limit: from('limit', pico()),
     settled: pico(),
@@ -213,7 +213,7 @@ function periodTable<const Stretch extends string, Begins extends Column<string,
     user_id: text(),
     token_id: text(),
     surface: text(),
-    /** Lines with number 1: the requests, of all groupings but those by SKU. */
+    /** Lines with number 1: summed over the SKUs of a result, this counts requests. */
     requests: whole(),
     lines: whole(),
     quantity: quantity(),

@@ -1,4 +1,4 @@
-import { Type, type Static } from '@sinclair/typebox'
+import { Type } from '@sinclair/typebox'
 
 /**
  * Who or what a request was made for, as the tenant's reports name it: only what the tenant has declared is
@@ -15,11 +15,4 @@ export const reportingLabelMembers = {
 export interface ReportingLabels {
   readonly tags?: Readonly<Record<string, string>>
   readonly endUser?: string
-}
-
-const LabelsSchema = Type.Object(reportingLabelMembers)
-
-/** The labels among the members of an event. */
-export function labelsOf({ tags, endUser }: Static<typeof LabelsSchema>): ReportingLabels {
-  return { ...(tags && { tags }), ...(endUser !== undefined && { endUser }) }
 }

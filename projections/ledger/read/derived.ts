@@ -72,7 +72,8 @@ export async function comparePeriods(
   const { rows } = await db.query<PeriodKey & Readonly<Record<string, string>>>(
     `with summed as (
        select tenant_id, ${ofLine} as ${column}, currency, sku, unit, model, user_id, token_id,
-              surface, count(*) filter (where line_id like '%:1') as requests, count(*) as lines, sum(quantity) as quantity, sum(amount) as amount
+              surface, count(*) filter (where line_id like '%:1') as requests, count(*) as lines,
+              sum(quantity) as quantity, sum(amount) as amount
        from ledger.lines
        where tenant_id = $1
          and settled_at >= coalesce($2::date::timestamp at time zone 'UTC', '-infinity')

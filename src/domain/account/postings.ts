@@ -1,7 +1,7 @@
-import { Type, type Static } from '@sinclair/typebox'
+import { Type } from '@sinclair/typebox'
 import { CurrencySchema, DecimalSchema } from '../pricing/settlement.ts'
 
-/** What grants and adjustments have in common, and the terms of one that is proposed. */
+/** Grants and adjustments have these members of their events in common. */
 
 /** The person who asked, by the token that was used; absent in an event: a shell of an operator. */
 export const PersonSchema = Type.Object({
@@ -9,27 +9,16 @@ export const PersonSchema = Type.Object({
   userId: Type.String(),
   tokenId: Type.String(),
 })
-export type Person = Static<typeof PersonSchema>
 
 /** Why a correction is made, for reports; the reason says it in words. */
-export const reasonCodes = [
-  'duplicate',
-  'quality',
-  'goodwill',
-  'price_error',
-  'fraud',
-  'other',
-] as const
+const reasonCodes = ['duplicate', 'quality', 'goodwill', 'price_error', 'fraud', 'other'] as const
 export const ReasonCodeSchema = Type.Union(reasonCodes.map((code) => Type.Literal(code)))
 export type ReasonCode = (typeof reasonCodes)[number]
 
 /** Whether credit was paid for or given away; an event without it is of credit that was paid. */
-export const creditKinds = ['paid', 'promotional'] as const
+const creditKinds = ['paid', 'promotional'] as const
 export const CreditKindSchema = Type.Union(creditKinds.map((kind) => Type.Literal(kind)))
 export type CreditKind = (typeof creditKinds)[number]
-
-/** Longest reference to an invoice or a payment outside of the gateway. */
-export const MAX_REFERENCE_CHARS = 128
 
 /** Lower-case hex SHA-256 of the `Idempotency-Key` a request was sent under; absent: it had none. */
 export const KeyHashSchema = Type.String()

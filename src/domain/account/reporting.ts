@@ -1,19 +1,19 @@
 import { Type } from '@sinclair/typebox'
 import { accountSetting, invalidSetting, repeated, type SettingValue } from './setting.ts'
 
-/** Which labels of requests are recorded for a tenant's reports; see `src/domain/reporting-labels.ts`. */
+/** A tenant declares which labels of its requests are recorded; see `src/domain/reporting-labels.ts`. */
 export type Reporting = SettingValue<typeof reporting>
 
-/** What the tenant declares: all of it. */
+/** The tenant declares all of this at once. */
 export interface WantedReporting {
   readonly tagKeys: readonly string[]
   readonly endUser: boolean
 }
 
 /** Keys that a tenant may declare: each makes lines longer. */
-export const MAX_TAG_KEYS = 8
+const MAX_TAG_KEYS = 8
 /** A key as headers and queries write it, without escapes. */
-export const tagKey = /^[a-z][a-z0-9_.-]{0,63}$/
+const tagKey = /^[a-z][a-z0-9_.-]{0,63}$/
 
 const refuse: (param: string, message: string) => never = invalidSetting('reporting')
 
