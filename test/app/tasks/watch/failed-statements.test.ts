@@ -7,6 +7,7 @@ import { createTaskLeases, createTaskLook } from '../../../../src/app/tasks/watc
 import { createReconcileRound } from '../../../../src/app/tasks/watch/reconcile.ts'
 import { eventually } from '../../../helpers/eventually.ts'
 import { imageInput, startImageScene } from '../images/support/scene.ts'
+import { recordingStatements } from '../../support/recorded-statements.ts'
 import { createInput, startWorld, uncertain, type World } from '../../support/world.ts'
 
 /** Far below every lease of a task: of 150 s for a poll, of 600 s for the others. */
@@ -170,16 +171,7 @@ t.test('a picture that cannot be begun now is begun soon, whichever statement fa
 
 t.test('idle lanes share one planned statement, and lease what becomes due', async (t) => {
   const world = await startWorld(t)
-  const asked: (string | undefined)[] = []
-  const pool = new Proxy(world.pool, {
-    get: (target, name) =>
-      name === 'query'
-        ? (query: { readonly name?: string }, ...rest: unknown[]) => {
-            asked.push(query.name)
-            return Reflect.apply(target.query.bind(target), undefined, [query, ...rest]) as unknown
-          }
-        : (Reflect.get(target, name, target) as unknown),
-  })
+  const { pool, asked } = recordingStatements(world.pool)
   const deps = { pool, hasDueTasks: createTaskLook(pool) }
   const lanes = (['poll', 'reconcile', 'watch', 'make', 'finish'] as const).map((lane) =>
     createTaskLeases(deps, { owner: 'one', lane, leaseMs: 60_000 }),

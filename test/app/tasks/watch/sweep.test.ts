@@ -3,6 +3,7 @@ import { tryLead } from '../../../../projections/engine/leadership.ts'
 import { createPresence } from '../../../../src/app/queue/presence.ts'
 import { createSweep } from '../../../../src/app/tasks/watch/sweep.ts'
 import { eventually } from '../../../helpers/eventually.ts'
+import { recordingStatements } from '../../support/recorded-statements.ts'
 import { createInput, startWorld } from '../../support/world.ts'
 
 const HOUR_MS = 3_600_000
@@ -93,16 +94,7 @@ t.test('one process sweeps for all replicas, whatever their clocks', async (t) =
 
 t.test('a sweep without anything to tidy asks one planned statement', async (t) => {
   const world = await startWorld(t)
-  const asked: (string | undefined)[] = []
-  const pool = new Proxy(world.pool, {
-    get: (target, name) =>
-      name === 'query'
-        ? (query: { readonly name?: string }, ...rest: unknown[]) => {
-            asked.push(query.name)
-            return Reflect.apply(target.query.bind(target), undefined, [query, ...rest]) as unknown
-          }
-        : (Reflect.get(target, name, target) as unknown),
-  })
+  const { pool, asked } = recordingStatements(world.pool)
   const sweep = createSweep({ ...world.replica().deps, pool })
   t.teardown(() => sweep.stop())
   await sweep.round()
