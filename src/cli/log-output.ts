@@ -26,7 +26,10 @@ interface ProcessLog {
  */
 export function createProcessLog(level: Config['logLevel'], fd: number): ProcessLog {
   let held = ''
+  let timer: NodeJS.Timeout | undefined
   const flush = (): void => {
+    clearTimeout(timer)
+    timer = undefined
     if (held === '') return
     const lines = held
     held = ''
@@ -42,9 +45,9 @@ export function createProcessLog(level: Config['logLevel'], fd: number): Process
     write(line: string) {
       held += line
       if (this.lastMsg !== ANSWERED || held.length >= MAX_HELD) flush()
+      else timer ??= setTimeout(flush, FLUSH_INTERVAL_MS).unref()
     },
   }
-  setInterval(flush, FLUSH_INTERVAL_MS).unref()
   return {
     logger: pino({ level, redact: logRedaction, base: null }, destination),
     flush: () => {
