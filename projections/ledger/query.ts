@@ -39,11 +39,11 @@ export {
 } from './read/totals.ts'
 export {
   summarise,
+  timeKeys,
   type LedgerGroup,
   type LedgerGrouping,
   usage,
   usageExtent,
-  type NamedDay,
   type UsageGroup,
   type UsageKey,
   type UsageQuery,
@@ -57,7 +57,7 @@ export {
   type LogKind,
   type LogRow,
 } from './read/logs.ts'
-export type { LedgerFilter } from './read/filter.ts'
+export { isOfLines, type LedgerFilter } from './read/filter.ts'
 export { chainHash, canonicalBytes, GENESIS } from './fold/chain.ts'
 export type { PeriodKey } from './fold/change.ts'
 export type { LedgerLine } from './line.ts'

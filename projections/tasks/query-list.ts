@@ -10,6 +10,9 @@ export interface TaskQueryFilter {
   readonly status: TaskStatus | undefined
   /** External name. */
   readonly model: string | undefined
+  readonly tokenId: string | undefined
+  readonly surface: string | undefined
+  readonly requestId: string | undefined
   readonly platformId: string | undefined
   /** Native or platform id. */
   readonly taskId: string | undefined
@@ -49,6 +52,9 @@ function tasksOf(filter: TaskQueryFilter, conditions: Conditions): string {
   conditions.add(filter.userIds, (at) => `t.user_id = any(${at}::text[])`)
   conditions.add(filter.status, (at) => `t.status = ${at}`)
   conditions.add(filter.model, (at) => `t.model = ${at}`)
+  conditions.add(filter.tokenId, (at) => `t.token_id = ${at}`)
+  conditions.add(filter.surface, (at) => `t.surface = ${at}`)
+  conditions.add(filter.requestId, (at) => `t.request_id = ${at}`)
   conditions.add(filter.platformId, (at) => `t.platform_id = ${at}`)
   conditions.add(filter.taskId, (at) => `(t.native_id = ${at} or t.platform_id = ${at})`)
   conditions.add(filter.fromMs, (at) => `t.requested_at_ms >= ${at}::bigint`)
@@ -58,9 +64,10 @@ function tasksOf(filter: TaskQueryFilter, conditions: Conditions): string {
 
 /** From the counts where they cover the filter's parts, else counted one by one. */
 function countSql(filter: TaskQueryFilter, conditions: Conditions): string {
-  const { userIds, platformId, taskId, fromMs, toMs } = filter
+  const { userIds, tokenId, surface, requestId, platformId, taskId, fromMs, toMs } = filter
+  const notCounted = [userIds, tokenId, surface, requestId, platformId, taskId, fromMs, toMs]
   const scopes = scopesOf(filter, conditions)
-  if ([userIds, platformId, taskId, fromMs, toMs].some((each) => each !== undefined))
+  if (notCounted.some((each) => each !== undefined))
     return `select count(*)::text as total
             from tasks.tasks t join tasks.scopes s on s.scope_id = t.scope_id
             where ${scopes} and ${tasksOf(filter, conditions)}`

@@ -14,10 +14,10 @@ const MAX_KEPT = 1_000
 
 const kept = createLru<string, TimeZone>(MAX_KEPT)
 
-/** One calendar day in a zone: usually 23, 24 or 25 hours. */
-interface ZonedDay {
-  /** `YYYY-MM-DD`. */
-  readonly day: string
+/** A calendar day of a zone, of 23, 24 or 25 hours as a rule, or an hour or month of its calendar. */
+export interface ZonedPeriod {
+  /** `YYYY-MM-DD`; of an hour RFC 3339 with its offset, of a month `YYYY-MM`. */
+  readonly name: string
   /** Unix milliseconds, inclusive. */
   readonly fromMs: number
   /** Unix milliseconds, exclusive. */
@@ -66,8 +66,8 @@ export class TimeZone {
   }
 
   /** Days from the one in which the first time lies to the one before the second, in order. */
-  daysBetween(fromMs: number, toMs: number): readonly ZonedDay[] {
-    const days: ZonedDay[] = []
+  daysBetween(fromMs: number, toMs: number): readonly ZonedPeriod[] {
+    const days: ZonedPeriod[] = []
     let wallMs = startOfDay(this.#wallMs(fromMs))
     let beginsMs = this.#reaches(wallMs)
     while (beginsMs < toMs) {
@@ -75,10 +75,46 @@ export class TimeZone {
       const endsMs = this.#reaches(wallMs, beginsMs + DAY_MS)
       // Some zones skipped a whole calendar day.
       if (endsMs > beginsMs)
-        days.push({ day: dayText(wallMs - DAY_MS), fromMs: beginsMs, toMs: endsMs })
+        days.push({ name: dayText(wallMs - DAY_MS), fromMs: beginsMs, toMs: endsMs })
       beginsMs = endsMs
     }
     return days
+  }
+
+  /** The months of those days, each from its first day among them. */
+  monthsBetween(fromMs: number, toMs: number): readonly ZonedPeriod[] {
+    const months: ZonedPeriod[] = []
+    for (const { name: day, ...bounds } of this.daysBetween(fromMs, toMs)) {
+      const name = day.slice(0, 7)
+      const last = months.at(-1)
+      if (last?.name === name) months[months.length - 1] = { ...last, toMs: bounds.toMs }
+      else months.push({ name, ...bounds })
+    }
+    return months
+  }
+
+  /**
+   * The hours of those days that touch the range. Each day is cut from its beginning: after a change
+   * of the clock by half an hour, hours of that day begin at the half.
+   */
+  hoursBetween(fromMs: number, toMs: number): readonly ZonedPeriod[] {
+    const hours: ZonedPeriod[] = []
+    for (const day of this.daysBetween(fromMs, toMs))
+      for (let beginsMs = day.fromMs; beginsMs < day.toMs; beginsMs += HOUR_MS) {
+        const endsMs = Math.min(beginsMs + HOUR_MS, day.toMs)
+        if (endsMs > fromMs && beginsMs < toMs)
+          hours.push({ name: this.#timeText(beginsMs), fromMs: beginsMs, toMs: endsMs })
+      }
+    return hours
+  }
+
+  /** A time in the zone, RFC 3339 with its offset. */
+  #timeText(unixMs: number): string {
+    const wallMs = this.#wallMs(unixMs)
+    const minutes = Math.round((wallMs - unixMs) / 60_000)
+    const two = (number: number): string => String(Math.abs(Math.trunc(number))).padStart(2, '0')
+    const offset = `${minutes < 0 ? '-' : '+'}${two(minutes / 60)}:${two(minutes % 60)}`
+    return `${new Date(wallMs).toISOString().slice(0, 19)}${offset}`
   }
 
   /** The local time in the zone, as if it were UTC. */

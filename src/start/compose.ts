@@ -112,7 +112,7 @@ export interface Dependencies {
   readonly checkDisk: Infrastructure['checkDisk']
   readonly tasks: TaskDeps
   /** Takes in the events of accounts. */
-  readonly facts: Pick<AccountFacts, 'noticed'>
+  readonly facts: Pick<AccountFacts, 'noticed' | 'of'>
   readonly budgets: Pick<Budgets, 'statuses'>
   /** The dependencies of a named process's calls, except the journal, which has a place on disk. */
   readonly calls: (replica: string) => Omit<CallDeps, 'journal' | 'log'> & {

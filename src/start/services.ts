@@ -109,7 +109,8 @@ export async function startServices(
   const served = servedModels(options.channels)
   const { funds } = calls.deps
   const logEnd = () => log.endPosition()
-  const queries = readsOver({ db, logEnd, readModels, funds, catalog, clock, served })
+  const settingsOf = deps.facts.of
+  const queries = readsOver({ db, logEnd, readModels, funds, catalog, clock, served, settingsOf })
   const resolve = hosts?.resolveHost ?? resolveByDns
   const services: GatewayServices = {
     clock,

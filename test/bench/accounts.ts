@@ -176,7 +176,11 @@ async function finance(pool: Pool): Promise<readonly Figure[]> {
   const usages: Figure[] = []
   for (const groupBy of pairs) {
     const samples = await timed(SAMPLES, async () => {
-      const found = await usage(pool, { filter: { tenantId: TENANT, ...range }, groupBy, days })
+      const found = await usage(pool, {
+        filter: { tenantId: TENANT, ...range },
+        groupBy,
+        periods: days,
+      })
       if (found.length === 0) throw new Error('nothing was used')
     })
     const by = groupBy.join(' and ')

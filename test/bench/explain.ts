@@ -113,7 +113,7 @@ function finance(line: Line): Readonly<Record<string, Read>> {
       ledger.usage(db, {
         filter: { ...big, fromMs: at(2, 1), toMs: at(LATE, 1) },
         groupBy: ['day', 'token'],
-        days: year,
+        periods: year,
       }),
     'usage of a budget': (db) =>
       ledger.usage(db, {

@@ -54,7 +54,16 @@ t.test('an adjustment reaches the line, the balance and the history, once', asyn
     token: stack.demo.queryToken,
     headers,
   })
-  t.match(csv.text, /,adjusted,account_prices\r?\n.*,1\.5,\r?\n/)
+  t.match(csv.text, /,adjusted,account_prices,net,tags,end_user\r?\n.*,1\.5,,3\.5094,,\r?\n/)
+  const usage = await call(
+    `${stack.url}/api/query/v1/usage?time_preset=24h&group_by=user`,
+    { token: stack.demo.queryToken },
+  )
+  const net = { requests: 1, lines: 1, amount: '5.0094', refunded: '1.5', net: '3.5094' }
+  t.match(usage.body.data, {
+    totals: [net],
+    items: [{ ...net, unit: 'token', quantity: 108_900 }],
+  })
   t.match(await balance(), { credit: '10001.5', available: '9996.4906' })
   const listed = await run('credit', 'adjustments', '--tenant', tenantId)
   t.match(

@@ -419,6 +419,9 @@ t.test('usage, lines and summary as of one position have one sum', async (t) => 
     `/usage?group_by=token,surface&as_of=${asOf}`,
     `/usage?group_by=day,user&tz=Asia/Kolkata&as_of=${asOf}`,
     `/usage?time_preset=today&tz=America/New_York&group_by=day,sku&as_of=${asOf}`,
+    `/usage?time_preset=this_month&tz=Asia/Kathmandu&group_by=hour,model&as_of=${asOf}`,
+    `/usage?from=2026-01-01&group_by=month,tenant&as_of=${asOf}`,
+    `/ledger/summary?group_by=day&tz=Asia/Kathmandu&as_of=${asOf}&since=0`,
   ]) {
     const { data } = (await finance.get(query)).body
     t.equal(data.as_of, asOf, query)
@@ -426,7 +429,7 @@ t.test('usage, lines and summary as of one position have one sum', async (t) => 
     if (data.totals !== undefined) t.same(totals(data.totals), before)
   }
   const csv = (await finance.get('/usage?group_by=day,model&format=csv')).text.split('\r\n')
-  t.equal(csv[0], 'day,model,currency,unit,quantity,amount,lines')
+  t.equal(csv[0], 'day,model,currency,unit,quantity,amount,lines,requests,refunded,net')
 })
 
 t.test('a tenant without use has no usage in any zone and range', async (t) => {

@@ -12,13 +12,27 @@ export interface LedgerFilter {
   readonly currency?: string | undefined
   /** Platform id of a task or id of a call. */
   readonly sourceId?: string | undefined
+  readonly requestId?: string | undefined
+  /** Tags that a line has, all of them: names and values. */
+  readonly tags?: readonly (readonly [name: string, value: string])[] | undefined
+  readonly endUser?: string | undefined
   /** Time of settlement: unix milliseconds, inclusive. */
   readonly fromMs?: number | undefined
   /** Unix milliseconds, exclusive. */
   readonly toMs?: number | undefined
   /** Position of the log as of which the ledger is read; absent: the current one. */
   readonly asOf?: bigint | undefined
+  /** Position of the log after which it was posted. */
+  readonly since?: bigint | undefined
 }
+
+/** Whether a filter asks for what only lines have, and no totals. */
+export function isOfLines({ sourceId, requestId, tags, endUser, since }: LedgerFilter): boolean {
+  return [sourceId, requestId, endUser, since, tags?.[0]].some((member) => member !== undefined)
+}
+
+/** The value of a tag of a line, as SQL, by the placeholder of its name. */
+export const tagSql = (name: string): string => `(tags::jsonb ->> ${name})`
 
 /** Parameters of a statement as they are collected. */
 export class Parameters {
@@ -71,10 +85,14 @@ export function laterConditions(
 }
 
 function timedConditions(filter: LedgerFilter, parameters: Parameters): readonly string[] {
-  const { sourceId, fromMs, toMs } = filter
+  const { sourceId, requestId, tags = [], endUser, since, fromMs, toMs } = filter
   return [
     ...factConditions(filter, parameters),
     ...(sourceId === undefined ? [] : [`source_id = ${parameters.add(sourceId)}`]),
+    ...(requestId === undefined ? [] : [`request_id = ${parameters.add(requestId)}`]),
+    ...tags.map(([name, value]) => `${tagSql(parameters.add(name))} = ${parameters.add(value)}`),
+    ...(endUser === undefined ? [] : [`end_user = ${parameters.add(endUser)}`]),
+    ...(since === undefined ? [] : [`position > ${parameters.add(since)}::bigint`]),
     ...(fromMs === undefined ? [] : [`settled_at >= ${sqlTime(fromMs, parameters)}`]),
     ...(toMs === undefined ? [] : [`settled_at < ${sqlTime(toMs, parameters)}`]),
   ]

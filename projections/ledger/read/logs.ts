@@ -10,7 +10,6 @@ export interface LogFilter extends LedgerFilter {
   readonly kinds: readonly LogKind[]
   /** Platform ids of tasks, ids of calls. */
   readonly sourceIds?: readonly string[] | undefined
-  readonly requestId?: string | undefined
 }
 
 /**
@@ -45,21 +44,22 @@ export interface LogRow {
 const creditsSql = `
   select 'topup' as kind, g.position, g.granted_at as at, g.grant_id as id, g.tenant_id,
          null as user_id, null as token_id, null as model, null as surface, null as source_id,
-         null as native_id, null as request_id, null as sku, g.currency, g.amount
+         null as native_id, null as request_id, null as sku, null as tags, null as end_user,
+         g.currency, g.amount
   from ledger.grants g
   union all
   select case when a.line_id is not null and a.amount > 0 then 'refund' else 'adjust' end,
          a.position, a.posted_at, a.adjustment_id, a.tenant_id, l.user_id, l.token_id, l.model,
-         l.surface, l.source_id, l.native_id, l.request_id, l.sku, a.currency, a.amount
+         l.surface, l.source_id, l.native_id, l.request_id, l.sku, l.tags, l.end_user,
+         a.currency, a.amount
   from ledger.adjustments a left join ledger.lines l on l.line_id = a.line_id`
 
 /** Conditions both on lines and on credits, with `at` as the column of their time. */
 function conditionsOf(filter: LogFilter, at: string, parameters: Parameters): readonly string[] {
-  const { sourceIds, requestId, fromMs, toMs, ...others } = filter
+  const { sourceIds, fromMs, toMs, ...others } = filter
   return [
     ...lineConditions(others, parameters),
     ...(sourceIds === undefined ? [] : [`source_id = any(${parameters.add(sourceIds)}::text[])`]),
-    ...(requestId === undefined ? [] : [`request_id = ${parameters.add(requestId)}`]),
     ...(fromMs === undefined ? [] : [`${at} >= ${sqlTime(fromMs, parameters)}`]),
     ...(toMs === undefined ? [] : [`${at} < ${sqlTime(toMs, parameters)}`]),
   ]

@@ -42,9 +42,9 @@ interface Cover {
   readonly lines: readonly Span[]
 }
 
-/** Covers a range by the largest totals there are. */
-export function coverOf(range: Span): Cover {
-  const byDay = cut(range, UTC_DAY_MS)
+/** Covers a range by the largest totals there are, or by those of hours and less. */
+export function coverOf(range: Span, largest: 'day' | 'hour' = 'day'): Cover {
+  const byDay = largest === 'day' ? cut(range, UTC_DAY_MS) : { whole: undefined, ends: [range] }
   const byHour = byDay.ends.map((end) => cut(end, HOUR_MS))
   const byQuarter = byHour.flatMap(({ ends }) => ends).map((end) => cut(end, QUARTER_MS))
   return {
@@ -68,7 +68,10 @@ export function cutAt(cover: Cover, timesMs: readonly number[]): Cover {
       if (hourMs < beginsMs || hourMs >= toMs) continue
       if (hourMs > beginsMs) hours.push({ fromMs: beginsMs, toMs: hourMs })
       beginsMs = hourMs + HOUR_MS
-      quarters.push({ fromMs: hourMs, toMs: beginsMs })
+      const last = quarters.at(-1)
+      // Hours of a zone whose clock is a quarter off are all split: one span for those in a row.
+      if (last?.toMs === hourMs) quarters[quarters.length - 1] = { ...last, toMs: beginsMs }
+      else quarters.push({ fromMs: hourMs, toMs: beginsMs })
     }
     if (beginsMs < toMs) hours.push({ fromMs: beginsMs, toMs })
   }

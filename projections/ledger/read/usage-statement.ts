@@ -1,37 +1,40 @@
+import type { ZonedPeriod } from '../../../src/kernel/time-zone.ts'
 import {
   conjunction,
   factConditions,
+  isOfLines,
   laterConditions,
   type LedgerFilter,
   lineConditions,
   Parameters,
   sqlTime,
+  tagSql,
 } from './filter.ts'
 import { coverOf, cutAt, type Span, UTC_DAY_MS } from './spans.ts'
 
-/** Keys that usage can be grouped by; a day is of the zone whose days are given. */
-export type UsageKey = 'day' | 'model' | 'token' | 'user' | 'sku' | 'surface' | 'tenant'
+/** Keys of time: of the zone whose periods are given. */
+export const timeKeys = ['hour', 'day', 'month'] as const
+type TimeKey = (typeof timeKeys)[number]
+type FactKey = 'model' | 'token' | 'user' | 'sku' | 'surface' | 'tenant'
 
-/** A day by its name, as unix milliseconds; the last is exclusive. */
-export interface NamedDay {
-  readonly day: string
-  readonly fromMs: number
-  readonly toMs: number
-}
+/** Keys that usage can be grouped by, at most one of them of time; a tag by its name. */
+export type UsageKey = TimeKey | FactKey | `tag:${string}`
 
 export interface UsageQuery {
   readonly filter: LedgerFilter
   readonly groupBy: readonly UsageKey[]
   /**
-   * The days of the range, in order and without gaps: the first holds its beginning and the last its
-   * end, and the range has both. Undefined: days of UTC.
+   * The hours, days or months of the range, in order and without gaps: the first holds its beginning
+   * and the last its end, and the range has both. Undefined: days of UTC.
    */
-  readonly days?: readonly NamedDay[] | undefined
+  readonly periods?: readonly ZonedPeriod[] | undefined
+  /** Whether refunds that were posted in the range are counted too. */
+  readonly withRefunds?: boolean
   /** No more are read; undefined: all. */
   readonly limit?: number
 }
 
-export const columns: Readonly<Record<Exclude<UsageKey, 'day'>, string>> = {
+const columns: Readonly<Record<FactKey, string>> = {
   model: 'model',
   token: 'token_id',
   user: 'user_id',
@@ -42,37 +45,74 @@ export const columns: Readonly<Record<Exclude<UsageKey, 'day'>, string>> = {
 
 const beginnings = { hours: 'hour', quarters: 'quarter' } as const
 
-/** Rows of one part of the statement, and the numbers and day by which they count. */
+/** What is summed. */
+export const figures = ['requests', 'lines', 'quantity', 'amount', 'refunded'] as const
+
+/** Rows of one part of the statement, and the period and figures by which they count. */
 interface Part {
   readonly from: string
-  readonly day: string
-  readonly numbers: readonly [lines: string, quantity: string, amount: string]
+  readonly period: string
+  /** SQL of each figure that is not zero. */
+  readonly numbers: Readonly<Partial<Record<(typeof figures)[number], string>>>
 }
 
-const ofLine = ['1', 'quantity', 'amount'] as const
-const ofTotal = ['lines', 'quantity', 'amount'] as const
+/** A request is counted by the first line of its result. */
+const firstLines = `(line_id like '%:1')::integer`
+const ofLine = { requests: firstLines, lines: '1', quantity: 'quantity', amount: 'amount' }
+const ofLaterLine = {
+  requests: `-${firstLines}`,
+  lines: '-1',
+  quantity: '-quantity',
+  amount: '-amount',
+}
+const summedFigures = ['requests', 'lines', 'quantity', 'amount'] as const
+const ofTotal = Object.fromEntries(summedFigures.map((name) => [name, name]))
+const ofMove = Object.fromEntries(summedFigures.map((name) => [name, `sign * ${name}`]))
+
+/** Refunds as rows with the facts of the lines they are of, at the time they were posted. */
+const refundsSql = `
+  select a.tenant_id, a.currency, a.position, a.posted_at as settled_at, a.amount as refunded,
+         l.user_id, l.token_id, l.model, l.sku, l.unit, l.surface, l.source_id, l.request_id,
+         l.tags, l.end_user
+  from ledger.adjustments a join ledger.lines l on l.line_id = a.line_id`
 
 /** The parts of one statement that add up to the usage. */
 export class UsageStatement {
   readonly parameters = new Parameters()
   readonly #query: UsageQuery
-  readonly #days: readonly NamedDay[] | 'utc' | 'none'
+  readonly #periods: readonly ZonedPeriod[] | 'utc' | 'none'
   readonly #bounds: string = ''
+  /** The columns by which rows are grouped besides their period, and what they are of a row. */
+  readonly #facts: readonly (readonly [name: string, sql: string])[]
 
   constructor(query: UsageQuery) {
     this.#query = query
-    this.#days = query.groupBy.includes('day') ? (query.days ?? 'utc') : 'none'
-    if (typeof this.#days === 'string') return
-    const starts = this.#days.map(({ fromMs }) => new Date(fromMs))
+    const { groupBy } = query
+    this.#facts = [
+      ...groupBy.flatMap((key) => this.#factOf(key)),
+      ['currency', 'currency'],
+      ['unit', 'unit'],
+    ]
+    this.#periods = groupBy.some(isTimeKey) ? (query.periods ?? 'utc') : 'none'
+    if (typeof this.#periods === 'string') return
+    const starts = this.#periods.map(({ fromMs }) => new Date(fromMs))
     this.#bounds = `${this.parameters.add(starts)}::timestamptz[]`
   }
 
+  #factOf(key: UsageKey): readonly (readonly [name: string, sql: string])[] {
+    if (isTimeKey(key)) return []
+    if (isTag(key)) return [[columnOf(key), tagSql(this.parameters.add(key.slice(TAG.length)))]]
+    return [[columns[key], columns[key]]]
+  }
+
   parts(): readonly Part[] {
-    const { filter } = this.#query
-    if (filter.sourceId !== undefined) return [this.#lines({})]
-    const named = typeof this.#days === 'string' ? [] : this.#days
-    const range = coverOf({ fromMs: filter.fromMs, toMs: filter.toMs })
-    // An hour counts as the day of its beginning.
+    const { filter, groupBy } = this.#query
+    const refunds = this.#query.withRefunds === true ? [this.#refunds()] : []
+    if (isOfLines(filter) || groupBy.some(isTag)) return [this.#lines({}), ...refunds]
+    const named = typeof this.#periods === 'string' ? [] : this.#periods
+    const largest = groupBy.includes('hour') ? 'hour' : 'day'
+    const range = coverOf({ fromMs: filter.fromMs, toMs: filter.toMs }, largest)
+    // An hour counts as the period of its beginning.
     const cover = cutAt(
       range,
       named.map(({ fromMs }) => fromMs),
@@ -84,31 +124,39 @@ export class UsageStatement {
       ...cover.hours.map((span) => this.#totals('hours', span)),
       ...days.flatMap((span) => [this.#utcDays(span), ...this.#moved(span)]),
       ...[...cover.quarters, ...cover.hours, ...days].flatMap((span) => this.#later(span)),
+      ...refunds,
     ]
   }
 
   /**
-   * The number of the day of a time, as SQL: days are grouped by numbers, which cost less than
+   * The number of the period of a time, as SQL: periods are grouped by numbers, which cost less than
    * names.
    */
-  #dayOf(time: string): string {
-    if (this.#days === 'none') return 'null::integer'
-    return this.#days === 'utc'
+  #periodOf(time: string): string {
+    if (this.#periods === 'none') return 'null::integer'
+    return this.#periods === 'utc'
       ? `(${time} at time zone 'UTC')::date - date '1970-01-01'`
       : `width_bucket(${time}, ${this.#bounds})`
   }
 
-  /** A day by its number. */
-  nameOf(day: number): string {
-    return typeof this.#days === 'string'
-      ? new Date(day * UTC_DAY_MS).toISOString().slice(0, 10)
-      : (this.#days[day - 1]?.day ?? '')
+  /** A period by its number. */
+  nameOf(period: number): string {
+    return typeof this.#periods === 'string'
+      ? new Date(period * UTC_DAY_MS).toISOString().slice(0, 10)
+      : (this.#periods[period - 1]?.name ?? '')
   }
 
   #lines(span: Partial<Span>): Part {
     const conditions = lineConditions({ ...this.#query.filter, ...span }, this.parameters)
     const from = `ledger.lines where ${conjunction(conditions)}`
-    return { from, day: this.#dayOf('settled_at'), numbers: ofLine }
+    return { from, period: this.#periodOf('settled_at'), numbers: ofLine }
+  }
+
+  /** Corrections of lines: they count when they were posted. */
+  #refunds(): Part {
+    const conditions = lineConditions(this.#query.filter, this.parameters)
+    const from = `(${refundsSql}) r where ${conjunction(conditions)}`
+    return { from, period: this.#periodOf('settled_at'), numbers: { refunded: 'refunded' } }
   }
 
   /** Usage in the totals that came after the requested position, to be subtracted. */
@@ -118,9 +166,7 @@ export class UsageStatement {
     if (asOf === undefined) return []
     const conditions = laterConditions({ ...filter, ...span, asOf }, this.parameters)
     const from = `ledger.lines where ${conjunction(conditions)}`
-    return [
-      { from, day: this.#dayOf('settled_at'), numbers: ['-1', '-quantity', '-amount'] as const },
-    ]
+    return [{ from, period: this.#periodOf('settled_at'), numbers: ofLaterLine }]
   }
 
   #totals(table: 'hours' | 'quarters', { fromMs, toMs }: Span): Part {
@@ -131,10 +177,10 @@ export class UsageStatement {
       ...(toMs === undefined ? [] : [`${column} < ${sqlTime(toMs, this.parameters)}`]),
     ]
     const from = `ledger.${table} where ${conjunction(conditions)}`
-    return { from, day: this.#dayOf(column), numbers: ofTotal }
+    return { from, period: this.#periodOf(column), numbers: ofTotal }
   }
 
-  /** Whole days of UTC, each as the day it is at noon; `#moved` mends that. */
+  /** Whole days of UTC, each in the period of its noon; `#moved` mends that. */
   #utcDays({ fromMs, toMs }: Span): Part {
     const date = (ms: number): string =>
       `${this.parameters.add(new Date(ms).toISOString().slice(0, 10))}::date`
@@ -144,25 +190,26 @@ export class UsageStatement {
       ...(toMs === undefined ? [] : [`day < ${date(toMs)}`]),
     ]
     const from = `ledger.days where ${conjunction(conditions)}`
-    return { from, day: this.#dayOf(`(day + time '12:00') at time zone 'UTC'`), numbers: ofTotal }
+    const noon = `(day + time '12:00') at time zone 'UTC'`
+    return { from, period: this.#periodOf(noon), numbers: ofTotal }
   }
 
   /**
-   * Hours and quarters that are of another day than the noon of their UTC day: taken off that day and
-   * put to their own. So only they are read, never all of a range.
+   * Hours and quarters of another period than the noon of their UTC day: taken off that one and put
+   * to their own. So only they are read, never all of a range.
    */
   #moved(days: Span): readonly Part[] {
-    const moves = typeof this.#days === 'string' ? [] : movesOf(days, this.#days)
+    const moves = typeof this.#periods === 'string' ? [] : movesOf(days, this.#periods)
     const rows = (['hours', 'quarters'] as const).flatMap((table) => this.#movedIn(table, moves))
     if (rows.length === 0) return []
     const facts = this.facts().join(', ')
+    const sums = summedFigures.map((name) => `sum(${name}) as ${name}`).join(', ')
     const from = `(
-      select into_day, out_of_day, ${facts}, sum(lines) as lines, sum(quantity) as quantity,
-             sum(amount) as amount
-      from (${rows.join(' union all ')}) q group by into_day, out_of_day, ${facts}) m
+      select into_period, out_of_period, ${facts}, ${sums}
+      from (${rows.join(' union all ')}) q group by into_period, out_of_period, ${facts}) m
       cross join (values (1), (-1)) as way (sign)`
-    const day = 'case when sign = 1 then into_day else out_of_day end'
-    return [{ from, day, numbers: ['sign * lines', 'sign * quantity', 'sign * amount'] }]
+    const period = 'case when sign = 1 then into_period else out_of_period end'
+    return [{ from, period, numbers: ofMove }]
   }
 
   /** The rows of a table of totals that moves cover, as a query. */
@@ -178,50 +225,66 @@ export class UsageStatement {
       `${parameters.add(moves.map(of))}::integer[]`
     const ranges = `unnest(${times(({ fromMs }) => fromMs)}, ${times(({ toMs }) => toMs)},
                            ${numbers(({ into }) => into)}, ${numbers(({ outOf }) => outOf)})
-                      as r (begins, ends, into_day, out_of_day)`
+                      as r (begins, ends, into_period, out_of_period)`
     const conditions = conjunction([
       `${beginnings[table]} >= r.begins and ${beginnings[table]} < r.ends`,
       ...factConditions(this.#query.filter, parameters),
     ])
-    const wanted = [...this.facts(), 'lines', 'quantity', 'amount'].join(', ')
+    const wanted = [...this.facts(), ...summedFigures].join(', ')
     return [
-      `select into_day, out_of_day, ${wanted} from ${ranges} cross join lateral
+      `select into_period, out_of_period, ${wanted} from ${ranges} cross join lateral
          (select ${wanted} from ledger.${table} where ${conditions}) t`,
     ]
   }
 
-  /** Columns by which rows are grouped in addition to their day. */
-  facts(): readonly string[] {
-    const keys = this.#query.groupBy.flatMap((key) => (key === 'day' ? [] : [columns[key]]))
-    return [...keys, 'currency', 'unit']
+  /** A part as a query of the facts and all figures. */
+  select({ from, period, numbers }: Part): string {
+    const facts = this.#facts.map(([name, sql]) => `${sql} as ${name}`).join(', ')
+    const summed = figures.map((name) => `${numbers[name] ?? '0'} as ${name}`).join(', ')
+    return `select ${period} as period, ${facts}, ${summed} from ${from}`
   }
+
+  /** Columns by which rows are grouped in addition to their period. */
+  facts(): readonly string[] {
+    return this.#facts.map(([name]) => name)
+  }
+}
+
+const TAG = 'tag:'
+const isTag = (key: UsageKey): key is `tag:${string}` => key.startsWith(TAG)
+const isTimeKey = (key: UsageKey): key is TimeKey => timeKeys.some((each) => each === key)
+
+/** The column of a key in the statement. A tag's name is any text, and quoted. */
+export function columnOf(key: UsageKey): string {
+  if (isTimeKey(key)) return 'period'
+  return isTag(key) ? `"${key.replaceAll('"', '""')}"` : columns[key]
 }
 
 interface Move {
   readonly fromMs: number
   readonly toMs: number
-  /** Numbers of days, from 1. */
+  /** Numbers of periods, from 1. */
   readonly into: number
   readonly outOf: number
 }
 
-/** The number of the day a time is in, from 1. */
-function dayIn(days: readonly NamedDay[], unixMs: number): number {
-  return days.findIndex(({ fromMs, toMs }) => fromMs <= unixMs && unixMs < toMs) + 1
+/** The number of the period a time is in, from 1. */
+function periodIn(periods: readonly ZonedPeriod[], unixMs: number): number {
+  return periods.findIndex(({ fromMs, toMs }) => fromMs <= unixMs && unixMs < toMs) + 1
 }
 
-/** Parts of whole UTC days that belong to another of the days than their noon does. */
-function movesOf({ fromMs, toMs }: Span, days: readonly NamedDay[]): readonly Move[] {
+/** Parts of whole UTC days that belong to another of the periods than their noon does. */
+function movesOf({ fromMs, toMs }: Span, periods: readonly ZonedPeriod[]): readonly Move[] {
   if (fromMs === undefined || toMs === undefined) return []
   const moves: Move[] = []
-  for (const [index, each] of days.entries()) {
+  for (const [index, each] of periods.entries()) {
     const into = index + 1
     let beginsMs = Math.max(each.fromMs, fromMs)
     const endsMs = Math.min(each.toMs, toMs)
     while (beginsMs < endsMs) {
       const utcDayMs = Math.floor(beginsMs / UTC_DAY_MS) * UTC_DAY_MS
       const stopMs = Math.min(endsMs, utcDayMs + UTC_DAY_MS)
-      const outOf = dayIn(days, utcDayMs + UTC_DAY_MS / 2)
+      const outOf = periodIn(periods, utcDayMs + UTC_DAY_MS / 2)
       if (outOf !== into) moves.push({ fromMs: beginsMs, toMs: stopMs, into, outOf })
       beginsMs = stopMs
     }

@@ -3,58 +3,69 @@ import type { Queryable } from '../../engine/queryable.ts'
 import { type Quantity, toQuantity } from '../../../src/kernel/money.ts'
 import type { LedgerFilter } from './filter.ts'
 import { UTC_DAY_MS } from './spans.ts'
-import { columns, type UsageKey, type UsageQuery, UsageStatement } from './usage-statement.ts'
+import {
+  columnOf,
+  figures,
+  type UsageKey,
+  type UsageQuery,
+  UsageStatement,
+} from './usage-statement.ts'
 
-export type { NamedDay, UsageKey, UsageQuery } from './usage-statement.ts'
+export { timeKeys, type UsageKey, type UsageQuery } from './usage-statement.ts'
 
 /** Settled lines with the same values of the requested keys, in one currency. */
 export interface UsageGroup {
+  /** A tag that the lines do not have is absent. */
   readonly keys: Readonly<Partial<Record<UsageKey, string>>>
   readonly currency: string
   /** Unit of the quantity; undefined if the lines have different units. */
   readonly unit: string | undefined
   readonly quantity: Quantity | undefined
-  /** Exact decimal. */
+  /** Exact decimal: what was charged. */
   readonly amount: string
+  /** Exact decimal: what was given back meanwhile, of these or of earlier lines. */
+  readonly refunded: string
+  /** Exact decimal: the amount without what was given back. */
+  readonly net: string
+  /** Lines that are the first of their result: by SKU and in parts of results no number of requests. */
+  readonly requests: number
   readonly lines: number
 }
 
 /** Usage grouped by the keys and by currency, keys in their order. */
 export async function usage(db: Queryable, query: UsageQuery): Promise<readonly UsageGroup[]> {
   const statement = new UsageStatement(query)
-  const facts = statement.facts().join(', ')
-  const parts = statement.parts().map(({ from, day, numbers: [lines, quantity, amount] }) => {
-    return `select ${day} as day, ${facts}, ${lines} as lines, ${quantity} as quantity,
-                   ${amount} as amount
-            from ${from}`
-  })
-  const keys = query.groupBy.map((key) => (key === 'day' ? 'day' : columns[key]))
+  const parts = statement.parts().map((part) => statement.select(part))
+  const keys = query.groupBy.map(columnOf)
   const grouped = [...keys, 'currency'].join(', ')
-  const shown = query.groupBy.map((key, n) => `${keys[n]} as "key_${key}", `).join('')
+  const shown = keys.map((key, n) => `${key} as key_${n}, `).join('')
+  const sums = figures.map((name) => `sum(${name}) as ${name}`).join(', ')
   const limit = statement.parameters.add(query.limit ?? null)
   const { rows } = await db.query<Cells>(
     `select ${shown} currency,
             case when min(unit) filter (where lines <> 0) = max(unit) filter (where lines <> 0)
                  then min(unit) filter (where lines <> 0) end as unit,
             sum(quantity)::text as quantity, trim_scale(sum(amount))::text as amount,
-            sum(lines)::text as lines
-     from (select ${grouped}, unit, sum(lines) as lines, sum(quantity) as quantity,
-                  sum(amount) as amount
+            trim_scale(sum(refunded))::text as refunded,
+            trim_scale(sum(amount) - sum(refunded))::text as net,
+            sum(requests)::text as requests, sum(lines)::text as lines
+     from (select ${grouped}, unit, ${sums}
            from (${parts.join(' union all ')}) p group by ${grouped}, unit) t
-     group by ${grouped} having sum(lines) > 0 limit ${limit}`,
+     group by ${grouped} having sum(lines) > 0 or sum(refunded) <> 0 limit ${limit}`,
     statement.parameters.values,
   )
   // Sorted here, the few that are left: the server would sort all that they are made of.
-  const order = [...query.groupBy.map((key) => `key_${key}`), 'currency']
+  const order = [...keys.map((_, n) => `key_${n}`), 'currency']
+  const named = (cell: Cells[string]): string | undefined =>
+    typeof cell === 'number' ? statement.nameOf(cell) : (cell ?? undefined)
   return rows
     .toSorted((one, other) => compare(one, other, order))
-    .map(({ key_day: day, ...row }) => {
-      const named = typeof day === 'number' ? { key_day: statement.nameOf(day) } : {}
-      return toGroup(
-        { ...(row as Readonly<Record<string, string | null>>), ...named },
-        query.groupBy,
-      )
-    })
+    .map((row) => ({
+      keys: Object.fromEntries(
+        query.groupBy.map((key, n) => [key, named(row[`key_${n}`] ?? null)]),
+      ),
+      ...toSums(row as Readonly<Record<string, string | null>>),
+    }))
 }
 
 type Cells = Readonly<Record<string, string | number | null>>
@@ -65,18 +76,17 @@ function compare(one: Cells, other: Cells, order: readonly string[]): number {
   return (one[column] ?? '') < (other[column] ?? '') ? -1 : 1
 }
 
-function toGroup(
-  row: Readonly<Record<string, string | null>>,
-  groupBy: readonly UsageKey[],
-): UsageGroup {
+function toSums(row: Readonly<Record<string, string | null>>): Omit<UsageGroup, 'keys'> {
   const unit = row['unit'] ?? undefined
   return {
-    keys: Object.fromEntries(groupBy.map((key) => [key, row[`key_${key}`] ?? ''])),
     currency: row['currency'] ?? '',
     unit,
     // Quantities of different units are not one quantity.
     quantity: unit === undefined ? undefined : toQuantity(row['quantity'] ?? '0'),
     amount: row['amount'] ?? '0',
+    refunded: row['refunded'] ?? '0',
+    net: row['net'] ?? '0',
+    requests: Number(row['requests'] ?? 0),
     lines: Number(row['lines'] ?? 0),
   }
 }
@@ -99,23 +109,17 @@ export async function usageExtent(
 export type LedgerGrouping = 'sku' | 'day' | 'model' | 'tenant'
 
 /** Settled lines of one key and currency; currencies are never added. */
-export interface LedgerGroup {
+export interface LedgerGroup extends Omit<UsageGroup, 'keys'> {
   readonly key: string
-  readonly currency: string
-  /** Unit of the quantity; undefined if the lines have different units. */
-  readonly unit: string | undefined
-  readonly quantity: Quantity | undefined
-  /** Exact decimal. */
-  readonly amount: string
-  readonly lines: number
 }
 
-/** Sums of settled lines per key and currency, keys in order; a day is of UTC. */
+/** Sums of settled lines and refunds per key and currency, keys in order; without days a day is of UTC. */
 export async function summarise(
   db: Queryable,
   filter: LedgerFilter,
   groupBy: LedgerGrouping,
+  days?: UsageQuery['periods'],
 ): Promise<readonly LedgerGroup[]> {
-  const groups = await usage(db, { filter, groupBy: [groupBy] })
+  const groups = await usage(db, { filter, groupBy: [groupBy], periods: days, withRefunds: true })
   return groups.map(({ keys, ...group }) => ({ key: keys[groupBy] ?? '', ...group }))
 }

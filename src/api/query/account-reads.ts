@@ -21,6 +21,7 @@ import {
 import { eventsAt } from '../../../projections/timeline/query.ts'
 import type { ReadBalances } from '../../app/finance/balances.ts'
 import type { ReadModels } from '../../app/read-models/read-models.ts'
+import { type AccountSettings, settingIn } from '../../domain/account/settings.ts'
 import { RequestError } from '../kit/request-error.ts'
 import { withQueryTimeout } from '../kit/queries.ts'
 import { openLogs, type LogFilter, type LogRow, type Logs } from './open-logs.ts'
@@ -58,6 +59,8 @@ export interface AccountReads {
   ) => Promise<readonly TaskRow[]>
   readonly settledAmounts: (ids: readonly string[]) => Promise<ReadonlyMap<string, SettledAmount>>
   readonly usage: (query: UsageQuery) => Promise<readonly UsageGroup[]>
+  /** The keys of tags that a tenant has declared. @throws errors of the log */
+  readonly tagKeys: (tenantId: string) => Promise<readonly string[]>
   /** The first and last day with usage, for a range without ends; undefined if there is none. */
   readonly usageExtent: (tenantId: string | undefined) => Promise<Required<TimeRange> | undefined>
 }
@@ -74,8 +77,9 @@ export function accountReads(deps: {
   readonly db: Queryable
   readonly readModels: Pick<ReadModels, 'requireCurrent'>
   readonly balances: ReadBalances
+  readonly settingsOf: (tenantId: string) => Promise<AccountSettings>
 }): AccountReads {
-  const { db, readModels, balances } = deps
+  const { db, readModels, balances, settingsOf } = deps
   return {
     balances,
     tenants: async (page) => (await listTenants(db, page)).map(({ tenantId }) => tenantId),
@@ -112,6 +116,7 @@ export function accountReads(deps: {
         throw new RequestError('query_too_long', `more than ${MAX_GROUPS} items: ${NARROW}`)
       return groups
     },
+    tagKeys: async (tenantId) => settingIn(await settingsOf(tenantId), 'reporting').tagKeys,
     usageExtent: (tenantId) => withQueryTimeout(NARROW, () => usageExtent(db, { tenantId })),
   }
 }

@@ -1,5 +1,6 @@
 import type { Static } from 'typebox'
 import { toTimestamp } from '../../kernel/clock.ts'
+import { formatAmount, parseAmount } from '../../kernel/money.ts'
 import type { LedgerLine } from './reads.ts'
 import { LedgerLineSchema } from './schemas.ts'
 
@@ -17,5 +18,10 @@ const shown = lineColumns.map((column) => {
 /** A line as the API shows it. */
 export function toLine(line: LedgerLine): Line {
   const members = Object.fromEntries(shown.map(([column, member]) => [column, line[member]]))
-  return { ...(members as Line), settled_at: toTimestamp(line.settledAtMs) }
+  return {
+    ...(members as Line),
+    settled_at: toTimestamp(line.settledAtMs),
+    net: formatAmount(parseAmount(line.amount) - parseAmount(line.adjusted)),
+    tags: line.tags === null ? null : (JSON.parse(line.tags) as Readonly<Record<string, string>>),
+  }
 }

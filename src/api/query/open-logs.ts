@@ -3,6 +3,7 @@ import type { Queryable } from '../../../projections/engine/queryable.ts'
 import {
   countCredits,
   countLines,
+  isOfLines,
   listLogs,
   type LogFilter,
   type LogRow,
@@ -26,9 +27,9 @@ type Run = <Found>(read: (db: Queryable) => Promise<Found>) => Promise<Found>
 
 /** The number of lines on each UTC day: from the totals, or counted if the filter leaves few. */
 async function linesByDay(run: Run, filter: LogFilter): Promise<ReadonlyMap<string, number>> {
-  const { kinds, sourceIds, requestId, ...facts } = filter
+  const { kinds, sourceIds, ...facts } = filter
   if (!kinds.includes('consume')) return new Map()
-  if (sourceIds !== undefined || requestId !== undefined) return run((db) => countLines(db, filter))
+  if (sourceIds !== undefined || isOfLines(facts)) return run((db) => countLines(db, filter))
   const groups = await run((db) => usage(db, { filter: facts, groupBy: ['day'] }))
   const counts = new Map<string, number>()
   for (const { keys, lines } of groups) {

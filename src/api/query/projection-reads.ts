@@ -17,6 +17,7 @@ import { accountReads } from './account-reads.ts'
 import { createKnownNames } from './known-names.ts'
 import type { Queries } from './services.ts'
 import type { Catalog, ServedModel } from '../../domain/catalog/catalog.ts'
+import type { AccountSettings } from '../../domain/account/settings.ts'
 import type { Clock } from '../../kernel/clock.ts'
 
 /** Maximum time for which the history of an unknown id waits for the read model. */
@@ -76,9 +77,9 @@ export function projectionReads({ db, logEnd, readModels }: ProjectionReadsDeps)
       await readModels.requireCurrent('ledger')
       return withQueryTimeout(NARROW_LINES, () => listLines(db, filter, page))
     },
-    summarise: async (filter, groupBy) => {
+    summarise: async (filter, groupBy, days) => {
       await readModels.requireCurrent('ledger')
-      return withQueryTimeout(NARROW_SUMMARY, () => summarise(db, filter, groupBy))
+      return withQueryTimeout(NARROW_SUMMARY, () => summarise(db, filter, groupBy, days))
     },
     listAssets: async (search, page) => {
       await readModels.requireCurrent('assets')
@@ -108,6 +109,7 @@ export function readsOver(deps: {
   readonly catalog: Catalog
   readonly clock: Clock
   readonly served: readonly ServedModel[]
+  readonly settingsOf: (tenantId: string) => Promise<AccountSettings>
 }): Queries {
   const balances = createReadBalances(deps)
   return {

@@ -13,6 +13,7 @@ import type {
   LedgerGrouping,
 } from '../../../projections/ledger/query.ts'
 import type { Receipt } from '../../app/finance/receipts/types.ts'
+import type { ZonedPeriod } from '../../kernel/time-zone.ts'
 import type { Visible } from './scope.ts'
 
 /** The reads of these routes: the query functions of the read models. */
@@ -48,6 +49,8 @@ export interface QueryReads {
   readonly summarise: (
     filter: LedgerFilter,
     groupBy: LedgerGrouping,
+    /** The days of the range where days are grouped by; undefined: of UTC. */
+    days: readonly ZonedPeriod[] | undefined,
   ) => Promise<readonly LedgerGroup[]>
   /** Newest first; `after` is the id of the last one already seen. */
   readonly listAssets: (search: AssetSearch, page: SearchPage) => Promise<Found<AssetRow>>

@@ -1,12 +1,10 @@
 import { Type } from 'typebox'
 import { successOf } from '../kit/account-surface.ts'
-import { TimeBound } from '../kit/queries.ts'
 
 /** Shapes of the finance and support queries. */
 
 /** Printable, bounded text: stored ids and names have no other form. */
 export const Name = Type.String({ pattern: '^[\\x20-\\x7e]{1,128}$' })
-export const Time = TimeBound('RFC 3339 with an offset, such as 2026-01-02T03:04:05Z, or a date.')
 export const Decimal = Type.String({ description: 'Exact decimal string.', examples: ['0.0462'] })
 export const Quantity = Type.Integer({
   minimum: 0,
@@ -31,18 +29,6 @@ export const Format = Type.Optional(
 export const MAX_PAGE_LINES = 1_000
 export const DEFAULT_PAGE_LINES = 100
 
-const filters = {
-  tenant_id: Type.Optional(Name),
-  user_id: Type.Optional(Name),
-  sku: Type.Optional(Name),
-  model: Type.Optional(Name),
-  currency: Type.Optional(Type.Enum(['CNY', 'USD'])),
-  source_id: Type.Optional(Name),
-  from: Type.Optional(Time),
-  to: Type.Optional(Time),
-  as_of: Type.Optional(AsOf),
-}
-
 export const Cursor = Type.Optional(
   Type.String({ maxLength: 256, description: '`next_cursor` of the previous page.' }),
 )
@@ -53,19 +39,6 @@ export const Limit = Type.Optional(
     description: `JSON: items per page, ${DEFAULT_PAGE_LINES} by default. CSV: absent means all.`,
   }),
 )
-
-export const LinesQuerySchema = Type.Object({
-  ...filters,
-  cursor: Cursor,
-  limit: Limit,
-  format: Format,
-})
-
-export const SummaryQuerySchema = Type.Object({
-  ...filters,
-  group_by: Type.Optional(Type.Enum(['sku', 'day', 'model', 'tenant'], { default: 'sku' })),
-  format: Format,
-})
 
 export const LedgerLineSchema = Type.Object(
   {
@@ -99,6 +72,13 @@ export const LedgerLineSchema = Type.Object(
       description:
         "Revision of the tenant's prices that this price comes from; null for a price of the price book.",
     }),
+    net: Type.String({ description: '`amount` less `adjusted`.', examples: ['0.0462'] }),
+    tags: Type.Union([Type.Record(Type.String(), Type.String()), Type.Null()], {
+      description: 'Tags of the request whose keys the tenant had declared.',
+    }),
+    end_user: Type.Union([Type.String(), Type.Null()], {
+      description: "The tenant's id of its end user, where it records these.",
+    }),
   },
   { named: 'LedgerLine' },
 )
@@ -123,6 +103,13 @@ export const SummaryAnswerSchema = successOf(
         quantity: Type.Union([Quantity, Type.Null()]),
         amount: Decimal,
         lines: Type.Integer(),
+        requests: Type.Union([Type.Integer(), Type.Null()], {
+          description: 'Requests that cost something; null by SKU.',
+        }),
+        refunded: Type.String({
+          description: 'What was given back in this time, of these or of earlier lines.',
+        }),
+        net: Type.String({ description: '`amount` less `refunded`.' }),
       }),
     ),
   }),

@@ -24,12 +24,16 @@ import {
 
 const statuses = ['queued', 'running', 'succeeded', 'failed', 'expired', 'cancelled'] as const
 
-const tasksQuerySchema = ({ taskFamilies }: Catalog) =>
+const tasksQuerySchema = ({ taskFamilies }: Catalog, surfaceNames: readonly string[]) =>
   Type.Object({
     ...timeRangeMembers,
     ...pageMembers,
     tenant_id: Type.Optional(Name),
     user_id: Type.Optional(Name),
+    token_id: Type.Optional(Name),
+    surface: Type.Optional(Type.Enum([...surfaceNames])),
+    request_id: Type.Optional(Name),
+    source_id: Type.Optional(Name),
     family: Type.Optional(Type.Enum([...taskFamilies.keys()])),
     status: Type.Optional(Type.Enum([...statuses])),
     model: Type.Optional(Name),
@@ -107,7 +111,10 @@ function toFilter(principal: Principal, query: TasksQuery, range: TimeRange): Ta
     status: query.status,
     model: query.model,
     taskId: query.task_id,
-    platformId: query.platform_id,
+    platformId: query.platform_id ?? query.source_id,
+    tokenId: query.token_id,
+    surface: query.surface,
+    requestId: query.request_id,
   }
 }
 
@@ -134,7 +141,7 @@ export function tasksRoute(instance: FastifyInstance, services: QueryServices): 
           failures: listFailures,
           csv: true,
         }),
-        querystring: tasksQuerySchema(catalog),
+        querystring: tasksQuerySchema(catalog, Object.keys(services.http.endpoints)),
       },
     },
     async (request, reply) => {

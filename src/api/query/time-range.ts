@@ -1,7 +1,10 @@
 import { type Static, Type } from 'typebox'
 import { unreachable } from '../../kernel/assert.ts'
+import { toTimestamp } from '../../kernel/clock.ts'
+import { isDate } from '../../kernel/read-time.ts'
 import { readZone as readNamedZone } from '../../kernel/read-zone.ts'
 import type { TimeZone } from '../../kernel/time-zone.ts'
+import { boundOf, TimeBound } from '../kit/queries.ts'
 import { RequestError } from '../kit/request-error.ts'
 
 /** The time ranges of lists and totals: presets, and days of a zone. */
@@ -11,7 +14,17 @@ const DAY_MS = 24 * HOUR_MS
 /** The Unix seconds of the years 0000 to 9999. */
 const LATEST_S = 253_370_764_800
 
-const presets = ['1h', '24h', 'today', 'yesterday', '7d', '30d', 'custom'] as const
+const presets = [
+  '1h',
+  '24h',
+  'today',
+  'yesterday',
+  '7d',
+  '30d',
+  'this_month',
+  'last_month',
+  'custom',
+] as const
 type Preset = (typeof presets)[number]
 
 const UnixSeconds = Type.Integer({
@@ -20,7 +33,13 @@ const UnixSeconds = Type.Integer({
   description: 'Unix seconds; only with `time_preset=custom`.',
 })
 
+const Time = TimeBound(
+  'RFC 3339 with an offset, such as 2026-01-02T03:04:05Z, or a date: a day of the zone.',
+)
+
 export const timeRangeMembers = {
+  from: Type.Optional(Time),
+  to: Type.Optional(Time),
   time_preset: Type.Optional(Type.Enum([...presets])),
   start_time: Type.Optional(UnixSeconds),
   end_time: Type.Optional(UnixSeconds),
@@ -48,8 +67,26 @@ export function readZone(name: string | undefined): TimeZone {
   return read.zone
 }
 
-/** The requested range; without a preset all times. @throws RequestError */
+/** The requested range by a preset, or by `from` and `to`; without these all times. @throws RequestError */
 export function readTimeRange(query: Static<typeof TimeRangeSchema>, nowMs: number): TimeRange {
+  const { from, to } = query
+  const preset = rangeOfPreset(query, nowMs)
+  if (from === undefined && to === undefined) return preset
+  if (query.time_preset !== undefined)
+    throw invalid('time_preset', 'time_preset cannot be combined with from or to')
+  const zone = readZone(query.tz)
+  const read = (text: string | undefined, param: string): number | undefined => {
+    const unixMs = boundOf(text, param)
+    if (unixMs === undefined || text === undefined || !isDate(text)) return unixMs
+    return zone.startOf(toTimestamp(unixMs).slice(0, text.length))
+  }
+  const [fromMs, toMs] = [read(from, 'from'), read(to, 'to')]
+  if (fromMs !== undefined && toMs !== undefined && fromMs > toMs)
+    throw invalid('from', 'from must not be later than to')
+  return { fromMs, toMs }
+}
+
+function rangeOfPreset(query: Static<typeof TimeRangeSchema>, nowMs: number): TimeRange {
   const { time_preset: preset, start_time: start, end_time: end } = query
   const zone = readZone(query.tz)
   if (preset !== 'custom')
@@ -86,9 +123,19 @@ function rangeOf(preset: Exclude<Preset, 'custom'>, zone: TimeZone, nowMs: numbe
       if (preset === 'today') return { fromMs: todayMs, toMs: undefined }
       return { fromMs: zone.startOf(zone.dayAt(todayMs - 1)), toMs: todayMs }
     }
+    case 'this_month':
+    case 'last_month': {
+      const startMs = startOfMonth(zone, nowMs)
+      if (preset === 'this_month') return { fromMs: startMs, toMs: undefined }
+      return { fromMs: startOfMonth(zone, startMs - 1), toMs: startMs }
+    }
     default:
       return unreachable(preset)
   }
+}
+
+function startOfMonth(zone: TimeZone, unixMs: number): number {
+  return zone.startOf(`${zone.dayAt(unixMs).slice(0, 7)}-01`)
 }
 
 /** A range in answers: Unix seconds, whole or not; null without an end. */

@@ -63,6 +63,9 @@ void t.test('a line explains its amount, with money as decimal strings', async (
           position: '1',
           adjusted: '0',
           account_prices: null,
+          net: '0.38115',
+          tags: null,
+          end_user: null,
         },
       ],
       next_cursor: null,
@@ -150,7 +153,7 @@ void t.test('400 names the parameter that cannot be read', async (t) => {
 
 void t.test('an unknown filter is refused, never ignored', async (t) => {
   ledger.add()
-  for (const name of ['start', 'token_id', 'Currency', 'a~b/c', '__proto__']) {
+  for (const name of ['start', 'group', 'Currency', 'a~b/c', '__proto__']) {
     const answer = await get(`${lines}?${encodeURIComponent(name)}=x`)
     t.equal(answer.statusCode, 400, name)
     t.match(answer.json(), { error: { code: 'invalid_request', param: name } })
@@ -158,6 +161,40 @@ void t.test('an unknown filter is refused, never ignored', async (t) => {
   }
   const history = await get('/api/query/v1/tasks/video_1/history?from=x')
   t.match(history.json(), { message: /has none/, error: { param: 'from' } })
+})
+
+void t.test('parameters of reports are refused by name', async (t) => {
+  ledger.add()
+  const usage = '/api/query/v1/usage'
+  const tags = Array.from({ length: 9 }, (_, n) => `tag=key:${n}`).join('&')
+  for (const [url, param, message] of [
+    [`${lines}?tag=apollo`, 'tag', /`key:value`/],
+    [`${lines}?tag=:apollo`, 'tag', /`key:value`/],
+    [
+      `${lines}?tag=project:apollo`,
+      'tag',
+      /has not declared a tag `project`.*it has declared none/,
+    ],
+    [`${lines}?${tags}`, 'tag', /./],
+    [`${usage}?group_by=tag:project`, 'group_by', /has not declared a tag `project`/],
+    [`${usage}?group_by=tag:`, 'group_by', /one or two of tenant, .*month, tag:<key>/],
+    [`${usage}?group_by=day,hour`, 'group_by', /only one of hour, day, month/],
+    [`${usage}?group_by=model,model`, 'group_by', /one or two/],
+    [`${usage}?from=2000-01-01&to=2001-01-01&group_by=hour`, 'group_by', /3660 hours/],
+    [`${usage}?from=2000-01-01&to=2020-01-01&group_by=month`, 'group_by', /3660 days/],
+    [`${summary}?tz=Mars/Phobos`, 'tz', /zone/],
+    [`${summary}?since=-1`, 'since', /./],
+    [`${lines}?from=2026-01-01&time_preset=last_month`, 'time_preset', /combined with from or to/],
+    [`${lines}?time_preset=next_month`, 'time_preset', /last_month/],
+    ['/api/query/v1/tasks?as_of=1', 'as_of', /tenant_id/],
+    ['/api/query/v1/tasks?tag=a:b', 'tag', /tenant_id/],
+  ] as const) {
+    const answer = await get(url)
+    t.equal(answer.statusCode, 400, url)
+    t.match(answer.json(), { message, error: { code: 'invalid_request', param } }, url)
+  }
+  t.equal((await get(`${lines}?tag=a:b`, 'qak-operator')).statusCode, 200, 'of all tenants')
+  t.same(ledger.filters.at(-1)?.tags, [['a', 'b']])
 })
 
 void t.test('a token sees the lines of its scope level only', async (t) => {
@@ -206,6 +243,9 @@ void t.test('a summary groups by sku, day, model or tenant, per currency', async
         quantity: 108_900,
         amount: '0.38115',
         lines: 1,
+        requests: null,
+        refunded: '0',
+        net: '0.38115',
       },
       {
         key: 'overseas-video-2-0-mini-novideo',
@@ -214,6 +254,9 @@ void t.test('a summary groups by sku, day, model or tenant, per currency', async
         quantity: 217_800,
         amount: '0.7623',
         lines: 2,
+        requests: null,
+        refunded: '0',
+        net: '0.7623',
       },
     ],
   })
@@ -256,7 +299,7 @@ void t.test('a CSV export has all lines, read page by page', async (t) => {
   })
   t.equal(
     rows[0],
-    'line_id,settled_at,tenant_id,user_id,token_id,source_id,native_id,surface,model,sku,rule,quantity,unit,price,per,currency,amount,price_book_version,measurement,request_id,position,adjusted,account_prices',
+    'line_id,settled_at,tenant_id,user_id,token_id,source_id,native_id,surface,model,sku,rule,quantity,unit,price,per,currency,amount,price_book_version,measurement,request_id,position,adjusted,account_prices,net,tags,end_user',
   )
   t.equal(rows.length, 2_502, 'header, lines and the end')
   t.equal(new Set(rows.slice(1, -1).map((row) => row.split(',')[0])).size, 2_500)
@@ -285,7 +328,8 @@ void t.test('a summary can be CSV', async (t) => {
   const answer = await get(`${summary}?format=csv&group_by=day`)
   t.equal(
     answer.body,
-    'key,currency,unit,quantity,amount,lines\r\n2026-03-04,USD,token,108900,0.38115,1\r\n',
+    'key,currency,unit,quantity,amount,lines,requests,refunded,net\r\n' +
+      '2026-03-04,USD,token,108900,0.38115,1,1,0,0.38115\r\n',
   )
 })
 

@@ -40,6 +40,7 @@ const noAccounts: AccountReads = {
   tasksBehind: () => Promise.resolve([]),
   settledAmounts: () => Promise.resolve(new Map()),
   usage: () => Promise.resolve([]),
+  tagKeys: () => Promise.resolve([]),
   usageExtent: () => Promise.resolve(undefined),
 }
 

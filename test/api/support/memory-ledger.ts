@@ -103,6 +103,9 @@ export class MemoryLedger implements QueryReads {
         unit: line.unit,
         quantity: (groups.get(id)?.quantity ?? 0) + line.quantity,
         amount: formatAmount(sum),
+        refunded: '0',
+        net: formatAmount(sum),
+        requests: (groups.get(id)?.requests ?? 0) + 1,
         lines: (groups.get(id)?.lines ?? 0) + 1,
       })
     }

@@ -159,7 +159,12 @@ t.test('every query of finance and support uses an index, with any filter', asyn
       const { indexes, scanned, linesTouched } = await explained((db) =>
         summarise(db, { tenantId, fromMs, toMs }, groupBy),
       )
-      t.same([...new Set(indexes)].sort(), ['days_pkey', 'hours_pkey'], groupBy)
+      // Refunds are found by when they were posted, and their lines by their ids.
+      t.same(
+        [...new Set(indexes)].sort(),
+        ['adjustments_posted', 'days_pkey', 'hours_pkey', 'lines_id'],
+        groupBy,
+      )
       t.same(scanned, [], groupBy)
       t.equal(linesTouched, 0, 'totals alone')
     }
@@ -183,7 +188,7 @@ t.test('every query of finance and support uses an index, with any filter', asyn
     const days = TimeZone.named('Asia/Kolkata').daysBetween(fromMs, toMs)
     const filter = { tenantId, fromMs: fromMs + 1, toMs: toMs - 1, asOf: BigInt(LINES - 50) }
     const { indexes, scanned, linesTouched } = await explained((db) =>
-      usage(db, { filter, groupBy: ['day', 'token'], days }),
+      usage(db, { filter, groupBy: ['day', 'token'], periods: days }),
     )
     for (const index of ['days_pkey', 'hours_pkey', 'quarters_pkey'])
       t.ok(indexes.includes(index), `${index} of ${indexes.join()}`)

@@ -1,0 +1,122 @@
+import { type Static, Type } from 'typebox'
+import type { Principal } from '../../app/access/principal.ts'
+import { didYouMean } from '../../kernel/nearest-name.ts'
+import { RequestError } from '../kit/request-error.ts'
+import { toPosition } from './as-of.ts'
+import type { LedgerFilter } from './reads.ts'
+import { AsOf, Format, Name } from './schemas.ts'
+import { narrow, visibleTo } from './scope.ts'
+import type { QueryServices } from './services.ts'
+import { readTimeRange, type TimeRange, timeRangeMembers } from './time-range.ts'
+
+/** The parameters of reports: the same words for every list, of which each takes those that it can use. */
+
+/** Conditions of one request: each reads one more value of a line. */
+const MAX_TAGS = 8
+
+const Tag = Type.String({ maxLength: 256 })
+
+/** Parameters of lists of lines and of what is summed of these. */
+export const reportMembers = (surfaceNames: readonly string[]) => ({
+  ...timeRangeMembers,
+  tenant_id: Type.Optional(Name),
+  user_id: Type.Optional(Name),
+  token_id: Type.Optional(Name),
+  model: Type.Optional(Name),
+  sku: Type.Optional(Name),
+  surface: Type.Optional(Type.Enum([...surfaceNames])),
+  currency: Type.Optional(Type.Enum(['CNY', 'USD'])),
+  source_id: Type.Optional(Name),
+  request_id: Type.Optional(Name),
+  tag: Type.Optional(
+    Type.Union([Tag, Type.Array(Tag, { maxItems: MAX_TAGS })], {
+      description: 'A tag that the request had, as `key:value`; may be given several times.',
+    }),
+  ),
+  end_user: Type.Optional(
+    Type.String({ maxLength: 128, description: "The tenant's id of its end user." }),
+  ),
+  as_of: Type.Optional(AsOf),
+  since: Type.Optional(
+    Type.String({
+      pattern: '^(?:0|[1-9]\\d{0,17})$',
+      description:
+        'A log position: only what was posted after it, such as `as_of` of the report before.',
+    }),
+  ),
+  format: Format,
+})
+
+type ReportQuery = Partial<Static<ReturnType<typeof reportSchema>>>
+const reportSchema = (surfaceNames: readonly string[]) => Type.Object(reportMembers(surfaceNames))
+
+/** A report as it was asked for, within what the token may see. */
+export interface Report {
+  readonly range: TimeRange
+  readonly filter: LedgerFilter & { readonly asOf: bigint }
+}
+
+/** Reads the parameters of a report. @throws RequestError, DomainError */
+export async function readReport(
+  { queries, clock }: Pick<QueryServices, 'queries' | 'clock'>,
+  principal: Principal,
+  query: ReportQuery,
+): Promise<Report> {
+  const range = readTimeRange(query, clock.nowMs())
+  const scope = narrow(visibleTo(principal), { tenantId: query.tenant_id, userId: query.user_id })
+  const tags = [query.tag ?? []].flat().map(readTag)
+  await requireDeclared(
+    queries,
+    scope.tenantId,
+    tags.map(([name]) => ({ name, param: 'tag' })),
+  )
+  const { model, sku, surface, currency } = query
+  return {
+    range,
+    filter: {
+      ...scope,
+      ...range,
+      model,
+      sku,
+      surface,
+      currency,
+      tags,
+      tokenId: query.token_id,
+      sourceId: query.source_id,
+      requestId: query.request_id,
+      endUser: query.end_user,
+      asOf: await queries.reads.ledgerPosition(toPosition(query.as_of)),
+      since: toPosition(query.since),
+    },
+  }
+}
+
+function readTag(text: string): readonly [name: string, value: string] {
+  const end = text.indexOf(':')
+  if (end <= 0) throw new RequestError('parameter_invalid', 'tag must be `key:value`', 'tag')
+  return [text.slice(0, end), text.slice(end + 1)]
+}
+
+/**
+ * Refuses a key of tags that the tenant has not declared: nothing is recorded of it, which would
+ * look like no usage. Reports of all tenants may name any.
+ */
+export async function requireDeclared(
+  { accounts }: Pick<QueryServices['queries'], 'accounts'>,
+  tenantId: string | undefined,
+  asked: readonly { readonly name: string; readonly param: string }[],
+): Promise<void> {
+  if (asked.length === 0 || tenantId === undefined) return
+  const declared = await accounts.tagKeys(tenantId)
+  for (const { name, param } of asked) {
+    if (declared.includes(name)) continue
+    const hint = didYouMean(name, declared)
+    const those =
+      declared.length === 0 ? 'it has declared none' : `declared: ${declared.join(', ')}`
+    throw new RequestError(
+      'parameter_invalid',
+      `the tenant has not declared a tag \`${name}\`${hint} (${those})`,
+      param,
+    )
+  }
+}
