@@ -28,6 +28,7 @@ const files: readonly (readonly [names: readonly string[], load: () => Promise<R
   [['budget'], async () => (await import('./budgets.ts')).addBudgets],
   [['limit'], async () => (await import('./limits.ts')).addLimits],
   [['balance-alert'], async () => (await import('./balance-alerts.ts')).addBalanceAlerts],
+  [['reporting'], async () => (await import('./reporting.ts')).addReporting],
 ]
 
 /**

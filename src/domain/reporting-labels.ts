@@ -11,6 +11,12 @@ export const reportingLabelMembers = {
   endUser: Type.Optional(Type.String()),
 } as const
 
+/** The labels that a request names, of any form; a member is absent where it names none. */
+export interface NamedLabels {
+  readonly tags?: Readonly<Record<string, unknown>>
+  readonly endUser?: unknown
+}
+
 /** The labels of one request; a member is absent where nothing was given or declared. */
 export interface ReportingLabels {
   readonly tags?: Readonly<Record<string, string>>

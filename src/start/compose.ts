@@ -22,6 +22,7 @@ import type { CrashPoint } from '../app/crash-points.ts'
 import { createTaskMetrics } from '../app/metrics.ts'
 import type { Channel } from '../app/ports/provider.ts'
 import { type AccountFacts, createAccountFacts } from '../app/accounts/account-facts.ts'
+import { createDeclaredLabels } from '../app/access/declared-labels.ts'
 import { withoutDemonstrationPrices } from '../app/finance/prices/publish-at-start.ts'
 import { createPriceBookSource } from '../app/finance/prices/price-book.ts'
 import { createTenantPrices, type TenantPrices } from '../app/finance/prices/tenant-prices.ts'
@@ -221,6 +222,7 @@ function accountsOf(infra: Infrastructure, facts: AccountFacts) {
     admissions: createAdmissions(pool, ledger),
     freshness: createFreshness(lag, monotonicClock),
     prices: createTenantPrices(list, facts),
+    labels: createDeclaredLabels(facts, metrics),
     budgets: createBudgets({
       facts,
       gauges,

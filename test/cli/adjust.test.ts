@@ -55,10 +55,9 @@ t.test('an adjustment reaches the line, the balance and the history, once', asyn
     headers,
   })
   t.match(csv.text, /,adjusted,account_prices,net,tags,end_user\r?\n.*,1\.5,,3\.5094,,\r?\n/)
-  const usage = await call(
-    `${stack.url}/api/query/v1/usage?time_preset=24h&group_by=user`,
-    { token: stack.demo.queryToken },
-  )
+  const usage = await call(`${stack.url}/api/query/v1/usage?time_preset=24h&group_by=user`, {
+    token: stack.demo.queryToken,
+  })
   const net = { requests: 1, lines: 1, amount: '5.0094', refunded: '1.5', net: '3.5094' }
   t.match(usage.body.data, {
     totals: [net],

@@ -103,7 +103,10 @@ export interface Stack extends Replica {
 }
 
 /** Opens a tenant with credit in both currencies and a token of each kind. */
-async function openTestTenant(access: AccountCommandDeps, name: string): Promise<TestTenant> {
+export async function openTestTenant(
+  access: AccountCommandDeps,
+  name: string,
+): Promise<TestTenant> {
   const [tenantId, userId] = [`tenant_${name}`, `user_${name}`]
   await openTenant(access, { tenantId, name })
   await addUser(access, { tenantId, userId, name })

@@ -13,6 +13,7 @@ import { priceBookRoutes } from './prices/books.ts'
 import { whatIfRoute } from './prices/what-if.ts'
 import { accountPriceRoutes } from './prices/tenants.ts'
 import { tenantRoutes, userRoutes } from './tenants.ts'
+import { reportingRoutes } from './reporting.ts'
 import { adminTokenRoutes } from './tokens.ts'
 
 /** In the order of the documentation. */
@@ -23,6 +24,7 @@ const routes: readonly ((instance: FastifyInstance, accounts: Services['accounts
   budgetRoutes,
   limitRoutes,
   balanceAlertRoutes,
+  reportingRoutes,
   priceBookRoutes,
   whatIfRoute,
   accountPriceRoutes,

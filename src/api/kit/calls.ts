@@ -8,6 +8,7 @@ import { principalOf } from './authenticate.ts'
 import { creationRoute, type SentBody } from './creation-route.ts'
 import { sendEventStream } from './event-stream.ts'
 import { CallKeySchema, keyedBy } from './idempotency.ts'
+import { labelsOf } from './labels.ts'
 import { type MemberNames, typoRefusal } from './typo-check.ts'
 import type { FormKind, Services } from './services.ts'
 import type { Mount, Surface } from './surface.ts'
@@ -93,10 +94,11 @@ export function callSurface<
             part: String(Object.values(Object(request.params) as object)[0] ?? ''),
             form: sent.form,
           }
+          const labels = labelsOf(request, sent.body)
           const accepted = await accept(sent.body, asked, services)
           // From now on only the use case holds the body.
           request.body = undefined
-          const input = { ...accepted.input, ...keyedBy(request) }
+          const input = { ...accepted.input, ...keyedBy(request), ...labels }
           return answer({ ...accepted, input }, request, reply)
         },
       })

@@ -7,26 +7,32 @@ import type { CallClaim, KeptAnswer, RepeatedAnswer } from '../../app/calls/clai
 import { MAX_KEPT_ANSWER_BYTES } from '../../app/calls/claims/sealed-answer.ts'
 import type { CallInput } from '../../app/calls/family.ts'
 import { sha256Hex } from '../../kernel/ids.ts'
+import { labelHeaders } from './labels.ts'
 import { RequestError } from './request-error.ts'
 
-const headersWith = (description: string) =>
-  Type.Object({
-    'idempotency-key': Type.Optional(Type.String({ minLength: 1, maxLength: 255, description })),
-  })
+const key = (description: string) => ({
+  'idempotency-key': Type.Optional(Type.String({ minLength: 1, maxLength: 255, description })),
+})
 
 /** Headers of a creation, for the documentation. */
-export const IdempotencyKeySchema = headersWith(
-  'A retry with the same key and body gets the same task; nothing is sent again.',
-)
+export const IdempotencyKeySchema = Type.Object({
+  ...key('A retry with the same key and body gets the same task; nothing is sent again.'),
+  ...labelHeaders,
+})
 
-/** The header of a synchronous call. */
-export const CallKeySchema = headersWith(
-  'A retry with the same key and body within a day gets the first answer; nothing is sent or charged twice.',
-)
+/** Headers of a synchronous call. */
+export const CallKeySchema = Type.Object({
+  ...key(
+    'A retry with the same key and body within a day gets the first answer; nothing is sent or charged twice.',
+  ),
+  ...labelHeaders,
+})
 
 /** The header of requests that move a tenant's money. */
-export const PostingKeySchema = headersWith(
-  'Identifies the request instead of an id in the body; a retry with the same key and body moves no money twice.',
+export const PostingKeySchema = Type.Object(
+  key(
+    'Identifies the request instead of an id in the body; a retry with the same key and body moves no money twice.',
+  ),
 )
 
 /** The header of an answer that is repeated. */

@@ -18,6 +18,7 @@ import {
   IdempotencyKeySchema,
   REPLAYED,
 } from './idempotency.ts'
+import { labelsOf } from './labels.ts'
 import { creationRoute, type SentBody } from './creation-route.ts'
 import { typoRefusal } from './typo-check.ts'
 import type { FormKind, Services } from './services.ts'
@@ -92,7 +93,7 @@ export function taskAssetsOf(
 /** The parts of every creation in addition to its order. */
 type Commission = Pick<
   CreateTaskInput,
-  'principal' | 'surface' | 'requestId' | 'idempotencyKey' | 'bodyHash'
+  'principal' | 'surface' | 'requestId' | 'idempotencyKey' | 'bodyHash' | 'labels'
 >
 
 /** Facts known before a body is read. */
@@ -190,6 +191,7 @@ function createRoute<Accepted, Order>(
     handler: async (sent, request, reply) => {
       const idempotencyKey = idempotencyKeyOf(request)
       const principal = principalOf(request)
+      const labels = labelsOf(request, sent.body)
       const accepted = await creation.accept(sent.body, { principal, form: sent.form }, services)
       // From now on only the creator holds the body.
       request.body = undefined
@@ -199,6 +201,7 @@ function createRoute<Accepted, Order>(
         requestId: request.id,
         idempotencyKey,
         bodyHash: hashOf(creation, accepted, request),
+        ...labels,
       }
       const created = await create({ ...creation.order(accepted), ...commission }).catch(
         (error: unknown) => {

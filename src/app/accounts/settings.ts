@@ -72,6 +72,12 @@ export const managedLimits: ManagedSetting<'limits', SettingValueOf<'limits'>> =
   prepare: () => Promise.resolve((limits) => limits),
 }
 
+/** Reporting settings are shown without further facts. */
+export const managedReporting: ManagedSetting<'reporting', SettingValueOf<'reporting'>> = {
+  name: 'reporting',
+  prepare: () => Promise.resolve((reporting) => reporting),
+}
+
 /**
  * Replaces a whole setting; a repetition changes nothing. It does not check it.
  * @throws DomainError of the account decider

@@ -117,6 +117,7 @@ export async function admit<Input extends CallInput, Request, Seen>(
     held.add(await deps.throttle.call(principal, expectedTokens))
     // P4: the settlement will use the prices of this moment.
     const terms = price(await deps.prices.of(principal.tenantId))
+    const labels = deps.labels.of(principal.tenantId, input.labels)
     await orSmaller(terms, async ({ currency, holdPico }) => {
       held.add(await deps.budgets.reserve(principal, currency, holdPico))
       held.add(await deps.funds.reserve(principal.tenantId, currency, holdPico))
@@ -125,7 +126,17 @@ export async function admit<Input extends CallInput, Request, Seen>(
     const callId = claim?.callId ?? newCallId(startedAtMs)
     const kept = keptOf(input)
     return {
-      call: { callId, input: kept, claim, channelQuery, streamed, startedAtMs, terms, held },
+      call: {
+        callId,
+        input: kept,
+        claim,
+        channelQuery,
+        streamed,
+        startedAtMs,
+        labels,
+        terms,
+        held,
+      },
       request,
     }
   } catch (error) {

@@ -3,6 +3,7 @@ import type { Journal } from '../../eventlog/journal/journal.ts'
 import type { EventLog } from '../../eventlog/log/types.ts'
 import type { Clock } from '../../kernel/clock.ts'
 import type { Log } from '../../kernel/log.ts'
+import type { DeclaredLabels } from '../access/declared-labels.ts'
 import type { Budgets } from '../spending/budgets/budgets.ts'
 import type { CallClaims } from './claims/types.ts'
 import type { ChannelDirectory } from '../channels/directory.ts'
@@ -22,6 +23,7 @@ export interface CallDeps {
   readonly journal: Pick<Journal, 'record' | 'pending'>
   readonly channels: ChannelDirectory
   readonly prices: Pick<TenantPrices, 'of'>
+  readonly labels: DeclaredLabels
   readonly funds: Funds
   readonly budgets: Pick<Budgets, 'reserve'>
   readonly gauges: Pick<ReplicaGauges, 'exchange' | 'spoolEmptied'>

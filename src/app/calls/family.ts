@@ -5,6 +5,7 @@ import type { ChannelQuery } from '../channels/directory.ts'
 import type { AnswerStream, CallOptions, Channel, ProviderError } from '../ports/provider.ts'
 import type { Measurement, Settlement } from '../../domain/pricing/settlement.ts'
 import type { Principal } from '../access/principal.ts'
+import type { NamedLabels, ReportingLabels } from '../../domain/reporting-labels.ts'
 import type { Reservation } from '../spending/reservation.ts'
 import type { CallClaim, KeyedRequest } from './claims/types.ts'
 
@@ -20,6 +21,8 @@ export interface CallInput {
   readonly model: string
   /** Aborts when the caller goes away. */
   readonly callerGone: CallerGone
+  /** Who or what it is for, as the request names it. */
+  readonly labels?: NamedLabels
   /** Set under an `Idempotency-Key`: the call is made once for it. */
   readonly keyed?: KeyedRequest
 }
@@ -166,6 +169,8 @@ export interface AdmittedCall<Seen> {
   readonly channelQuery: ChannelQuery
   readonly streamed: boolean
   readonly startedAtMs: number
+  /** Who or what it is for, as far as the tenant declared it. */
+  readonly labels: ReportingLabels
   readonly terms: CallTerms<Seen>
   /** Everything reserved for it: requests, tokens, a place, budgets and funds. */
   readonly held: Reservation

@@ -275,6 +275,7 @@ function factsOf<Seen>(call: AdmittedCall<Seen>, served: AnsweringChannel) {
       : { upstreamRequestId: upstreamRequestId.slice(0, MAX_ID_LENGTH) }),
     stream: call.streamed,
     startedAt: toTimestamp(call.startedAtMs),
+    ...call.labels,
   }
 }
 

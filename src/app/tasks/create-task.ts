@@ -61,8 +61,7 @@ export function createTaskWith<Order extends TaskOrder>(
     const chosen = await chooseIdentity(deps, order)
     if (chosen.kind === 'replay') return chosen.task
     const { platformId } = chosen
-    const count = (outcome: string): void =>
-      deps.metrics.created.inc({ model: model.name, outcome })
+    const count = (outcome: string) => deps.metrics.created.inc({ model: model.name, outcome })
     try {
       const created = await createTask(deps, steps, { order, model, platformId, startedMs })
       count(created.replayed ? 'replayed' : 'submitted')
@@ -228,6 +227,7 @@ function requestOf(
         }),
     requestedAt: toTimestamp(nowMs),
     expiresAt: toTimestamp(nowMs + expiryMs),
+    ...deps.labels.of(principal.tenantId, order.labels),
   }
 }
 

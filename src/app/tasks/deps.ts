@@ -1,5 +1,6 @@
 import type { LRUCache } from 'lru-cache'
 import { createLru } from '../../kernel/lru.ts'
+import type { DeclaredLabels } from '../access/declared-labels.ts'
 import type { Budgets } from '../spending/budgets/budgets.ts'
 import type { Pool } from 'pg'
 import type { Catalog } from '../../domain/catalog/catalog.ts'
@@ -33,6 +34,7 @@ export interface TaskDeps {
   readonly channels: ChannelDirectory
   readonly paces: ChannelPaces
   readonly prices: TenantPrices
+  readonly labels: DeclaredLabels
   readonly readModels: ReadModels
   readonly freshness: Freshness
   readonly admissions: Admissions

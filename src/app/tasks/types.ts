@@ -3,6 +3,7 @@ import type { UpstreamBody } from '../../domain/catalog/checks/media.ts'
 import type { TaskFacts } from '../../domain/task/events.ts'
 import type { Cost } from '../../domain/pricing/settlement.ts'
 import type { Usage } from '../../domain/pricing/usage.ts'
+import type { NamedLabels } from '../../domain/reporting-labels.ts'
 import type { OpenedUrl } from '../../kernel/public-fetch.ts'
 import type { Principal } from '../access/principal.ts'
 import type { AssetsWanted } from '../assets/types.ts'
@@ -20,6 +21,8 @@ export interface TaskOrder {
   /** The marker that the caller sends upstream. */
   readonly callerMarker?: string | undefined
   readonly executionExpiresAfterS?: number | undefined
+  /** Who or what it is for, as the request names it. */
+  readonly labels?: NamedLabels
   readonly idempotencyKey: string | undefined
   /** Hash of the caller's own body, to distinguish a retry from a different request. */
   readonly bodyHash: string

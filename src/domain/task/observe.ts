@@ -88,7 +88,7 @@ export function settledSuccess(
   seen: TaskSeen,
   at: string,
 ): readonly TaskEvent[] | undefined {
-  const { platformId, model, facts, quote } = request
+  const { platformId, model, facts, quote, tags, endUser } = request
   const usage = safeUsage(seen.usage)
   const output = safeOutput(seen.output)
   const settlement = rules.settle({ model, facts, quote, usage, output })
@@ -118,6 +118,8 @@ export function settledSuccess(
         usage,
         settlement,
         settledAt: at,
+        ...(tags === undefined ? {} : { tags }),
+        ...(endUser === undefined ? {} : { endUser }),
       },
     },
   ]

@@ -327,6 +327,7 @@ void t.test('/openapi.json describes every route with its failures and its token
     '/api/admin/tenants/{tenant_id}/credit/limit',
     '/api/admin/tenants/{tenant_id}/limits',
     '/api/admin/tenants/{tenant_id}/prices',
+    '/api/admin/tenants/{tenant_id}/reporting',
     '/api/admin/tenants/{tenant_id}/users',
     '/api/admin/tokens',
     '/api/admin/tokens/{id}',

@@ -48,6 +48,7 @@ export function memoryCallDeps({ book, ...offered }: Offered) {
     },
     channels: createChannelDirectory(channels, { catalog, clock }),
     prices: { of: () => Promise.resolve(book) },
+    labels: { of: () => ({}) },
     funds: {
       reserve: (_tenant, currency, pico) => {
         ends.push(`hold ${pico} ${currency}`)

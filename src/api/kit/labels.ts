@@ -1,0 +1,71 @@
+import type { FastifyRequest } from 'fastify'
+import { Type } from 'typebox'
+import type { NamedLabels } from '../../domain/reporting-labels.ts'
+import { isJsonObject, type JsonObject } from '../../kernel/json.ts'
+import { RequestError } from './request-error.ts'
+
+/** Who or what a request was made for, as its caller names it. */
+
+const TAGS = 'x-tollgate-tags'
+const END_USER = 'x-tollgate-end-user'
+
+/** Headers of every request that may cost something, for the documentation. */
+export const labelHeaders = {
+  [TAGS]: Type.Optional(
+    Type.String({
+      description:
+        'Tags for reports, `key=value` with semicolons between, values percent-encoded; instead of `metadata`. Keys that the tenant has not declared are ignored.',
+      examples: ['project=apollo; team=search'],
+    }),
+  ),
+  [END_USER]: Type.Optional(
+    Type.String({
+      description: "The tenant's own id of its end user, percent-encoded; instead of `user`.",
+    }),
+  ),
+}
+
+/** The labels of a request, by its headers, else by its body. @throws RequestError `parameter_invalid` */
+export function labelsOf(
+  { headers }: Pick<FastifyRequest, 'headers'>,
+  { metadata, user }: JsonObject,
+): { readonly labels?: NamedLabels } {
+  const tags = tagsOf(headers[TAGS]) ?? (isJsonObject(metadata) ? metadata : undefined)
+  const endUser = endUserOf(headers[END_USER]) ?? user ?? undefined
+  if (tags === undefined && endUser === undefined) return {}
+  return {
+    labels: {
+      ...(tags === undefined ? {} : { tags }),
+      ...(endUser === undefined ? {} : { endUser }),
+    },
+  }
+}
+
+function tagsOf(
+  header: string | string[] | undefined,
+): Readonly<Record<string, string>> | undefined {
+  if (header === undefined) return undefined
+  const tags = new Map<string, string>()
+  for (const pair of String(header).split(';')) {
+    const [, key, value] = /^ *([^=\s]+)=([^,\s]*) *$/.exec(pair) ?? []
+    if (key === undefined || value === undefined || tags.has(key))
+      throw invalid(TAGS, 'must be `key=value` with semicolons between, each key once')
+    tags.set(key, decoded(TAGS, value))
+  }
+  return Object.fromEntries(tags)
+}
+
+const endUserOf = (header: string | string[] | undefined): string | undefined =>
+  header === undefined ? undefined : decoded(END_USER, String(header))
+
+function decoded(header: string, text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    throw invalid(header, 'has a `%` that is no percent-encoded character')
+  }
+}
+
+function invalid(header: string, message: string): RequestError {
+  return new RequestError('parameter_invalid', `${header} ${message}`, header)
+}

@@ -1,0 +1,158 @@
+import t from 'tap'
+import { openTestTenant, sharedStack } from '../helpers/stack.ts'
+import { call, queriesOf, taskBody, TASKS } from './support/client.ts'
+
+const { url, access, caughtUp } = await sharedStack(t)
+const { tenantId, adminToken, modelToken, queryToken } = await openTestTenant(access, 'labelled')
+const support = queriesOf(url, queryToken)
+const json = { 'content-type': 'application/json' }
+
+const reporting = (body: object) =>
+  call(`${url}/api/admin/tenants/${tenantId}/reporting`, {
+    method: 'PUT',
+    token: adminToken,
+    headers: json,
+    body: JSON.stringify(body),
+  })
+
+const post = (path: string, body: object, headers: Readonly<Record<string, string>> = {}) =>
+  call(`${url}${path}`, {
+    method: 'POST',
+    token: modelToken,
+    headers: { ...json, ...headers },
+    body: JSON.stringify(body),
+  })
+
+/** One request of every kind of creation; the members of each are those that its surface takes. */
+const requests = [
+  ['/v1/chat/completions', { model: 'text-basic', messages: [{ role: 'user', content: 'hi' }] }],
+  ['/v1/responses', { model: 'text-basic', input: 'hi' }],
+  ['/v1/images/generations', { model: 'image-2', prompt: 'a paper boat' }],
+  [TASKS, taskBody()],
+] as const
+
+const takesMetadata = (path: string): boolean => /chat|responses/.test(path)
+
+const linesSince = async (since: string, query = '') =>
+  (await support.get(`/ledger/lines?since=${since}${query}`)).body.data.items as readonly {
+    readonly line_id: string
+    readonly surface: string
+    readonly tags: Readonly<Record<string, string>> | null
+    readonly end_user: string | null
+  }[]
+
+const position = async (): Promise<string> => {
+  await caughtUp()
+  return (await support.get('/ledger/lines?limit=1')).body.data.as_of
+}
+
+/** Makes every request and gives the lines that they settled as, once all have. */
+async function settled(
+  headers: Readonly<Record<string, string>>,
+  members: object = {},
+): Promise<Awaited<ReturnType<typeof linesSince>>> {
+  const since = await position()
+  for (const [path, body] of requests) {
+    const answer = await post(path, { ...body, ...(takesMetadata(path) ? members : {}) }, headers)
+    if (answer.status !== 200) throw new Error(`${path}: ${answer.text}`)
+    if (path !== TASKS) continue
+    for (let status = ''; status !== 'succeeded';)
+      status = (await call(`${url}${TASKS}/${answer.body.id}`, { token: modelToken })).body.status
+  }
+  await caughtUp()
+  return linesSince(since)
+}
+
+const sent = {
+  'x-tollgate-tags': 'project=apollo%3B%2011; team=search;secret=s',
+  'x-tollgate-end-user': 'user%20%E9%A9%AC',
+}
+
+t.test('nothing is recorded that was not declared', async (t) => {
+  const lines = await settled(sent, { user: 'ann' })
+  t.ok(lines.length >= requests.length)
+  t.ok(lines.every(({ tags, end_user }) => tags === null && end_user === null))
+})
+
+t.test('what a tenant declares is recorded, and reports select by it', async (t) => {
+  const set = await reporting({ tag_keys: ['team', 'project'], end_user: true })
+  t.match(set.body.data, { object: 'reporting', tag_keys: ['project', 'team'], end_user: true })
+  const since = await position()
+  const lines = await settled(sent)
+  t.equal(new Set(lines.map(({ surface }) => surface)).size, requests.length)
+  const tags = { project: 'apollo; 11', team: 'search' }
+  for (const line of lines)
+    t.strictSame([line.tags, line.end_user], [tags, 'user 马'], line.line_id)
+  const wanted = `&tag=team:search&tag=${encodeURIComponent('project:apollo; 11')}`
+  t.equal((await linesSince(since, wanted)).length, lines.length)
+  t.equal((await linesSince(since, '&tag=team:other')).length, 0)
+  t.equal(
+    (await linesSince(since, `&end_user=${encodeURIComponent('user 马')}`)).length,
+    lines.length,
+  )
+  const usage = await support.get(`/usage?group_by=tag:team,surface&since=${since}`)
+  t.equal(usage.body.data.items.length, requests.length)
+  t.match(usage.body.data.items[0], { 'tag:team': 'search', refunded: '0' })
+  const all = await support.get('/usage?group_by=tag:team')
+  t.same(
+    new Set(all.body.data.items.map((item: Record<string, unknown>) => item['tag:team'])),
+    new Set([null, 'search']),
+  )
+  const [callLine] = lines.filter(({ surface }) => surface === 'v1.chat')
+  const [callId = ''] = callLine?.line_id.split(':') ?? []
+  const { items } = (await support.get(`/tasks/${callId}/history`)).body.data
+  t.match(items.at(-1).data, { tags, endUser: 'user 马' })
+  t.notMatch(JSON.stringify(items), /secret/)
+  t.match(await support.get('/usage?group_by=tag:secret'), {
+    status: 400,
+    body: { error: { param: 'group_by' }, message: /declared: project, team/ },
+  })
+})
+
+t.test(
+  'metadata and user name labels where no header does; what is no text is ignored',
+  async (t) => {
+    const members = { metadata: { project: 'zeus', team: 7, other: 'x' }, user: 'ann' }
+    for (const line of await settled({}, members))
+      if (line.surface === 'v1.chat' || line.surface === 'v1.responses')
+        t.strictSame([line.tags, line.end_user], [{ project: 'zeus' }, 'ann'], line.line_id)
+    const first = requests[0]
+    const since = await position()
+    for (const value of ['', '%00', 'a'.repeat(129), '%E2%80%AE'])
+      t.equal((await post(first[0], first[1], { 'x-tollgate-tags': `team=${value}` })).status, 200)
+    await caughtUp()
+    const lines = await linesSince(since)
+    t.equal(lines.length > 3, true)
+    t.ok(lines.every(({ tags }) => tags === null))
+  },
+)
+
+t.test(
+  'a malformed header is refused in the shape of each surface, and nothing is sent',
+  async (t) => {
+    const since = await position()
+    for (const [path, body] of requests) {
+      for (const tags of ['team', '=x', 'team=a,b', 'team=a;team=b', 'team=%', 'a b=c', ';'])
+        t.match(
+          await post(path, body, { 'x-tollgate-tags': tags }),
+          { status: 400, text: /x-tollgate-tags/ },
+          tags,
+        )
+      const answer = await post(path, body, { 'x-tollgate-end-user': '%E0%A4%A' })
+      t.match(answer, { status: 400, text: /x-tollgate-end-user/ })
+    }
+    await caughtUp()
+    t.same(await linesSince(since), [])
+  },
+)
+
+t.test('a setting that is impossible is refused by its member', async (t) => {
+  for (const [body, param] of [
+    [{ tag_keys: ['Team'] }, 'tag_keys/0'],
+    [{ tag_keys: ['a', 'a'] }, 'tag_keys'],
+    [{ tag_keys: 'abcdefghi'.split('') }, 'tag_keys'],
+    [{}, 'tag_keys'],
+    [{ tag_keys: [], end_user: 'yes' }, 'end_user'],
+  ] as const)
+    t.match(await reporting(body), { status: 400, body: { error: { param } } }, param)
+})
