@@ -9,6 +9,7 @@ import {
 } from '../app/accounts/credit.ts'
 import { balancesOf } from '../app/finance/balances.ts'
 import type { Correction } from '../domain/account/adjustments.ts'
+import { creditKinds, reasonCodes } from '../domain/account/postings.ts'
 import { currencies, type Currency, formatAmount } from '../kernel/money.ts'
 import { CommandError, note, print, show, table, toJson } from './output.ts'
 import type { Session } from './session.ts'
@@ -37,6 +38,8 @@ export function addCredit(program: Command): void {
     .description('give credit')
     .argument('<amount>', 'a positive decimal')
     .option('--reason <text>', 'why', 'granted by an operator')
+    .option('--credit <kind>', 'paid (the default) or promotional')
+    .option('--reference <text>', 'the invoice or payment that it stands for')
     .option('--id <id>', 'id of the grant: repeating it changes nothing')
     .action(onStores(grantCommand))
   ofMoney('limit')
@@ -50,6 +53,7 @@ export function addCredit(program: Command): void {
     .option('--line <id>', 'the ledger line it corrects')
     .option('--grant <id>', 'the grant it corrects: a negative amount takes it back')
     .requiredOption('--reason <text>', 'why, for readers of the ledger')
+    .option('--code <word>', `why, for reports: ${reasonCodes.join(', ')}`)
     .option('--id <id>', 'adjustment id instead of one made from the options')
     .addHelpText('after', ADJUST_HELP)
     .action(onStores(adjustCommand))
@@ -73,14 +77,21 @@ interface MoneyOptions extends ActorOption {
 async function grantCommand(
   session: Session,
   amount: string,
-  options: MoneyOptions & { readonly reason: string; readonly id?: string },
+  options: MoneyOptions & {
+    readonly reason: string
+    readonly credit?: string
+    readonly reference?: string
+    readonly id?: string
+  },
 ): Promise<void> {
   const deps = depsOf(session, options)
   const currency = currencyOf(options.currency)
   const grantId = namedId(options.id) ?? newPostingId('grant', deps)
   noteId(grantId)
-  const { tenant: tenantId, reason } = options
-  const { position } = await grantCredit(deps, { tenantId, grantId, currency, amount, reason })
+  const { tenant: tenantId, reason, reference } = options
+  const credit = oneOf('--credit', creditKinds, options.credit)
+  const terms = { tenantId, grantId, currency, amount, reason, credit, reference }
+  const { position } = await grantCredit(deps, terms)
   show({ grantId }, options.json)
   await session.projected('ledger', position)
 }
@@ -110,6 +121,7 @@ async function adjustCommand(
     readonly line?: string
     readonly grant?: string
     readonly reason: string
+    readonly code?: string
     readonly id?: string
   },
 ): Promise<void> {
@@ -124,7 +136,8 @@ async function adjustCommand(
   }
   const adjustmentId = namedId(options.id) ?? adjustmentIdOf(terms)
   noteId(adjustmentId)
-  const adjustment = { ...terms, adjustmentId }
+  const code = oneOf('--code', reasonCodes, options.code)
+  const adjustment = { ...terms, adjustmentId, code }
   const { changed, position } = await postAdjustment(depsOf(session, options), adjustment)
   show({ adjustmentId, posted: changed }, options.json)
   if (!changed)
@@ -200,6 +213,17 @@ async function correctionOf(
   if (!line && (await caughtUp('ledger'))) line = await lineFacts(pool, id)
   if (!line) throw new CommandError(`the ledger has no line ${id}`)
   return { kind: 'line', line }
+}
+
+/** The value of an option with few words; undefined where it is not given. @throws CommandError */
+function oneOf<Word extends string>(
+  option: string,
+  words: readonly Word[],
+  given: string | undefined,
+): Word | undefined {
+  const word = words.find((known) => known === given)
+  if (given === undefined || word !== undefined) return word
+  throw new CommandError(`${option} must be one of ${words.join(', ')}`)
 }
 
 export function currencyOf(text: string): Currency {

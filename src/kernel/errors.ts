@@ -79,6 +79,8 @@ export const domainCodes = [
   'amount_invalid',
   'adjustment_source_invalid',
   'adjustment_out_of_bounds',
+  'adjustment_id_taken',
+  'line_not_found',
   'posting_id_taken',
   'limit_id_taken',
   'posting_outcome_unknown',

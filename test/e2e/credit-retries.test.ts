@@ -105,6 +105,8 @@ void t.test('409 idempotency_key_reused for one key with another body', async (t
     { amount: '101' },
     { currency: 'CNY' },
     { reason: 'invoice 18' },
+    { credit: 'promotional' },
+    { reference: 'INV-77' },
     { grant_id: 'another' },
   ]) {
     const answer = await ask('POST', path, { ...hundred, ...other }, keyed('k'))

@@ -9,10 +9,12 @@ import { RequestError } from '../kit/request-error.ts'
 import type { Services } from '../kit/services.ts'
 import { describe, adminScopeOf } from './envelope.ts'
 import {
+  AdjustmentAnswerSchema,
   CreditAnswerSchema,
   CreditLimitAnswerSchema,
   CreditLimitSchema,
   GrantAnswerSchema,
+  NewAdjustmentSchema,
   NewGrantSchema,
   TenantParamsSchema,
 } from './schemas.ts'
@@ -53,6 +55,7 @@ export function creditRoutes(
     },
   })
   grantRoute(instance, tenants)
+  adjustmentRoute(instance, tenants)
   limitRoute(instance, tenants)
 }
 
@@ -71,14 +74,46 @@ function grantRoute(instance: FastifyInstance, tenants: ManagedTenants): void {
       body: NewGrantSchema,
     },
     handler: async (request, reply) => {
-      const { currency, amount, reason, grant_id: grantId } = request.body
+      const { currency, amount, reason, credit, reference, grant_id: grantId } = request.body
       const { tenant_id: tenantId } = request.params
       const name = postingName(request, 'grant_id', grantId)
-      const input = { tenantId, currency, amount, reason, ...name }
+      const input = { tenantId, currency, amount, reason, credit, reference, ...name }
       const { id, changed } = await tenants.grant(adminScopeOf(request), actorOf(request), input)
       markReplayed(reply, name, changed)
       const object = 'credit_grant' as const
       return success({ object, id, tenant_id: tenantId, currency, amount, changed })
+    },
+  })
+}
+
+function adjustmentRoute(instance: FastifyInstance, tenants: ManagedTenants): void {
+  const adjustment = describe({
+    operationId: 'postAdjustment',
+    summary: 'Give a part of a settled line back (operators only)',
+    ok: AdjustmentAnswerSchema,
+    failures: [
+      ...postingFailures,
+      'adjustment_id_taken',
+      'adjustment_out_of_bounds',
+      'line_not_found',
+    ],
+  })
+  instance.withTypeProvider<TypeBoxTypeProvider>().post('/tenants/:tenant_id/adjustments', {
+    schema: {
+      ...adjustment,
+      params: TenantParamsSchema,
+      headers: PostingKeySchema,
+      body: NewAdjustmentSchema,
+    },
+    handler: async (request, reply) => {
+      const { line_id: lineId, amount, code, reason, adjustment_id: id } = request.body
+      const { tenant_id: tenantId } = request.params
+      const name = postingName(request, 'adjustment_id', id)
+      const input = { tenantId, lineId, amount, code, reason, ...name }
+      const done = await tenants.adjust(adminScopeOf(request), actorOf(request), input)
+      markReplayed(reply, name, done.changed)
+      const object = 'adjustment' as const
+      return success({ object, tenant_id: tenantId, line_id: lineId, amount, ...done })
     },
   })
 }

@@ -1,4 +1,5 @@
 import { Type } from 'typebox'
+import { creditKinds, reasonCodes } from '../../domain/account/postings.ts'
 import { DisplayName, NewId, Reason, successOf } from '../kit/account-surface.ts'
 import { BalanceAccountSchema } from '../kit/balances.ts'
 import { cursorMembers, NextCursor } from '../kit/queries.ts'
@@ -14,6 +15,18 @@ const Amount = (description: string) =>
     description,
     examples: ['100', '0.5'],
   })
+
+const SignedAmount = (description: string) =>
+  Type.String({
+    pattern: '^-?(?:0|[1-9]\\d{0,14})(?:\\.\\d{1,12})?$',
+    description,
+    examples: ['2.5', '-2.5'],
+  })
+const Reference = Type.String({
+  pattern: '^[\\x20-\\x7e]{1,128}$',
+  description: 'The invoice or payment outside that it stands for.',
+  examples: ['INV-77'],
+})
 
 export const PageQuerySchema = Type.Object(cursorMembers)
 export const TenantParamsSchema = Type.Object({ tenant_id: Type.String() })
@@ -41,6 +54,12 @@ export const NewGrantSchema = Type.Object(
     currency: Currency,
     amount: Amount('More than zero.'),
     reason: Reason,
+    credit: Type.Optional(
+      Type.Enum([...creditKinds], {
+        description: 'Whether it was paid for or is given away; `paid` by default.',
+      }),
+    ),
+    reference: Type.Optional(Reference),
     grant_id: Type.Optional(
       NewId(
         'Id of the grant, required without an Idempotency-Key; repeating the request with the same amount grants nothing more.',
@@ -52,6 +71,44 @@ export const NewGrantSchema = Type.Object(
     ...strict,
     examples: [{ currency: 'CNY', amount: '100', reason: 'invoice 17', grant_id: 'invoice_17' }],
   },
+)
+export const NewAdjustmentSchema = Type.Object(
+  {
+    line_id: Type.String({ maxLength: 200, description: '`line_id` of the ledger.' }),
+    amount: SignedAmount('What is given back of the line; negative: what is taken back again.'),
+    code: Type.Enum([...reasonCodes], { description: 'Why, for reports.' }),
+    reason: Reason,
+    adjustment_id: Type.Optional(
+      NewId(
+        'Id of the adjustment, required without an Idempotency-Key; repeating the request with the same amount moves nothing more.',
+      ),
+    ),
+  },
+  {
+    named: 'NewAdjustment',
+    ...strict,
+    examples: [
+      {
+        line_id: 'video_01M80DRT5PGH78S7RPKJN6VB2P:1',
+        amount: '2.5',
+        code: 'quality',
+        reason: 'broken render, ticket 4711',
+        adjustment_id: 'ticket_4711',
+      },
+    ],
+  },
+)
+export const AdjustmentAnswerSchema = successOf(
+  Type.Object({
+    object: Type.Literal('adjustment'),
+    id: Type.String(),
+    tenant_id: Type.String(),
+    line_id: Type.String(),
+    currency: Currency,
+    amount: Type.String(),
+    net: Type.String({ description: 'What the line costs after all its adjustments.' }),
+    changed: Type.Boolean({ description: 'false: this adjustment was already posted.' }),
+  }),
 )
 export const CreditLimitSchema = Type.Object(
   {

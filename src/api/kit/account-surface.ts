@@ -161,5 +161,6 @@ export const Reason = line(
 
 /** The actor of a change, for its events. */
 export function actorOf(request: FastifyRequest): Actor {
-  return { tokenId: principalOf(request).tokenId, requestId: request.id }
+  const { tenantId, userId, tokenId } = principalOf(request)
+  return { tenantId, userId, tokenId, requestId: request.id }
 }

@@ -64,6 +64,7 @@ const broken: FailureRow = {
   words: 'Internal error; quote the x-request-id of this answer',
   retry: 'never',
 }
+const noStorage = 'This gateway has no object storage, which this request needs'
 const notTaken = 'The model service could not take the task; none was created'
 
 const ofRequests: Readonly<Record<RequestFault, FailureRow>> = {
@@ -128,11 +129,7 @@ const ofStores = {
   append_too_large: own(413, 'The request is too large to be recorded'),
   event_invalid: broken,
   database_unavailable: away,
-  storage_not_configured: {
-    status: 503,
-    words: 'This gateway has no object storage, which this request needs',
-    retry: 'never',
-  },
+  storage_not_configured: { status: 503, words: noStorage, retry: 'never' },
   storage_unavailable: { ...away, words: 'Object storage cannot be used at the moment' },
   object_too_large: own(413, 'The file is too large'),
   storage_full: { status: 507, words: 'Storage is full at the moment', retry: 30_000 },
@@ -149,7 +146,9 @@ const ofAdministration = {
   user_not_found: own(404, 'The tenant has no such user'),
   amount_invalid: own(400, 'The amount is not valid'),
   adjustment_source_invalid: own(400, 'The line or grant to adjust does not exist'),
-  adjustment_out_of_bounds: own(400, 'The adjustment is beyond what can be given or taken back'),
+  adjustment_out_of_bounds: own(409, 'The adjustment is beyond what can be given or taken back'),
+  adjustment_id_taken: own(409, 'This id is already used by another posting', 'never'),
+  line_not_found: own(404, 'The tenant has no such line'),
   posting_id_taken: own(409, 'This id is already used by another posting', 'never'),
   limit_id_taken: own(409, 'This id is already used by another credit limit', 'never'),
   // A retry under the same id moves no money twice.

@@ -7,9 +7,9 @@ import { sees, visibleTo } from './scope.ts'
 /** Hashes may begin with any character. */
 const possibleId = /^[A-Za-z0-9_-][A-Za-z0-9_.-]{0,127}$/
 
-/** Members that name accounts upstream: for operators, not for the tenant. */
+/** Members that name accounts upstream, or who posted money: for operators, not for the tenant. */
 const operatorOnly: ReadonlySet<string> = new Set(
-  'channelId channelIds upstreamModel upstreamFileId upstreamVoiceId nativeGroupId'.split(' '),
+  'channelId channelIds upstreamModel upstreamFileId upstreamVoiceId nativeGroupId by'.split(' '),
 )
 
 /**

@@ -1,6 +1,7 @@
 import { type Correction, correctsOf, nameOf } from '../../domain/account/adjustments.ts'
 import { canonicalAmount } from '../../domain/account/amount.ts'
 import type { AccountCommand } from '../../domain/account/decider.ts'
+import type { CreditKind, Person, ReasonCode } from '../../domain/account/postings.ts'
 import { toTimestamp } from '../../kernel/clock.ts'
 import { DomainError, isDomainError } from '../../kernel/errors.ts'
 import { newId, sha256Hex } from '../../kernel/ids.ts'
@@ -13,7 +14,7 @@ import { type AccountCommandDeps, changeAccount, type Changed } from './account-
 const DERIVED_ID_LENGTH = 32
 
 /** The kinds of money movements that a caller may name. */
-export type Posting = 'grant' | 'limit'
+export type Posting = 'grant' | 'limit' | 'adjustment'
 
 /** A request's idempotency key, and the id derived from it. */
 interface KeyedPosting {
@@ -35,6 +36,11 @@ export interface GrantInput {
   /** Positive decimal string. */
   readonly amount: string
   readonly reason: string
+  /** Absent: paid. */
+  readonly credit?: CreditKind | undefined
+  /** The invoice or payment outside that it stands for. */
+  readonly reference?: string | undefined
+  readonly by?: Person
   readonly keyHash?: string
 }
 
@@ -79,7 +85,7 @@ export async function setCreditLimit(
     : post(deps, command, limitId, 'limit_id')
 }
 
-interface AdjustmentInput {
+export interface AdjustmentInput {
   readonly tenantId: string
   /** A repeated id posts nothing. */
   readonly adjustmentId: string
@@ -88,6 +94,9 @@ interface AdjustmentInput {
   readonly amount: string
   readonly correction: Correction
   readonly reason: string
+  readonly code?: ReasonCode | undefined
+  readonly by?: Person
+  readonly keyHash?: string
 }
 
 /**

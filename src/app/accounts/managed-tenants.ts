@@ -4,20 +4,26 @@ import {
   type TenantRow,
   type UserRow,
 } from '../../../projections/access/query.ts'
+import { lineFacts } from '../../../projections/ledger/query.ts'
 import { accountStream } from '../../domain/account/events.ts'
 import { fromTimestamp } from '../../kernel/clock.ts'
-import { DomainError } from '../../kernel/errors.ts'
+import { DomainError, isDomainError } from '../../kernel/errors.ts'
+import { type Currency, formatAmount, parseAmount } from '../../kernel/money.ts'
 import { didYouMean } from '../../kernel/nearest-name.ts'
 import { addUser, openTenant, usersOf } from './account-commands.ts'
+import { correctedPico } from '../../domain/account/adjustments.ts'
+import { readAccountState } from './account-state.ts'
 import {
+  type AdjustmentInput,
   type CreditLimitInput,
   grantCredit,
   type GrantInput,
   keyedPosting,
+  postAdjustment,
   type Posting,
   setCreditLimit,
 } from './credit.ts'
-import { type Actor, depsOf, type ManagementDeps, shown } from './management.ts'
+import { type Actor, depsOf, type ManagementDeps, personOf, shown } from './management.ts'
 import { requireCaughtUp } from '../read-models/catch-up.ts'
 import { isWithin, type AdminScope, requireOperator } from './admin-scope.ts'
 
@@ -56,7 +62,7 @@ export interface ManagedTenants {
   readonly grant: (
     adminScope: AdminScope,
     by: Actor,
-    input: Omit<GrantInput, 'grantId' | 'keyHash'> & PostingName,
+    input: Omit<GrantInput, 'grantId' | 'keyHash' | 'by'> & PostingName,
   ) => Promise<Posted>
   /** A repetition with the same id or key sets nothing. */
   readonly setLimit: (
@@ -64,6 +70,24 @@ export interface ManagedTenants {
     by: Actor,
     input: Omit<CreditLimitInput, 'limitId' | 'keyHash'> & PostingName,
   ) => Promise<Posted>
+  /**
+   * Gives a part of a settled line back, or takes such a part back again; a repetition with the same
+   * id or key moves nothing more. @throws DomainError `line_not_found`
+   */
+  readonly adjust: (
+    adminScope: AdminScope,
+    by: Actor,
+    input: Pick<AdjustmentInput, 'tenantId' | 'amount' | 'reason' | 'code'> & {
+      readonly lineId: string
+    } & PostingName,
+  ) => Promise<AdjustedLine>
+}
+
+/** A line after an adjustment. */
+interface AdjustedLine extends Posted {
+  readonly currency: Currency
+  /** What the line costs after all adjustments: exact decimal. */
+  readonly net: string
 }
 
 /** Identifies retries of a posting: its id, or the id derived from its key. */
@@ -157,12 +181,19 @@ export function createManagedTenants(deps: ManagementDeps): ManagedTenants {
       if (user === undefined) throw new Error('a user that was added is not in the log')
       return { tenantId, userId, name: user.name, addedAtMs: fromTimestamp(user.addedAt) }
     },
+    ...postingsOf(deps),
+  }
+}
+
+function postingsOf(deps: ManagementDeps): Pick<ManagedTenants, 'grant' | 'setLimit' | 'adjust'> {
+  return {
     grant: async (adminScope, by, input) => {
       requireOperator(adminScope)
       requireWithin(adminScope, input.tenantId)
       const { id: grantId, keyed } = named('grant', input)
-      const { tenantId, currency, amount, reason } = input
-      const grant = { tenantId, grantId, currency, amount, reason, ...keyed }
+      const { tenantId, currency, amount, reason, credit, reference } = input
+      const terms = { currency, amount, reason, credit, reference, by: personOf(by) }
+      const grant = { tenantId, grantId, ...terms, ...keyed }
       const { changed, position } = await grantCredit(depsOf(deps, by), grant)
       await shown(deps, 'ledger', position)
       return { id: grantId, changed }
@@ -177,7 +208,47 @@ export function createManagedTenants(deps: ManagementDeps): ManagedTenants {
       await shown(deps, 'ledger', position)
       return { id: limitId, changed }
     },
+    adjust: async (adminScope, by, input) => {
+      requireOperator(adminScope)
+      requireWithin(adminScope, input.tenantId)
+      const { id: adjustmentId, keyed } = named('adjustment', input)
+      const { tenantId, amount, reason, code } = input
+      const line = await lineOf(deps, tenantId, input.lineId)
+      const { currency } = line
+      const correction = { kind: 'line', line } as const
+      const terms = { tenantId, adjustmentId, currency, amount, correction, reason, code }
+      const adjustment = { ...terms, by: personOf(by), ...keyed }
+      const { changed, position } = await postAdjustment(depsOf(deps, by), adjustment).catch(
+        (error: unknown) => {
+          // The id of another adjustment or grant: the error names this request's member.
+          if (!isDomainError(error, 'posting_id_taken')) throw error
+          throw new DomainError('adjustment_id_taken', error.message, {})
+        },
+      )
+      await shown(deps, 'ledger', position)
+      return { id: adjustmentId, changed, currency, net: await netOf(deps, line) }
+    },
   }
+}
+
+/** What a line costs after the adjustments of its account so far: exact decimal. */
+async function netOf(
+  deps: ManagementDeps,
+  { tenantId, lineId, amount }: Awaited<ReturnType<typeof lineOf>>,
+) {
+  const { correctable } = await readAccountState(deps, tenantId)
+  return formatAmount(parseAmount(amount) - correctedPico(correctable, { kind: 'line', lineId }))
+}
+
+/**
+ * A line of the tenant, also one that was settled a moment ago. @throws DomainError `line_not_found`,
+ * also for a line of another tenant
+ */
+async function lineOf(deps: ManagementDeps, tenantId: string, lineId: string) {
+  const look = () => lineFacts(deps.db, lineId)
+  const line = (await look()) ?? (await requireCaughtUp(deps, 'ledger').then(look))
+  if (line?.tenantId === tenantId) return line
+  throw new DomainError('line_not_found', 'The tenant has no such line', {})
 }
 
 function named(posting: Posting, name: PostingName & { readonly tenantId: string }) {

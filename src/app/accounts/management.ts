@@ -1,5 +1,6 @@
 import type { Queryable } from '../../../projections/engine/queryable.ts'
 import { waitForPosition } from '../../../projections/engine/wait.ts'
+import type { Person } from '../../domain/account/postings.ts'
 import type { Catalog } from '../../domain/catalog/catalog.ts'
 import type { EventLog } from '../../eventlog/log/types.ts'
 import type { Clock } from '../../kernel/clock.ts'
@@ -13,9 +14,8 @@ export interface ManagementDeps {
   readonly clock: Clock
 }
 
-/** The token and the request that make a change: recorded with its events. */
-export interface Actor {
-  readonly tokenId: string
+/** The person, by a token, and the request that make a change: recorded with its events. */
+export interface Actor extends Person {
   readonly requestId: string
 }
 
@@ -31,6 +31,13 @@ export function depsOf(
 ): AccountCommandDeps & ManagementDeps {
   return { log, db, catalog, clock, correlationId: by.requestId, actor: by.tokenId }
 }
+
+/** The person of an actor, for the event of a posting. */
+export const personOf = ({ tenantId, userId, tokenId }: Actor): Person => ({
+  tenantId,
+  userId,
+  tokenId,
+})
 
 /** Waits until a read model shows a durable write; gives up without an error. */
 export async function shown(

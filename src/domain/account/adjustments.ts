@@ -54,6 +54,11 @@ export function withCorrection(
   return { ...state, corrected: state.corrected.set(name, sumPico) }
 }
 
+/** Sum of the adjustments of a line or a grant so far, in pico. */
+export function correctedPico({ corrected }: Correctable, corrects: Corrects): bigint {
+  return corrected.get(nameOf(corrects)) ?? 0n
+}
+
 /** Reads from the event of an adjustment which line or grant it adjusts. */
 export function correctsOf(correction: Correction): Corrects {
   return correction.kind === 'line'

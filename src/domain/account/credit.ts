@@ -3,6 +3,7 @@ import { DomainError } from '../../kernel/errors.ts'
 import { formatAmount, isBookable, parseAmount, type Currency } from '../../kernel/money.ts'
 import { canonicalAmount } from './amount.ts'
 import type { AccountEvent, AccountEventData } from './events.ts'
+import { type CreditKind, type Person, postingMembers } from './postings.ts'
 
 /**
  * Credit and its limit. Each request has an id, and may have an `Idempotency-Key`: the account
@@ -41,6 +42,11 @@ export interface GrantCredit {
   readonly currency: Currency
   readonly amount: string
   readonly reason: string
+  /** Undefined: paid. */
+  readonly credit?: CreditKind | undefined
+  /** The invoice or payment outside that it stands for. */
+  readonly reference?: string | undefined
+  readonly by?: Person | undefined
   /** Hex SHA-256 of the `Idempotency-Key` it was sent under; undefined: none. */
   readonly keyHash?: string | undefined
   readonly at: string
@@ -63,7 +69,7 @@ export interface SetCreditLimit {
 
 /** @throws DomainError `amount_invalid`, `posting_id_taken`, `idempotency_key_reused` */
 export function grant(command: GrantCredit, state: CreditState): readonly AccountEvent[] {
-  const { tenantId, grantId, currency, reason, keyHash, at } = command
+  const { tenantId, grantId, currency, reason, reference, by, keyHash, at } = command
   const amount = canonicalAmount(command.amount)
   if (parseAmount(amount) <= 0n)
     throw new DomainError(
@@ -73,11 +79,14 @@ export function grant(command: GrantCredit, state: CreditState): readonly Accoun
         amount,
       },
     )
-  const terms = { grantId, currency, amount, reason }
+  // Credit that was paid for is said by saying nothing, as before there were kinds.
+  const credit = command.credit === 'paid' ? undefined : command.credit
+  const terms = { grantId, currency, amount, reason, ...postingMembers({ credit, reference }) }
   if (isKeyRepeated(state, keyHash, grantFingerprint(terms))) return []
-  if (isRepeated(state, grantId, fingerprint('grant', currency, amount))) return []
+  if (isRepeated(state, grantId, grantPrint(terms))) return []
   checkPosted(state, currency, amount)
-  return [{ type: 'CreditGranted', data: { tenantId, ...terms, ...keyed(keyHash), grantedAt: at } }]
+  const data = { tenantId, ...terms, ...postingMembers({ keyHash, by }), grantedAt: at }
+  return [{ type: 'CreditGranted', data }]
 }
 
 /** @throws DomainError `amount_invalid`, `limit_id_taken`, `idempotency_key_reused` */
@@ -106,7 +115,7 @@ export function setLimit(command: SetCreditLimit, state: CreditState): readonly 
 export function granted(state: CreditState, event: AccountEventData<'CreditGranted'>) {
   const { grantId, currency, amount, keyHash } = event
   return {
-    ...withPosting(state, grantId, fingerprint('grant', currency, amount)),
+    ...withPosting(state, grantId, grantPrint(event)),
     postedPico: withPosted(state, currency, amount),
     keys: withKey(state.keys, keyHash, grantFingerprint(event)),
   }
@@ -125,7 +134,7 @@ export function limitSet(state: CreditState, event: AccountEventData<'CreditLimi
 
 type RequestFields<T extends 'CreditGranted' | 'CreditLimitSet'> = Omit<
   AccountEventData<T>,
-  'tenantId' | 'keyHash' | 'grantedAt' | 'setAt'
+  'tenantId' | 'keyHash' | 'by' | 'grantedAt' | 'setAt'
 >
 
 /** All members of a request for a grant, as one text. */
@@ -134,9 +143,28 @@ function grantFingerprint({
   currency,
   amount,
   reason,
+  credit,
+  reference,
 }: RequestFields<'CreditGranted'>): string {
-  return JSON.stringify(['grant', grantId, currency, amount, reason])
+  const members = ['grant', grantId, currency, amount, reason]
+  // Only where they are there: keys of earlier requests stay valid.
+  return JSON.stringify([...members, ...furtherTerms({ credit, reference })])
 }
+
+/** What a grant is by its id: not its reason, as before. */
+function grantPrint(
+  terms: Pick<AccountEventData<'CreditGranted'>, 'currency' | 'amount' | 'credit' | 'reference'>,
+): string {
+  const print = fingerprint('grant', terms.currency, terms.amount)
+  const further = furtherTerms(terms)
+  return further.length === 0 ? print : `${print} ${JSON.stringify(further)}`
+}
+
+const furtherTerms = ({
+  credit,
+  reference,
+}: Pick<GrantCredit, 'credit' | 'reference'>): readonly string[] =>
+  credit === undefined && reference === undefined ? [] : [credit ?? 'paid', reference ?? '']
 
 /** All members of a request for a credit limit, as one text. */
 function limitFingerprint({
@@ -152,8 +180,8 @@ function keyed(keyHash: string | undefined): { readonly keyHash?: string } {
 }
 
 /** One request per key: the same request again is a repetition, any other is refused. */
-function isKeyRepeated(
-  state: CreditState,
+export function isKeyRepeated(
+  state: Pick<CreditState, 'keys'>,
   keyHash: string | undefined,
   fingerprint: string,
 ): boolean {
@@ -167,7 +195,7 @@ function isKeyRepeated(
   )
 }
 
-function withKey(
+export function withKey(
   keys: CreditState['keys'],
   keyHash: string | undefined,
   fingerprint: string,

@@ -28,7 +28,10 @@ import {
   type SetCreditLimit,
   withPosted,
   withPosting,
+  isKeyRepeated,
+  withKey,
 } from './credit.ts'
+import { type Person, postingMembers, type ReasonCode } from './postings.ts'
 import type { AccountEvent, AccountEventData } from './events.ts'
 import {
   type AccountSettings,
@@ -80,6 +83,10 @@ export type AccountCommand =
       readonly amount: string
       readonly correction: Correction
       readonly reason: string
+      readonly code?: ReasonCode | undefined
+      readonly by?: Person | undefined
+      /** Hex SHA-256 of the `Idempotency-Key` it was sent under; undefined: none. */
+      readonly keyHash?: string | undefined
       readonly at: string
     }
   | SetSetting
@@ -155,11 +162,12 @@ export const accountDecider: Decider<AccountState, AccountCommand, AccountEvent>
       case 'CreditLimitSet':
         return { ...state, ...limitSet(state, event.data) }
       case 'AdjustmentPosted': {
-        const { adjustmentId, currency, amount, corrects } = event.data
+        const { adjustmentId, currency, amount, corrects, keyHash } = event.data
         return {
           ...state,
           ...withPosting(state, adjustmentId, fingerprint(nameOf(corrects), currency, amount)),
           postedPico: withPosted(state, currency, amount),
+          keys: withKey(state.keys, keyHash, adjustmentFingerprint(event.data)),
           correctable: withCorrection(state.correctable, event.data),
         }
       }
@@ -172,18 +180,36 @@ export const accountDecider: Decider<AccountState, AccountCommand, AccountEvent>
 type Command<Kind extends AccountCommand['kind']> = Extract<AccountCommand, { readonly kind: Kind }>
 
 function adjust(command: Command<'post-adjustment'>, state: AccountState): readonly AccountEvent[] {
-  const { tenantId, adjustmentId, currency, correction, reason, at } = command
+  const { tenantId, adjustmentId, currency, correction, reason, code, keyHash, by, at } = command
   const amount = canonicalAmount(command.amount)
   if (parseAmount(amount) === 0n)
     throw new DomainError('amount_invalid', 'an adjustment must not be zero', { amount })
   const corrects = correctsOf(correction)
+  const terms = { adjustmentId, currency, amount, corrects, ...postingMembers({ code }), reason }
+  if (isKeyRepeated(state, keyHash, adjustmentFingerprint(terms))) return []
   if (isRepeated(state, adjustmentId, fingerprint(nameOf(corrects), currency, amount))) return []
   checkCorrection({ tenantId, currency, amount, correction }, state.correctable)
   checkPosted(state, currency, amount)
-  return [
-    {
-      type: 'AdjustmentPosted',
-      data: { tenantId, adjustmentId, currency, amount, corrects, reason, postedAt: at },
-    },
-  ]
+  const data = { tenantId, ...terms, ...postingMembers({ keyHash, by }), postedAt: at }
+  return [{ type: 'AdjustmentPosted', data }]
+}
+
+/** All members of a request for an adjustment, as one text. */
+function adjustmentFingerprint({
+  adjustmentId,
+  currency,
+  amount,
+  corrects,
+  code,
+  reason,
+}: Omit<AccountEventData<'AdjustmentPosted'>, 'tenantId' | 'keyHash' | 'by' | 'postedAt'>): string {
+  return JSON.stringify([
+    'adjustment',
+    adjustmentId,
+    currency,
+    amount,
+    nameOf(corrects),
+    code ?? '',
+    reason,
+  ])
 }

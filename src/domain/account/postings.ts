@@ -1,4 +1,5 @@
-import { Type } from '@sinclair/typebox'
+import { type Static, Type } from '@sinclair/typebox'
+import { membersGiven } from '../../kernel/json.ts'
 import { CurrencySchema, DecimalSchema } from '../pricing/settlement.ts'
 
 /** Grants and adjustments have these members of their events in common. */
@@ -10,13 +11,22 @@ export const PersonSchema = Type.Object({
   tokenId: Type.String(),
 })
 
+export type Person = Static<typeof PersonSchema>
+
 /** Why a correction is made, for reports; the reason says it in words. */
-const reasonCodes = ['duplicate', 'quality', 'goodwill', 'price_error', 'fraud', 'other'] as const
+export const reasonCodes = [
+  'duplicate',
+  'quality',
+  'goodwill',
+  'price_error',
+  'fraud',
+  'other',
+] as const
 export const ReasonCodeSchema = Type.Union(reasonCodes.map((code) => Type.Literal(code)))
 export type ReasonCode = (typeof reasonCodes)[number]
 
 /** Whether credit was paid for or given away; an event without it is of credit that was paid. */
-const creditKinds = ['paid', 'promotional'] as const
+export const creditKinds = ['paid', 'promotional'] as const
 export const CreditKindSchema = Type.Union(creditKinds.map((kind) => Type.Literal(kind)))
 export type CreditKind = (typeof creditKinds)[number]
 
@@ -30,6 +40,13 @@ export const grantMembers = {
   /** The invoice or payment outside that it stands for. */
   reference: Type.Optional(Type.String()),
 } as const
+
+/** Members of a posting as its event has them: those that are undefined are absent. */
+export function postingMembers<Members extends Readonly<Record<string, unknown>>>(
+  members: Members,
+): { readonly [Name in keyof Members]?: Exclude<Members[Name], undefined> } {
+  return membersGiven(members) as { [Name in keyof Members]?: Exclude<Members[Name], undefined> }
+}
 
 /** An amount of credit; the sign of an adjustment is that of what the tenant gets. */
 export const amountMembers = { currency: CurrencySchema, amount: DecimalSchema } as const

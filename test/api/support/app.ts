@@ -76,6 +76,7 @@ const noTenants: ManagedTenants = {
   addUser: noTenant,
   grant: noTenant,
   setLimit: noTenant,
+  adjust: noTenant,
 }
 
 const noTokens: ManagedTokens = {

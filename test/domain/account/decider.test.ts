@@ -92,10 +92,31 @@ t.test(
     const others: readonly AccountCommand[] = [
       { ...grant, amount: '1' },
       { ...grant, currency: 'USD' },
+      { ...grant, credit: 'promotional' },
+      { ...grant, reference: 'INV-77' },
       { ...adjust, adjustmentId: 'grant_1', currency: 'CNY', amount: '10000' },
     ]
     for (const other of others)
       t.throws(() => after(open, grant).when(other), { code: 'posting_id_taken' })
+  },
+)
+
+t.test('a grant that is paid for is the same whether it says so or not', async (t) => {
+  t.strictSame(after(open, grant).when({ ...grant, credit: 'paid' }), [])
+  const [made] = after(open).when({ ...grant, credit: 'paid', reference: 'INV-77' })
+  t.notOk(Object.hasOwn(made?.data ?? {}, 'credit'))
+  t.match(made, { data: { reference: 'INV-77' } })
+})
+
+t.test(
+  'an adjustment under a key is posted once, also when another person repeats it',
+  async (t) => {
+    const by = (userId: string) => ({ tenantId, userId, tokenId: `token_${userId}` })
+    const first = { ...adjust, keyHash: 'a1', code: 'quality', by: by('ann') } as const
+    const before = after(open, first)
+    t.strictSame(before.when({ ...first, by: by('ben') }), [])
+    for (const other of [{ code: 'fraud' }, { reason: 'other' }, { amount: '1' }] as const)
+      t.throws(() => before.when({ ...first, ...other }), { code: 'idempotency_key_reused' })
   },
 )
 
