@@ -125,3 +125,8 @@ export function passOn(name: string, value: string): void {
 export function readVariable(name: string, env: Environment = process.env): string | undefined {
   return env[name]
 }
+
+/** The name by which files of charges know the gateway: the host that callers use, where it is known. */
+export function issuerName({ publicBaseUrl }: Pick<Config, 'publicBaseUrl'>): string {
+  return publicBaseUrl === undefined ? 'tollgate' : new URL(publicBaseUrl).host
+}

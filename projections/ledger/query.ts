@@ -4,6 +4,16 @@ import type { Queryable } from '../engine/queryable.ts'
 
 export { listLines, type AdjustedLine, type LedgerPage, type SettledLine } from './read/list.ts'
 export {
+  exportLines,
+  exportPurchases,
+  exportRefunds,
+  lineCell,
+  PAGE_ROWS,
+  purchaseCell,
+  refundCell,
+  type Cells,
+} from './read/export.ts'
+export {
   correctionsOf,
   lineFacts,
   linesOfSource,

@@ -60,3 +60,8 @@ export function fromTimestamp(text: string): number {
   if (unixMs === undefined) throw new RangeError(`not a time: ${text}`)
   return unixMs
 }
+
+/** Unix milliseconds of a whole second as RFC 3339 in UTC. */
+export function wholeSecond(unixMs: number): string {
+  return new Date(unixMs).toISOString().replace('.000Z', 'Z')
+}

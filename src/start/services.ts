@@ -20,7 +20,7 @@ import type { Channel } from '../app/ports/provider.ts'
 import { seeLedger } from '../app/spending/ledger-lag.ts'
 import { createImageTaskUseCases } from '../app/tasks/images/use-cases.ts'
 import { createTaskUseCases } from '../app/tasks/use-cases.ts'
-import { type Config, dataFiles } from '../config.ts'
+import { type Config, dataFiles, issuerName } from '../config.ts'
 import type { ServedModel } from '../domain/catalog/catalog.ts'
 import { createLookUps } from '../eventlog/log/look-ups.ts'
 import type { PublicFetchDeps } from '../families/kit/http/public-fetch.ts'
@@ -109,8 +109,8 @@ export async function startServices(
   const served = servedModels(options.channels)
   const { funds } = calls.deps
   const logEnd = () => log.endPosition()
-  const settingsOf = deps.facts.of
-  const queries = readsOver({ db, logEnd, readModels, funds, catalog, clock, served, settingsOf })
+  const read = { db, logEnd, readModels, funds, catalog, clock, served }
+  const queries = readsOver({ ...read, settingsOf: deps.facts.of, issuer: issuerName(config) })
   const resolve = hosts?.resolveHost ?? resolveByDns
   const services: GatewayServices = {
     clock,

@@ -212,7 +212,7 @@ t.test('every list of the query API is a table through the same function', (t) =
   const writers = sources.filter(({ imports }) => imports.includes('src/api/kit/csv.ts'))
   t.same(
     writers.map(({ path }) => path),
-    ['src/api/query/answers.ts'],
+    ['src/api/query/answers.ts', 'src/api/query/line-files.ts'],
   )
   const offering = sources.filter(({ text }) => /\bcsv: true\b/.test(text))
   t.ok(offering.length > 4, `${offering.length} files offer tables`)

@@ -99,7 +99,7 @@ t.test('filters by sku, model, currency, source, user and time', async (t) => {
 t.test('lines as CSV, by Accept or by format', async (t) => {
   const byFormat = await finance.lines('format=csv')
   t.match(byFormat.headers.get('content-type'), /^text\/csv/)
-  t.match(byFormat.headers.get('content-disposition'), /ledger-lines\.csv/)
+  t.match(byFormat.headers.get('content-disposition'), /"ledger-lines_[\w.-]+_at-\d+\.csv"/)
   const rows = byFormat.text.trimEnd().split(/\r?\n/)
   t.match(rows[0], /^line_id,settled_at,tenant_id,user_id,token_id,source_id,native_id,surface/)
   const lines = await linesOf(demo.queryToken)

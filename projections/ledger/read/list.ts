@@ -58,15 +58,21 @@ export function toLine({ settledAt, quantity, ...rest }: LineRecord): SettledLin
   return { ...rest, settledAtMs: settledAt.getTime(), quantity: toQuantity(quantity) }
 }
 
+/** A line's place in the order of lists. */
+export interface Place {
+  readonly settledAt: Date | string
+  readonly seq: string
+}
+
 /**
  * Start of a page: after this line in the order of the list. A line of another owner gives the same
  * error as a missing one (P8).
  */
-async function placeOf(
+export async function placeOf(
   db: Queryable,
   { tenantId, userIds }: LedgerFilter,
   lineId: string,
-): Promise<{ readonly settledAt: Date; readonly seq: string }> {
+): Promise<Place> {
   const parameters = new Parameters()
   const scope = factConditions({ tenantId, userIds }, parameters)
   const { rows } = await db.query<{ settled_at: Date; seq: string }>(
@@ -83,6 +89,35 @@ async function placeOf(
 }
 
 /**
+ * The newest lines behind a place as the table `l`: to be ordered by time and number, and cut at the limit, again.
+ */
+export function newestLines(
+  filter: LedgerFilter,
+  page: { readonly place: Place | undefined; readonly limit: number },
+  parameters: Parameters,
+): { readonly found: string; readonly limit: string } {
+  const userIds = [...new Set(filter.userIds)]
+  const isOfMany = userIds.length > 1
+  const narrowed = isOfMany ? { ...filter, userIds: undefined } : filter
+  const conditions = [...lineConditions(narrowed, parameters)]
+  if (page.place !== undefined) {
+    const { settledAt, seq } = page.place
+    conditions.push(
+      `(settled_at, seq) < (${parameters.add(settledAt)}::timestamptz, ${parameters.add(seq)}::bigint)`,
+    )
+  }
+  if (isOfMany) conditions.push('user_id = asked.user_id')
+  const limit = parameters.add(page.limit)
+  const newest = `select * from ledger.lines where ${conjunction(conditions)}
+                  order by settled_at desc, seq desc limit ${limit}`
+  // The newest of all are among the newest of each user: only those are read and sorted.
+  const found = isOfMany
+    ? `unnest(${parameters.add(userIds)}::text[]) as asked (user_id) cross join lateral (${newest}) l`
+    : `(${newest}) l`
+  return { found, limit }
+}
+
+/**
  * Settled lines, newest first (by time of settlement, then by place in the log), a page after the
  * line named by `after`. @throws DomainError `invalid_cursor` when the owners of the
  * filter have no such line.
@@ -93,24 +128,8 @@ export async function listLines(
   page: { readonly after?: string | undefined; readonly limit: number },
 ): Promise<LedgerPage> {
   const parameters = new Parameters()
-  const userIds = [...new Set(filter.userIds)]
-  const isOfMany = userIds.length > 1
-  const narrowed = isOfMany ? { ...filter, userIds: undefined } : filter
-  const conditions = [...lineConditions(narrowed, parameters)]
-  if (page.after !== undefined) {
-    const { settledAt, seq } = await placeOf(db, filter, page.after)
-    conditions.push(
-      `(settled_at, seq) < (${parameters.add(settledAt)}::timestamptz, ${parameters.add(seq)}::bigint)`,
-    )
-  }
-  if (isOfMany) conditions.push('user_id = asked.user_id')
-  const limit = parameters.add(page.limit + 1)
-  const newest = `select * from ledger.lines where ${conjunction(conditions)}
-                  order by settled_at desc, seq desc limit ${limit}`
-  // The newest of all are among the newest of each user: only those are read and sorted.
-  const found = isOfMany
-    ? `unnest(${parameters.add(userIds)}::text[]) as asked (user_id) cross join lateral (${newest}) l`
-    : `(${newest}) l`
+  const place = page.after === undefined ? undefined : await placeOf(db, filter, page.after)
+  const { found, limit } = newestLines(filter, { place, limit: page.limit + 1 }, parameters)
   const { asOf } = filter
   const known = asOf === undefined ? '' : `and a.position <= ${parameters.add(asOf)}::bigint`
   const { rows } = await db.query<LineRecord & Pick<AdjustedLine, 'adjusted'>>(

@@ -1,44 +1,51 @@
-import { Readable } from 'node:stream'
-import { stringify } from 'csv-stringify/sync'
-import { owned } from '../../kernel/owned.ts'
-
+/** A row of a table; null is an empty cell. */
 export type CsvRow = readonly (string | number | null)[]
 
-const plainNumber = /^-?\d+(?:\.\d+)?$/
+/** A spreadsheet takes it at the beginning of a file for the sign that the file is UTF-8. */
+export const BYTE_ORDER_MARK = '\uFEFF'
 
-/**
- * A spreadsheet runs a cell that begins with one of these, some also full-width, as a formula; a quote before it makes it
- * text. Numbers keep their sign.
- */
-function disarm(cell: string | number | null): string {
-  const text = cell === null ? '' : String(cell)
-  return /^[=+\-@\t\r\n|%＝＋－＠]/.test(text) && !plainNumber.test(text) ? `'${text}` : text
+/** A spreadsheet runs a cell that begins with one of these, some also full-width or after spaces, as a formula. */
+const FORMULA = /^\s*[=+\-@|%＝＋－＠]|^[\t\r\n]/
+const PLAIN_NUMBER = /^-?\d+(?:\.\d+)?$/
+/** A reader takes the first for marks of the file, and may skip spaces at either end of a cell. */
+const QUOTED = /[",\r\n]|^\s|\s$/
+
+/** A cell: a quote before what would be a formula makes it text, and numbers keep their sign. */
+function cellOf(value: CsvRow[number]): string {
+  if (value === null) return ''
+  if (typeof value === 'number') return String(value)
+  const text = FORMULA.test(value) && !PLAIN_NUMBER.test(value) ? `'${value}` : value
+  return QUOTED.test(text) ? `"${text.replaceAll('"', '""')}"` : text
 }
 
-/** Rows as RFC 4180 text: CRLF after each, quoted where needed, formulas disarmed. */
+/** Rows as RFC 4180 text: CRLF after each, quoted where needed, formulas made text. */
 export function toCsv(rows: readonly CsvRow[]): string {
-  return stringify(
-    rows.map((row) => row.map(disarm)),
-    { record_delimiter: 'windows' },
-  )
+  let text = ''
+  for (const row of rows) {
+    let separator = ''
+    for (const value of row) {
+      text += separator + cellOf(value)
+      separator = ','
+    }
+    text += '\r\n'
+  }
+  return text
 }
 
 /**
- * A header and pages of rows as a stream that reads the next page only after the last one was sent.
- * A failure destroys the stream, so that a partial file never looks complete.
+ * A header and pages of rows as pieces of text; the first has the header, also where there are no rows. A byte order
+ * mark stands before it on request.
  */
-export function csvStream(
+export async function* csvPages(
   header: readonly string[],
   pages: AsyncIterable<readonly CsvRow[]>,
-): Readable {
-  async function* chunks(): AsyncGenerator<string> {
-    let first = true
-    for await (const rows of pages) {
-      const text = toCsv(first ? [header, ...rows] : rows)
-      first = false
-      if (text !== '') yield text
-    }
-    if (first) yield toCsv([header])
+  hasByteOrderMark = false,
+): AsyncGenerator<string> {
+  let before = (hasByteOrderMark ? BYTE_ORDER_MARK : '') + toCsv([header])
+  for await (const rows of pages) {
+    if (before === '' && rows.length === 0) continue
+    yield before + toCsv(rows)
+    before = ''
   }
-  return owned(Readable.from(chunks(), { objectMode: true, highWaterMark: 1 }))
+  if (before !== '') yield before
 }

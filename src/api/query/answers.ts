@@ -1,36 +1,93 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { wholeSecond } from '../../kernel/clock.ts'
 import { success } from '../kit/account-surface.ts'
-import { type CsvRow, csvStream } from '../kit/csv.ts'
+import { type CsvRow, csvPages } from '../kit/csv.ts'
+import { type FileFacts, fileName, sendFile } from '../kit/files.ts'
 import { toCursor } from '../kit/queries.ts'
+import { RequestError } from '../kit/request-error.ts'
 import { DEFAULT_PAGE_LINES, MAX_PAGE_LINES } from './schemas.ts'
 
-/** The requested form of a list: a page with its further members, or a table. */
-interface List<Row, Page> {
-  /** The file name of the table, without its extension. */
+/** What every list has: its name, and a page with its further members. */
+interface ListPage<Page> {
+  /** The name of its file, of which `facts` says more; without its extension. */
   readonly name: string
+  readonly facts?: Omit<FileFacts, 'name'>
+  readonly page: () => Promise<Page>
+}
+
+interface Table<Row> {
   /** The columns of the table, in the order in which the API shows them. */
   readonly columns: readonly (keyof Row & string)[]
-  readonly page: () => Promise<Page>
+  /** Those with Unix seconds: as RFC 3339 too, as the last columns. */
+  readonly seconds?: readonly (keyof Row & string)[]
   /** The rows of the table, page by page. */
   readonly rows: () => AsyncIterable<readonly Row[]>
 }
+
+/** A file that is made as it is read: at least one piece of text. */
+export interface WrittenFile {
+  readonly extension: string
+  readonly type: string
+  readonly pieces: AsyncIterable<string>
+}
+
+/** A list whose file is a table of the rows that its pages have. */
+type TableList<Row, Page> = ListPage<Page> & Table<Row>
+
+/** The form in which a list is wanted. */
+interface AskedForm<Format extends string = 'json' | 'csv'> {
+  readonly format?: Format
+  /** Whether a byte order mark comes first. */
+  readonly bom?: 'true' | 'false'
+}
+
+export const CSV = { extension: 'csv', type: 'text/csv; charset=utf-8; header=present' } as const
 
 /** Answers with a page of a list, or with a table where the caller wants CSV. */
 export async function sendList<Row, Page extends object>(
   request: FastifyRequest,
   reply: FastifyReply,
-  format: Format,
-  { name, columns, page, rows }: List<Row, Page>,
+  asked: AskedForm,
+  list: TableList<Row, Page>,
 ) {
-  void reply.header('cache-control', 'no-store').header('vary', 'Accept')
-  if (!wantsCsv(request, format)) return success(await page())
-  return reply
-    .header('content-disposition', `attachment; filename="${name}.csv"`)
-    .type('text/csv; charset=utf-8; header=present')
-    .send(csvStream(columns, cellsOf(columns, rows())))
+  return sendListOr(request, reply, asked, {
+    ...list,
+    file: (): WrittenFile => ({
+      ...CSV,
+      pieces: csvPages(headerOf(list), cellsOf(list), asked.bom === 'true'),
+    }),
+  })
 }
 
-type Format = 'json' | 'csv' | undefined
+/** Answers with a page of a list, or with a file in one of its further formats. */
+export async function sendListOr<Format extends string, Page extends object>(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  asked: AskedForm<Format | 'json' | 'csv'>,
+  list: ListPage<Page> & { readonly file: (format: Format | 'csv') => WrittenFile },
+) {
+  void reply.header('cache-control', 'no-store').header('vary', 'Accept')
+  const format = formatOf(request, asked.format)
+  if (asked.bom === 'true' && (format === 'json' || format === 'ndjson'))
+    throw new RequestError('parameter_invalid', `bom is for tables: ${format} has none`, 'bom')
+  if (format === 'json') return success(await list.page())
+  const { extension, type, pieces } = list.file(format)
+  const { name, facts } = list
+  const fullName =
+    facts === undefined ? `${name}.${extension}` : fileName({ ...facts, name }, extension)
+  return sendFile(request, reply, { name: fullName, type, pieces, asOf: facts?.asOf })
+}
+
+/** The wanted format: by `format`, otherwise by `Accept`. */
+function formatOf<Format extends string>(
+  request: FastifyRequest,
+  format: Format | undefined,
+): Format | 'json' | 'csv' {
+  if (format !== undefined) return format
+  const accept = request.headers.accept ?? ''
+  const csv = weight(accept, 'text/csv')
+  return csv > 0 && csv > weight(accept, 'application/json') ? 'csv' : 'json'
+}
 
 function weight(accept: string, type: string): number {
   for (const range of accept.split(',')) {
@@ -42,20 +99,24 @@ function weight(accept: string, type: string): number {
   return -1
 }
 
-/** Whether the caller wants CSV: by `format`, otherwise by `Accept`. */
-function wantsCsv(request: FastifyRequest, format: Format): boolean {
-  if (format !== undefined) return format === 'csv'
-  const accept = request.headers.accept ?? ''
-  const csv = weight(accept, 'text/csv')
-  return csv > 0 && csv > weight(accept, 'application/json')
+function headerOf<Row>({ columns, seconds = [] }: Table<Row>): readonly string[] {
+  return [...columns, ...seconds.map((column) => `${column}_utc`)]
 }
 
-async function* cellsOf<Row>(
-  columns: readonly (keyof Row)[],
-  pages: AsyncIterable<readonly Row[]>,
-): AsyncGenerator<readonly CsvRow[]> {
-  for await (const rows of pages)
-    yield rows.map((row) => columns.map((column) => toCell(row[column])))
+async function* cellsOf<Row>({
+  columns,
+  seconds = [],
+  rows,
+}: Table<Row>): AsyncGenerator<readonly CsvRow[]> {
+  for await (const page of rows())
+    yield page.map((row) => [
+      ...columns.map((column) => toCell(row[column])),
+      ...seconds.map((column) => toTime(row[column])),
+    ])
+}
+
+function toTime(seconds: unknown): string | null {
+  return typeof seconds === 'number' ? wholeSecond(seconds * 1_000) : null
 }
 
 /** A value as a cell of a table; an object is written as JSON. */

@@ -64,11 +64,11 @@ function listRoutes(instance: FastifyInstance, reads: QueryReads): void {
     querystring: AssetsQuerySchema,
   }
   app.get('/assets', { schema: assets }, async (request, reply) => {
-    const { limit, format, cursor } = request.query
+    const { limit, cursor } = request.query
     const principal = principalOf(request)
     const search = toAssetSearch(principal, request.query)
     const from = { after: assetPlace(cursor), limit }
-    return sendList(request, reply, format, {
+    return sendList(request, reply, request.query, {
       name: 'assets',
       columns: assetColumns,
       ...cursorList(from, (page) => reads.listAssets(search, page), showsAssets(principal), {}),
@@ -84,11 +84,11 @@ function listRoutes(instance: FastifyInstance, reads: QueryReads): void {
     querystring: GroupsQuerySchema,
   }
   app.get('/asset-groups', { schema: groups }, async (request, reply) => {
-    const { limit, format, cursor } = request.query
+    const { limit, cursor } = request.query
     const principal = principalOf(request)
     const search = toGroupSearch(principal, request.query)
     const from = { after: groupPlace(cursor), limit }
-    return sendList(request, reply, format, {
+    return sendList(request, reply, request.query, {
       name: 'asset-groups',
       columns: groupColumns,
       ...cursorList(

@@ -2,7 +2,7 @@ import { Type } from 'typebox'
 import { assetStates, groupStates } from '../../../projections/assets/query.ts'
 import { assetGroupTypes, assetTypes } from '../../domain/asset/events.ts'
 import { successOf } from '../kit/account-surface.ts'
-import { Cursor, Format, Limit, Name } from './schemas.ts'
+import { Cursor, fileMembers, Limit, Name } from './schemas.ts'
 
 /** Shapes of the asset library's queries. */
 
@@ -24,7 +24,7 @@ const filters = {
   native_id: Type.Optional(Name),
   cursor: Cursor,
   limit: Limit,
-  format: Format,
+  ...fileMembers,
 }
 
 export const AssetsQuerySchema = Type.Object({

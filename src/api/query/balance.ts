@@ -10,7 +10,7 @@ import { describe } from './documentation.ts'
 import { listFailures } from './envelope.ts'
 import { fromCursor } from '../kit/queries.ts'
 import type { AccountReads } from './account-reads.ts'
-import { Format, Name } from './schemas.ts'
+import { fileMembers, Name } from './schemas.ts'
 import type { QueryServices } from './services.ts'
 import { narrow, visibleTo } from './scope.ts'
 
@@ -31,7 +31,7 @@ const BalanceQuerySchema = Type.Object({
       description: `Tenants per page, ${DEFAULT_TENANTS} by default. CSV: absent means all.`,
     }),
   ),
-  format: Format,
+  ...fileMembers,
 })
 
 const BalanceAnswerSchema = successOf(
@@ -104,7 +104,7 @@ export function balanceRoute(instance: FastifyInstance, services: QueryServices)
       const after = fromCursor(query.cursor)
       const asked = { tenantId, currency: query.currency }
       const read = (page: Page) => pageOf(queries.accounts, asked, page)
-      return sendList(request, reply, query.format, {
+      return sendList(request, reply, query, {
         name: 'balance',
         columns: ['tenant_id', ...balanceAccountColumns],
         page: async () => {

@@ -6,8 +6,8 @@ import { LedgerLineSchema } from './schemas.ts'
 
 type Line = Static<typeof LedgerLineSchema>
 
-/** Columns of the CSV, in the order in which the API shows them. */
-export const lineColumns = Object.keys(LedgerLineSchema.properties) as readonly (keyof Line)[]
+/** The members, in the order in which the API shows them. */
+const lineColumns = Object.keys(LedgerLineSchema.properties) as readonly (keyof Line)[]
 
 /** Each column shows the member of a line with the same name. */
 const shown = lineColumns.map((column) => {

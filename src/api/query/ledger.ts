@@ -4,32 +4,91 @@ import { type Static, Type } from 'typebox'
 import type { Principal } from '../../app/access/principal.ts'
 import { principalOf } from '../kit/authenticate.ts'
 import { fromCursor } from '../kit/queries.ts'
-import { cursorList, onePage, sendList } from './answers.ts'
+import { RequestError } from '../kit/request-error.ts'
+import { cursorList, onePage, sendList, sendListOr } from './answers.ts'
 import { describe } from './documentation.ts'
 import { listFailures } from './envelope.ts'
-import { lineColumns, toLine } from './ledger-lines.ts'
+import { toLine } from './ledger-lines.ts'
+import { lineFile, type LineFormat } from './line-files.ts'
 import { periodsOf } from './periods.ts'
-import { readReport, reportMembers } from './report-query.ts'
-import { Cursor, Limit, LinesAnswerSchema, SummaryAnswerSchema } from './schemas.ts'
+import { factsOf, readReport, reportMembers } from './report-query.ts'
+import {
+  Cursor,
+  Limit,
+  lineFileMembers,
+  LinesAnswerSchema,
+  SummaryAnswerSchema,
+} from './schemas.ts'
 import type { QueryServices } from './services.ts'
 import { shownSums } from './usage.ts'
 
 /** The settled lines, one by one and summed by one key. */
 
 const linesQuerySchema = (surfaceNames: readonly string[]) =>
-  Type.Object({ ...reportMembers(surfaceNames), cursor: Cursor, limit: Limit })
+  Type.Object({
+    ...reportMembers(surfaceNames),
+    ...lineFileMembers,
+    cursor: Cursor,
+    limit: Limit,
+  })
+
+type LinesQuery = Partial<Static<ReturnType<typeof linesQuerySchema>>>
+
+/** A place in a list: the line it is behind, and the position of the log that the list is as of. */
+interface Place {
+  readonly after: string | undefined
+  readonly asOf: string | undefined
+}
+
+/** Reads a cursor. Those of earlier releases have no position. @throws DomainError, RequestError */
+function placeOf({ cursor, as_of: asOf }: LinesQuery): Place {
+  const text = fromCursor(cursor)
+  const [, position, after = text] = /^(0|[1-9]\d{0,17})~(.+)$/.exec(text ?? '') ?? []
+  if (position !== undefined && asOf !== undefined && asOf !== position)
+    throw new RequestError(
+      'parameter_invalid',
+      `as_of must be that of the list that the cursor is of, ${position}`,
+      'as_of',
+    )
+  return { after, asOf: position ?? asOf }
+}
 
 /** Settled lines, newest first: `ledger/lines` of the query API. */
 export async function readLines(
   services: Pick<QueryServices, 'queries' | 'clock'>,
   principal: Principal,
-  query: Partial<Static<ReturnType<typeof linesQuerySchema>>>,
+  query: LinesQuery,
 ) {
-  const from = { after: fromCursor(query.cursor), limit: query.limit }
-  const { filter } = await readReport(services, principal, query)
-  const read = (page: { readonly after: string | undefined; readonly limit: number }) =>
-    services.queries.reads.listLines(filter, page)
-  return cursorList(from, read, toLine, { as_of: String(filter.asOf) })
+  const { reads, billing } = services.queries
+  const { limit, format } = query
+  for (const name of ['cursor', 'limit'] as const)
+    if (format === 'focus' && query[name] !== undefined)
+      throw new RequestError(
+        'parameter_invalid',
+        `a FOCUS file has no pages: leave out ${name}`,
+        name,
+      )
+  const { after, asOf } = placeOf(query)
+  const report = await readReport(services, principal, { ...query, ...(asOf && { as_of: asOf }) })
+  const { filter } = report
+  const facts = factsOf(report, query.tz)
+  const position = String(filter.asOf)
+  const list = cursorList(
+    { after, limit },
+    async (page) => {
+      const { items, next } = await reads.listLines(filter, page)
+      return { items, next: next === undefined ? undefined : `${position}~${next}` }
+    },
+    toLine,
+    { as_of: position },
+  )
+  const file = (wanted: LineFormat) =>
+    lineFile(
+      reads.exports,
+      { format: wanted, filter, after, limit, hasByteOrderMark: query.bom === 'true' },
+      { ...billing, zone: facts.zone },
+    )
+  return { page: list.page, facts, file }
 }
 
 function linesRoute(instance: FastifyInstance, services: QueryServices): void {
@@ -49,12 +108,8 @@ function linesRoute(instance: FastifyInstance, services: QueryServices): void {
     },
     async (request, reply) => {
       const list = await readLines(services, principalOf(request), request.query)
-      const { format } = request.query
-      return sendList(request, reply, format, {
-        name: 'ledger-lines',
-        columns: lineColumns,
-        ...list,
-      })
+      const name = request.query.format === 'focus' ? 'focus' : 'ledger-lines'
+      return sendListOr(request, reply, request.query, { name, ...list })
     },
   )
 }
@@ -85,13 +140,15 @@ export async function readSummary(
 ) {
   const { accounts, reads } = services.queries
   const groupBy = query.group_by ?? 'sku'
-  const { filter } = await readReport(services, principal, query)
+  const report = await readReport(services, principal, query)
+  const { filter } = report
   const time = groupBy === 'day' ? groupBy : undefined
   const { range, periods } = await periodsOf(accounts, filter, time, query.tz)
   const groups = await reads.summarise({ ...filter, ...range }, groupBy, periods)
   const isOfParts = groupBy === 'sku' || filter.sku !== undefined
   const items = groups.map(({ key, ...group }) => ({ key, ...shownSums(group, isOfParts) }))
-  return { group_by: groupBy, items, as_of: String(filter.asOf) }
+  const page = { group_by: groupBy, items, as_of: String(filter.asOf) }
+  return { page, facts: factsOf(report, query.tz) }
 }
 
 function summaryRoute(instance: FastifyInstance, services: QueryServices): void {
@@ -110,9 +167,10 @@ function summaryRoute(instance: FastifyInstance, services: QueryServices): void 
       },
     },
     async (request, reply) => {
-      const page = await readSummary(services, principalOf(request), request.query)
-      return sendList(request, reply, request.query.format, {
+      const { page, facts } = await readSummary(services, principalOf(request), request.query)
+      return sendList(request, reply, request.query, {
         name: `ledger-by-${page.group_by}`,
+        facts,
         columns: summaryColumns,
         page: () => Promise.resolve(page),
         rows: () => onePage(page.items),

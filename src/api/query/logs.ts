@@ -10,7 +10,7 @@ import { listFailures } from './envelope.ts'
 import { LogsAnswerSchema, logColumns, toLogItem } from './log-items.ts'
 import { numberedList, pageMembers, pagesByOffset } from './numbered-pages.ts'
 import type { LogRow } from './open-logs.ts'
-import { readReport, reportMembers } from './report-query.ts'
+import { factsOf, readReport, reportMembers } from './report-query.ts'
 import { Name } from './schemas.ts'
 import type { QueryServices } from './services.ts'
 import { shownRange } from './time-range.ts'
@@ -34,17 +34,19 @@ async function itemsOf({ queries, http }: QueryServices, rows: readonly LogRow[]
 /** Usage, grants and adjustments, newest first: `logs` of the query API. */
 export async function readLogs(services: QueryServices, principal: Principal, query: LogsQuery) {
   const { accounts } = services.queries
-  const { filter, range } = await readReport(services, principal, query)
+  const report = await readReport(services, principal, query)
+  const { filter, range } = report
   const kinds: readonly LogKind[] = query.type === undefined ? logKinds : [query.type]
   const sourceIds =
     query.task_id === undefined ? undefined : await accounts.sourcesOf(query.task_id)
   const logs = await accounts.openLogs({ ...filter, kinds, sourceIds })
-  return numberedList(query, {
+  const list = numberedList(query, {
     read: async (place) => ({ rows: await logs.page(place), total: logs.total }),
     all: () => pagesByOffset(logs.page),
     show: (rows) => itemsOf(services, rows),
     further: { ...shownRange(range), as_of: String(filter.asOf) },
   })
+  return { ...list, facts: factsOf(report, query.tz) }
 }
 
 /** The movements of a tenant's money, newest first, by page number. */
@@ -66,7 +68,12 @@ export function logsRoute(instance: FastifyInstance, services: QueryServices): v
     async (request, reply) => {
       const { query } = request
       const list = await readLogs(services, principalOf(request), query)
-      return sendList(request, reply, query.format, { name: 'logs', columns: logColumns, ...list })
+      return sendList(request, reply, query, {
+        name: 'logs',
+        columns: logColumns,
+        seconds: ['created_at'],
+        ...list,
+      })
     },
   )
 }

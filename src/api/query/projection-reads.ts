@@ -1,7 +1,13 @@
 import { listAssetsFor, listGroupsFor } from '../../../projections/assets/query.ts'
 import { waitForPosition } from '../../../projections/engine/wait.ts'
 import type { Queryable } from '../../../projections/engine/queryable.ts'
-import { listLines, summarise } from '../../../projections/ledger/query.ts'
+import {
+  exportLines,
+  exportPurchases,
+  exportRefunds,
+  listLines,
+  summarise,
+} from '../../../projections/ledger/query.ts'
 import { historyOf } from '../../../projections/timeline/query.ts'
 import { findReceipt, isFinal } from '../../app/finance/receipts/find.ts'
 import type { Receipt } from '../../app/finance/receipts/types.ts'
@@ -9,7 +15,7 @@ import type { ReadModels } from '../../app/read-models/read-models.ts'
 import { RequestError } from '../kit/request-error.ts'
 import { ledgerPositions } from './as-of.ts'
 import { withQueryTimeout } from '../kit/queries.ts'
-import type { HistoryItem, QueryReads } from './reads.ts'
+import type { HistoryItem, LineExports, QueryReads } from './reads.ts'
 import type { Visible } from './scope.ts'
 import { createReadBalances } from '../../app/finance/balances.ts'
 import type { Funds } from '../../app/spending/funds.ts'
@@ -42,6 +48,34 @@ const NARROW_SUMMARY = 'narrow it by tenant_id, and by from and to'
 const NARROW_ASSETS = 'narrow it by tenant_id, group_id or asset_id'
 const NARROW_HISTORY = 'try again later'
 
+const NARROW_EXPORT = 'narrow it by tenant_id, from and to'
+
+/** Pages of an export, each with the timeout of a query. */
+async function* timedPages<Page>(
+  readModels: Pick<ReadModels, 'requireCurrent'>,
+  pages: AsyncIterable<Page>,
+): AsyncGenerator<Page> {
+  await readModels.requireCurrent('ledger')
+  const rest = pages[Symbol.asyncIterator]()
+  for (;;) {
+    const next = await withQueryTimeout(NARROW_EXPORT, () => rest.next())
+    if (next.done === true) return
+    yield next.value
+  }
+}
+
+/** The ledger for files, over the read models in Postgres. */
+export function ledgerExports({
+  db,
+  readModels,
+}: Pick<ProjectionReadsDeps, 'db' | 'readModels'>): LineExports {
+  return {
+    lines: (filter, page) => timedPages(readModels, exportLines(db, filter, page)),
+    refunds: (filter) => timedPages(readModels, exportRefunds(db, filter)),
+    purchases: (filter) => timedPages(readModels, exportPurchases(db, filter)),
+  }
+}
+
 /** The queries over the read models in Postgres. */
 export function projectionReads({ db, logEnd, readModels }: ProjectionReadsDeps): QueryReads {
   const find = async (id: string, scope: Visible): Promise<readonly HistoryItem[]> => {
@@ -72,6 +106,7 @@ export function projectionReads({ db, logEnd, readModels }: ProjectionReadsDeps)
       await readModels.requireCurrent('ledger')
       return receiptOf(id, scope)
     },
+    exports: ledgerExports({ db, readModels }),
     ledgerPosition: ledgerPositions({ db, logEnd, readModels }),
     listLines: async (filter, page) => {
       await readModels.requireCurrent('ledger')
@@ -109,6 +144,8 @@ export function readsOver(deps: {
   readonly catalog: Catalog
   readonly clock: Clock
   readonly served: readonly ServedModel[]
+  /** Name of the gateway in files of charges. */
+  readonly issuer: string
   readonly settingsOf: (tenantId: string) => Promise<AccountSettings>
 }): Queries {
   const balances = createReadBalances(deps)
@@ -116,5 +153,7 @@ export function readsOver(deps: {
     reads: projectionReads(deps),
     accounts: accountReads({ ...deps, balances }),
     knownNames: createKnownNames(deps),
+    // No tenant can be billed afterwards yet.
+    billing: { issuer: deps.issuer, termsOf: () => Promise.resolve('prepaid') },
   }
 }

@@ -8,6 +8,7 @@ import type {
 } from '../../../projections/assets/query.ts'
 import type {
   AdjustedLine,
+  Cells,
   LedgerFilter as ProjectedFilter,
   LedgerGroup,
   LedgerGrouping,
@@ -34,7 +35,26 @@ export interface HistoryItem {
   readonly metadata: Readonly<Record<string, unknown>>
 }
 
+/** The ledger for files: pages of cells, read when they are wanted. */
+export interface LineExports {
+  /** Newest first, behind the line `after`. @throws DomainError `invalid_cursor` */
+  readonly lines: (
+    filter: ProjectedFilter,
+    page: {
+      readonly after?: string | undefined
+      readonly limit?: number | undefined
+      /** Whether rows have the prices of the book too. */
+      readonly listPrices?: boolean
+    },
+  ) => AsyncIterable<readonly Cells[]>
+  /** What was given back of lines in the time of the filter, each with its line. */
+  readonly refunds: (filter: ProjectedFilter) => AsyncIterable<readonly Cells[]>
+  /** Credit that was bought in the time of the filter. */
+  readonly purchases: (filter: ProjectedFilter) => AsyncIterable<readonly Cells[]>
+}
+
 export interface QueryReads {
+  readonly exports: LineExports
   /**
    * The position of an answer: the requested one, once the ledger has reached it, or the ledger's
    * current one. @throws DomainError `read_model_behind`; RequestError if the log has no such

@@ -1,13 +1,14 @@
 import { type Static, Type } from 'typebox'
 import type { Principal } from '../../app/access/principal.ts'
 import { didYouMean } from '../../kernel/nearest-name.ts'
+import type { FileFacts } from '../kit/files.ts'
 import { RequestError } from '../kit/request-error.ts'
 import { toPosition } from './as-of.ts'
 import type { LedgerFilter } from './reads.ts'
-import { AsOf, Format, Name } from './schemas.ts'
+import { AsOf, fileMembers, Name } from './schemas.ts'
 import { narrow, visibleTo } from './scope.ts'
 import type { QueryServices } from './services.ts'
-import { readTimeRange, type TimeRange, timeRangeMembers } from './time-range.ts'
+import { readTimeRange, readZone, type TimeRange, timeRangeMembers } from './time-range.ts'
 
 /** The parameters of reports: the same words for every list, of which each takes those that it can use. */
 
@@ -44,16 +45,22 @@ export const reportMembers = (surfaceNames: readonly string[]) => ({
         'A log position: only what was posted after it, such as `as_of` of the report before.',
     }),
   ),
-  format: Format,
+  ...fileMembers,
 })
 
-type ReportQuery = Partial<Static<ReturnType<typeof reportSchema>>>
+type ReportQuery = Omit<Partial<Static<ReturnType<typeof reportSchema>>>, 'format' | 'bom'>
 const reportSchema = (surfaceNames: readonly string[]) => Type.Object(reportMembers(surfaceNames))
 
 /** A report as it was asked for, within what the token may see. */
 export interface Report {
   readonly range: TimeRange
   readonly filter: LedgerFilter & { readonly asOf: bigint }
+}
+
+/** What the name of a file of the report says. */
+export function factsOf({ filter }: Report, tz: string | undefined): Omit<FileFacts, 'name'> {
+  const { tenantId, fromMs, toMs, asOf } = filter
+  return { tenantId, fromMs, toMs, zone: readZone(tz), asOf: String(asOf) }
 }
 
 /** Reads the parameters of a report. @throws RequestError, DomainError */

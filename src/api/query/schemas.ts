@@ -21,9 +21,22 @@ export const AnsweredAsOf = Type.String({
   description:
     'Log position that the answer is as of; send it as `as_of` to get the same answer again.',
 })
-export const Format = Type.Optional(
-  Type.Enum(['json', 'csv'], { description: 'Takes precedence over the Accept header.' }),
+const formatOptions = { description: 'Takes precedence over the Accept header.' }
+const Bom = Type.Optional(
+  Type.Enum(['true', 'false'], {
+    description: 'CSV: whether a byte order mark comes first, by which spreadsheets know UTF-8.',
+  }),
 )
+/** The form of a list: a page, or a file of all of it. */
+export const fileMembers = {
+  format: Type.Optional(Type.Enum(['json', 'csv'], formatOptions)),
+  bom: Bom,
+}
+/** Of lines there are further files. */
+export const lineFileMembers = {
+  format: Type.Optional(Type.Enum(['json', 'csv', 'ndjson', 'focus'], formatOptions)),
+  bom: Bom,
+}
 
 /** Most lines of one JSON page, and of one read of a CSV export. */
 export const MAX_PAGE_LINES = 1_000
@@ -36,7 +49,7 @@ export const Limit = Type.Optional(
   Type.Integer({
     minimum: 1,
     maximum: MAX_PAGE_LINES,
-    description: `JSON: items per page, ${DEFAULT_PAGE_LINES} by default. CSV: absent means all.`,
+    description: `JSON: items per page, ${DEFAULT_PAGE_LINES} by default. Files: absent means all.`,
   }),
 )
 

@@ -1,5 +1,6 @@
 import type { Services } from '../kit/services.ts'
 import type { AccountReads } from './account-reads.ts'
+import type { Billing } from './focus/table.ts'
 import type { Looks } from './known-names.ts'
 import type { QueryReads } from './reads.ts'
 
@@ -8,6 +9,8 @@ export interface Queries {
   readonly reads: QueryReads
   readonly accounts: AccountReads
   readonly knownNames: Looks
+  /** Who issues files of charges, and on which terms each tenant is billed. */
+  readonly billing: Billing
 }
 
 /** The services that the routes of these queries use. */

@@ -11,11 +11,12 @@ import { sendList } from './answers.ts'
 import { describe } from './documentation.ts'
 import { listFailures } from './envelope.ts'
 import { numberedList, pageMembers, pagesBehind, shownPageMembers } from './numbered-pages.ts'
-import { Format, Name } from './schemas.ts'
+import { fileMembers, Name } from './schemas.ts'
 import { narrow, visibleTo } from './scope.ts'
 import type { QueryServices } from './services.ts'
 import {
   readTimeRange,
+  readZone,
   shownRange,
   ShownRangeMembers,
   type TimeRange,
@@ -39,7 +40,7 @@ const tasksQuerySchema = ({ taskFamilies }: Catalog, surfaceNames: readonly stri
     model: Type.Optional(Name),
     task_id: Type.Optional(Name),
     platform_id: Type.Optional(Name),
-    format: Format,
+    ...fileMembers,
   })
 
 type TasksQuery = Static<ReturnType<typeof tasksQuerySchema>>
@@ -148,9 +149,11 @@ export function tasksRoute(instance: FastifyInstance, services: QueryServices): 
       const { query } = request
       const range = readTimeRange(query, clock.nowMs())
       const filter = toFilter(principalOf(request), query, range)
-      return sendList(request, reply, query.format, {
+      return sendList(request, reply, query, {
         name: 'tasks',
+        facts: { ...filter, ...range, zone: readZone(query.tz), asOf: undefined },
         columns,
+        seconds: ['created_at', 'updated_at'],
         ...numberedList(query, {
           read: (place) => accounts.tasks(filter, place),
           all: () =>

@@ -11,7 +11,7 @@ import { onePage, sendList } from './answers.ts'
 import { describe } from './documentation.ts'
 import { listFailures } from './envelope.ts'
 import { isTimeKey, periodsOf } from './periods.ts'
-import { readReport, reportMembers, requireDeclared } from './report-query.ts'
+import { factsOf, readReport, reportMembers, requireDeclared } from './report-query.ts'
 import { AnsweredAsOf, Quantity } from './schemas.ts'
 import type { QueryServices } from './services.ts'
 import { shownRange, ShownRangeMembers } from './time-range.ts'
@@ -183,7 +183,8 @@ export async function readUsage(
 ) {
   const { accounts } = services.queries
   const groupBy = readGroups(query.group_by)
-  const { filter, range } = await readReport(services, principal, query)
+  const report = await readReport(services, principal, query)
+  const { filter, range } = report
   const tags = groupBy.filter((key) => key.startsWith(TAG))
   await requireDeclared(
     services.queries,
@@ -201,6 +202,7 @@ export async function readUsage(
   const items = found.map((group) => toItem(group, groupBy, isOfParts || groupBy.includes('sku')))
   return {
     columns: [...groupBy.map(nameOf), ...SUM_COLUMNS],
+    facts: factsOf(report, query.tz),
     page: {
       group_by: [...groupBy],
       tz: query.tz ?? 'UTC',
@@ -229,11 +231,10 @@ export function usageRoute(instance: FastifyInstance, services: QueryServices): 
       },
     },
     async (request, reply) => {
-      const { format } = request.query
-      const { columns, page } = await readUsage(services, principalOf(request), request.query)
-      return sendList(request, reply, format, {
+      const { page, ...shown } = await readUsage(services, principalOf(request), request.query)
+      return sendList(request, reply, request.query, {
         name: `usage-by-${page.group_by.map((key) => key.replaceAll(/[^\w.-]/g, '-')).join('-')}`,
-        columns,
+        ...shown,
         page: () => Promise.resolve(page),
         rows: () => onePage(page.items),
       })

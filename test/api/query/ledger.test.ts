@@ -294,12 +294,13 @@ void t.test('a CSV export has all lines, read page by page', async (t) => {
   const answer = await get(`${lines}?format=csv`)
   const rows = answer.body.split('\r\n')
   t.match(answer.headers, {
-    'content-disposition': 'attachment; filename="ledger-lines.csv"',
+    'content-disposition': 'attachment; filename="ledger-lines_tenant_1_at-2500.csv"',
+    'x-as-of': '2500',
     vary: 'Accept',
   })
   t.equal(
     rows[0],
-    'line_id,settled_at,tenant_id,user_id,token_id,source_id,native_id,surface,model,sku,rule,quantity,unit,price,per,currency,amount,price_book_version,measurement,request_id,position,adjusted,account_prices,net,tags,end_user',
+    'line_id,settled_at,tenant_id,user_id,token_id,source_id,native_id,surface,model,sku,rule,quantity,unit,price,per,currency,amount,price_book_version,measurement,request_id,position,adjusted,account_prices,net,tags,end_user,tenant_name,user_name,token_name,hash',
   )
   t.equal(rows.length, 2_502, 'header, lines and the end')
   t.equal(new Set(rows.slice(1, -1).map((row) => row.split(',')[0])).size, 2_500)

@@ -44,6 +44,11 @@ const noAccounts: AccountReads = {
   usageExtent: () => Promise.resolve(undefined),
 }
 
+const billing: GatewayServices['queries']['billing'] = {
+  issuer: 'gateway.example',
+  termsOf: () => Promise.resolve('prepaid'),
+}
+
 const everything = {
   noun: 'name',
   isKnown: () => Promise.resolve(true),
@@ -230,7 +235,13 @@ function memoryServices(
       ...part.accounts,
     },
     hosts: { resolve, upstream: new Set(), ...part.hosts },
-    queries: { reads: ledger, accounts: noAccounts, knownNames: everyName, ...part.queries },
+    queries: {
+      reads: ledger,
+      accounts: noAccounts,
+      knownNames: everyName,
+      billing,
+      ...part.queries,
+    },
   }
 }
 
