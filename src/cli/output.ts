@@ -28,13 +28,22 @@ export function watchOutput(): void {
  * gone
  */
 export function print(line: string): void {
+  write(`${line}\n`)
+}
+
+function write(text: string): void {
   if (closed) throw new OutputClosedError('the reader of the output is gone')
-  process.stdout.write(`${line}\n`)
+  process.stdout.write(text)
 }
 
 /** The same for long results: waits while the reader is slower. */
-export async function printPaced(line: string): Promise<void> {
-  print(line)
+export function printPaced(line: string): Promise<void> {
+  return writePaced(`${line}\n`)
+}
+
+/** Writes a part of a long result as it is. @throws OutputClosedError */
+export async function writePaced(text: string): Promise<void> {
+  write(text)
   const { stdout } = process
   if (!stdout.writableNeedDrain) return
   await new Promise<void>((resolve) => {

@@ -20,6 +20,7 @@ import type { Visible } from './scope.ts'
 import { createReadBalances } from '../../app/finance/balances.ts'
 import type { Funds } from '../../app/spending/funds.ts'
 import { accountReads } from './account-reads.ts'
+import type { Billing } from './focus/table.ts'
 import { createKnownNames } from './known-names.ts'
 import type { Queries } from './services.ts'
 import type { Catalog, ServedModel } from '../../domain/catalog/catalog.ts'
@@ -134,6 +135,11 @@ export function projectionReads({ db, logEnd, readModels }: ProjectionReadsDeps)
   }
 }
 
+/** What files of charges say. No tenant can be billed afterwards yet. */
+export function billingOf(issuer: string): Billing {
+  return { issuer, termsOf: () => Promise.resolve('prepaid') }
+}
+
 /** All reads of finance, support and consoles, over one database. */
 export function readsOver(deps: {
   /** The statements have a timeout. */
@@ -153,7 +159,6 @@ export function readsOver(deps: {
     reads: projectionReads(deps),
     accounts: accountReads({ ...deps, balances }),
     knownNames: createKnownNames(deps),
-    // No tenant can be billed afterwards yet.
-    billing: { issuer: deps.issuer, termsOf: () => Promise.resolve('prepaid') },
+    billing: billingOf(deps.issuer),
   }
 }

@@ -36,7 +36,7 @@ const MAX_KNOWN_TERMS = 10_000
 const BEYOND_A_MONTH_MS = 32 * 86_400_000
 
 /** The calendar month of the zone that holds a time. */
-function monthIn(zone: TimeZone, atMs: number) {
+export function monthIn(zone: TimeZone, atMs: number) {
   const fromMs = zone.startOf(`${zone.dayAt(atMs).slice(0, 7)}-01`)
   const next = zone.dayAt(fromMs + BEYOND_A_MONTH_MS).slice(0, 7)
   return { fromMs, toMs: zone.startOf(`${next}-01`) }

@@ -1,0 +1,215 @@
+import { type Command, Option } from 'commander'
+import { type FileHandle, open, rename, stat } from 'node:fs/promises'
+import { dirname, join, resolve } from 'node:path'
+import { readCheckpoint } from '../../projections/engine/checkpoint.ts'
+import { allProjections } from '../../projections/registry.ts'
+import { fileName } from '../api/kit/files.ts'
+import { RequestError } from '../api/kit/request-error.ts'
+import { monthIn } from '../api/query/focus/table.ts'
+import { lineFile, type LineFormat, lineFormats } from '../api/query/line-files.ts'
+import { billingOf, ledgerExports } from '../api/query/projection-reads.ts'
+import type { LineExports } from '../api/query/reads.ts'
+import { readTimeRange, readZone, type TimeRange } from '../api/query/time-range.ts'
+import { createReadModels } from '../app/read-models/read-models.ts'
+import { issuerName } from '../config.ts'
+import { systemClock } from '../kernel/clock.ts'
+import { syncFolder } from '../kernel/durable-files.ts'
+import { onStores } from './command.ts'
+import { messageOf } from './explain.ts'
+import { CommandError, note, OutputClosedError, progress, writePaced } from './output.ts'
+import type { Session } from './session.ts'
+
+const EXPORT_HELP = `
+Writes every settled line, newest first, as of one position of the log, on stdout or to a file:
+
+  csv     a table, with what was given back of each line, names and its hash
+  ndjson  the same, a line of JSON for each
+  focus   FOCUS 1.4: usage, what was given back in the time, and the credit that was bought in it
+
+A month, and a date of --from or --to, are those of --tz. The same --as-of gives the same file again, whatever was
+settled since. Progress, the position and the number of lines go to stderr. A file gets its name only when it is
+complete: what was written before a failure is in FILE.partial. On stdout a failure leaves the lines that were
+written, says so, and the exit code is 1.
+
+Examples:
+  tollgate export lines --tenant acme --month 2026-11 --tz Asia/Shanghai --out .
+  tollgate export lines --tenant acme --format focus --month 2026-11 > focus.csv
+  tollgate export lines --format ndjson --from 2026-11-01 | jq -r .net`
+
+/** Registers `tollgate export`. */
+export function addExport(program: Command): void {
+  program
+    .command('export')
+    .description('write the ledger to files')
+    .command('lines')
+    .description('write settled lines as CSV, NDJSON or FOCUS')
+    .option('--tenant <id>', 'one tenant; default: all tenants')
+    .addOption(new Option('--format <format>', 'form').choices([...lineFormats]).default('csv'))
+    .option('--month <month>', 'settled in this month, such as 2026-11')
+    .option('--from <time>', 'settled from this date or RFC 3339 time, inclusive')
+    .option('--to <time>', 'settled until this date or RFC 3339 time, exclusive')
+    .option('--tz <zone>', 'time zone of months and dates, such as Asia/Shanghai; default: UTC')
+    .option('--as-of <position>', 'as of this position of the log; default: the current one')
+    .option('--bom', 'begin with a byte order mark, by which spreadsheets know UTF-8')
+    .option('--out <path>', 'a file, or a folder for a file named by tenant, range and position')
+    .addHelpText('after', EXPORT_HELP)
+    .action(onStores(exportLines))
+}
+
+interface ExportOptions {
+  readonly tenant?: string
+  readonly format: LineFormat
+  readonly month?: string
+  readonly from?: string
+  readonly to?: string
+  readonly tz?: string
+  readonly asOf?: string
+  readonly bom?: boolean
+  readonly out?: string
+}
+
+/** `tollgate export lines` */
+async function exportLines(session: Session, options: ExportOptions): Promise<void> {
+  const { tenant: tenantId, format, bom: hasByteOrderMark, tz } = options
+  if (format === 'ndjson' && hasByteOrderMark)
+    throw new CommandError('--bom is for tables: ndjson has none')
+  const range = rangeOf(options)
+  const asOf = await positionOf(session, options.asOf)
+  const zone = readZone(tz)
+  const shown = progress('lines')
+  const counted = counting(exportsOf(session), shown.update)
+  const filter = { tenantId, ...range, asOf }
+  const {
+    extension,
+    type: _,
+    pieces,
+  } = lineFile(
+    counted.exports,
+    { format, filter: { ...noFacts, ...filter }, hasByteOrderMark },
+    { ...billingOf(issuerName(session.config)), zone },
+  )
+  const facts = { name: format === 'focus' ? 'focus' : 'ledger-lines', zone, ...filter }
+  const name = fileName({ ...facts, asOf: String(asOf) }, extension)
+  const target = options.out === undefined ? undefined : await targetOf(options.out, name)
+  const done = (): string => `${counted.lines().toLocaleString('en')} lines`
+  try {
+    await (target === undefined ? toStdout(pieces) : toFile(pieces, target))
+  } catch (error) {
+    shown.end()
+    if (error instanceof OutputClosedError) throw error
+    const rest = target === undefined ? '' : `; they are in ${target.partial}`
+    throw new CommandError(`cut off after ${done()}${rest}: ${messageOf(error)}`, { cause: error })
+  }
+  shown.end()
+  note(`${done()} as of position ${asOf}${target === undefined ? '' : `: ${target.path}`}`)
+}
+
+/** A filter of an export names no facts of lines. */
+const noFacts = {
+  userIds: undefined,
+  sku: undefined,
+  model: undefined,
+  tokenId: undefined,
+  surface: undefined,
+  currency: undefined,
+  sourceId: undefined,
+  requestId: undefined,
+  tags: undefined,
+  endUser: undefined,
+  since: undefined,
+}
+
+/** @throws CommandError */
+function rangeOf({ month, from, to, tz }: ExportOptions): TimeRange {
+  const zone = inCommand(() => readZone(tz))
+  if (month === undefined)
+    return inCommand(() =>
+      readTimeRange({ ...(from && { from }), ...(to && { to }), ...(tz && { tz }) }, 0),
+    )
+  if (from !== undefined || to !== undefined)
+    throw new CommandError('--month cannot be combined with --from or --to')
+  if (!/^\d{4}-(?:0[1-9]|1[0-2])$/.test(month) || month < '1970-01' || month > '9998-12')
+    throw new CommandError('--month must be a year and a month, such as 2026-11')
+  return monthIn(zone, zone.startOf(`${month}-01`))
+}
+
+/** The failures of parameters as those of options: they have the same names. */
+function inCommand<Read>(read: () => Read): Read {
+  try {
+    return read()
+  } catch (error) {
+    if (!(error instanceof RequestError)) throw error
+    throw new CommandError(`--${error.message}`)
+  }
+}
+
+/** @throws CommandError for a position that the ledger has not reached */
+async function positionOf({ pool, caughtUp }: Session, asked: string | undefined): Promise<bigint> {
+  if (asked !== undefined && !/^(?:0|[1-9]\d{0,17})$/.test(asked))
+    throw new CommandError('--as-of must be a position of the log, such as 928374655')
+  const isCurrent = (await caughtUp('ledger')) && (await caughtUp('access'))
+  const reached = (await readCheckpoint(pool, 'ledger'))?.position ?? 0n
+  if (asked !== undefined && BigInt(asked) > reached)
+    throw new CommandError(`the ledger has not reached --as-of ${asked}: it is at ${reached}`)
+  if (asked === undefined && !isCurrent)
+    note('the read models are behind the log: the latest settlements are not in this file')
+  return asked === undefined ? reached : BigInt(asked)
+}
+
+function exportsOf({ pool: db, log }: Session): LineExports {
+  const clock = systemClock
+  const logEnd = () => log.endPosition()
+  const readModels = createReadModels({ db, projections: allProjections, logEnd, clock })
+  return ledgerExports({ db, readModels })
+}
+
+/** Counts the lines of an export as they are read. */
+function counting(exports: LineExports, onLines: (lines: number) => void) {
+  let count = 0
+  const lines: LineExports['lines'] = async function* lines(filter, page) {
+    for await (const rows of exports.lines(filter, page)) {
+      yield rows
+      count += rows.length
+      onLines(count)
+    }
+  }
+  return { exports: { ...exports, lines }, lines: () => count }
+}
+
+async function toStdout(pieces: AsyncIterable<string>): Promise<void> {
+  for await (const piece of pieces) await writePaced(piece)
+}
+
+interface Target {
+  readonly path: string
+  /** Its name until it is complete. */
+  readonly partial: string
+  readonly file: FileHandle
+}
+
+/** Opens the file of `--out`, which may name its folder. @throws CommandError where it cannot be written */
+async function targetOf(out: string, name: string): Promise<Target> {
+  const given = resolve(out)
+  const isFolder = (await stat(given).catch(() => undefined))?.isDirectory() ?? false
+  const path = isFolder ? join(given, name) : given
+  const partial = `${path}.partial`
+  const file = await open(partial, 'w', 0o600).catch((error: unknown) => {
+    throw new CommandError(`${partial} cannot be written: ${messageOf(error)}`)
+  })
+  return { path, partial, file }
+}
+
+/** Writes a file that has its name only when it is complete. */
+async function toFile(
+  pieces: AsyncIterable<string>,
+  { path, partial, file }: Target,
+): Promise<void> {
+  try {
+    for await (const piece of pieces) await file.writeFile(piece)
+    await file.sync()
+  } finally {
+    await file.close()
+  }
+  await rename(partial, path)
+  await syncFolder(dirname(path))
+}

@@ -1,0 +1,111 @@
+import { readdirSync, readFileSync, symlinkSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { queriesOf, tasksOf } from '../e2e/support/client.ts'
+import { readTable } from '../helpers/csv.ts'
+import { sharedStack } from '../helpers/stack.ts'
+import { tollgate } from './support/commands.ts'
+
+const stack = await sharedStack(t)
+const { demo, other } = stack
+const env = {
+  EVENTSTORE_URL: stack.eventStoreUrl,
+  DATABASE_URL: stack.databaseUrl,
+  EVENTSTORE_NAMESPACE: stack.namespace,
+  MARKER_SECRET: 'a marker secret of the tests',
+  PUBLIC_BASE_URL: 'https://gateway.example/v',
+}
+const exported = (...args: readonly string[]) => tollgate(['export', 'lines', ...args], env)
+const ours = ['--tenant', demo.tenantId] as const
+
+for (const [token, n] of [
+  [demo.modelToken, 2],
+  [other.modelToken, 1],
+] as const)
+  for (let made = 0; made < n; made += 1) {
+    const tasks = tasksOf(stack.url, token)
+    await tasks.reaches(await tasks.created(), 'succeeded')
+  }
+await stack.caughtUp()
+const finance = queriesOf(stack.url, demo.queryToken)
+const { body } = await finance.lines('')
+const { items, as_of: asOf } = body.data
+const today = String(items[0].settled_at).slice(0, 10)
+
+t.test('each format is the file of the API', async (t) => {
+  const of = async (format: string) => {
+    const address = `${stack.url}/api/query/v1/ledger/lines?format=${format}&as_of=${asOf}`
+    const answer = await fetch(address, { headers: { authorization: `Bearer ${demo.queryToken}` } })
+    return answer.text()
+  }
+  for (const format of ['csv', 'ndjson']) {
+    const made = await exported(...ours, '--format', format, '--as-of', asOf)
+    t.equal(made.code, 0, made.stderr)
+    t.equal(made.stdout, await of(format), format)
+    t.equal(made.stderr, `2 lines as of position ${asOf}\n`)
+  }
+  const focus = await exported(...ours, '--format', 'focus', '--as-of', asOf, '--bom')
+  t.ok(focus.stdout.startsWith('\uFEFF'))
+  const rows = readTable(focus.stdout.slice(1))
+  const named = readTable(await of('focus'))
+  t.match(rows[0], { InvoiceIssuerName: 'gateway.example', ChargeCategory: 'Usage' })
+  const ids = (all: typeof rows) =>
+    all.map((row) => [row['x_LineId'], row['BilledCost'], row['ChargeCategory']])
+  t.same(ids(rows), ids(named))
+  t.ok(rows.some((row) => row['ChargeCategory'] === 'Purchase' && row['BilledCost'] !== '0'))
+})
+
+t.test('a range of days or a month of a zone, of one tenant or of all', async (t) => {
+  const count = async (...args: readonly string[]) =>
+    readTable((await exported('--as-of', asOf, ...args)).stdout).length
+  t.equal(await count(...ours, '--month', today.slice(0, 7)), 2)
+  t.equal(await count(...ours, '--month', '2020-02', '--tz', 'Asia/Shanghai'), 0)
+  t.equal(await count(...ours, '--from', today), 2)
+  t.equal(await count(...ours, '--to', today), 0)
+  t.ok((await count()) >= 3, 'all tenants')
+})
+
+t.test('a file is named by what it holds, and has its name only when it is complete', async (t) => {
+  const folder = t.testdir({})
+  const named = await exported(...ours, '--month', '2020-02', '--out', folder, '--as-of', asOf)
+  const name = `ledger-lines_${demo.tenantId}_2020-02-01_2020-03-01_at-${asOf}.csv`
+  t.same([named.code, named.stdout, readdirSync(folder)], [0, '', [name]])
+  t.match(named.stderr, new RegExp(`^0 lines as of position ${asOf}: .*${name}\n$`))
+  const path = join(folder, 'lines.ndjson')
+  t.equal((await exported(...ours, '--format', 'ndjson', '--out', path)).code, 0)
+  t.equal(readFileSync(path, 'utf8').split('\n').length, 3)
+})
+
+t.test('a file that is cut off is named so', async (t) => {
+  const folder = t.testdir({})
+  const path = join(folder, 'full.csv')
+  // The device that is always full stands for a disk.
+  symlinkSync('/dev/full', `${path}.partial`)
+  const { code, stderr } = await exported(...ours, '--out', path)
+  t.equal(code, 1)
+  t.match(stderr, /cut off after 0 lines; they are in .*full\.csv\.partial: ENOSPC/)
+  t.same(readdirSync(folder), ['full.csv.partial'])
+})
+
+t.test('what cannot be read is refused, naming the option', async (t) => {
+  const cases: readonly (readonly [string, readonly string[]])[] = [
+    ['--month', ['--month', '2026-13']],
+    ['--month', ['--month', '2026-11', '--from', '2026-11-01']],
+    ['--tz', ['--tz', 'Mars/Base', '--month', '2026-11']],
+    ['--from', ['--from', 'yesterday']],
+    ['--from', ['--from', '2026-02-02', '--to', '2026-02-01']],
+    ['--as-of', ['--as-of', '-1']],
+    ['--as-of', ['--as-of', '999999999999999999']],
+    ['--format', ['--format', 'xml']],
+    ['--bom', ['--format', 'ndjson', '--bom']],
+    ['tenant_nobody', ['--tenant', 'tenant_nobody']],
+    ['missing', ['--out', '/missing/folder/x.csv']],
+  ]
+  for (const [named, args] of cases) {
+    const { code, stdout, stderr } = await exported(...args)
+    t.equal(code, 1, args.join(' '))
+    t.equal(stdout, '')
+    t.match(stderr, named)
+    t.notMatch(stderr, /\n {4}at /, 'no stack')
+  }
+})
