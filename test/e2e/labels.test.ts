@@ -1,0 +1,449 @@
+import { createServer, request } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import sharp from 'sharp'
+import t, { type Test } from 'tap'
+import { issueToken } from '../../src/app/accounts/account-commands.ts'
+import { tollgate } from '../cli/support/commands.ts'
+import { eventually } from '../helpers/eventually.ts'
+import { startStack } from '../helpers/stack.ts'
+import { type Answer, call, queriesOf, TASKS, taskBody } from './support/client.ts'
+
+/** All that was sent upstream, heads and bodies, in lower case. */
+const sentUpstream: string[] = []
+let sandboxOrigin = ''
+
+/** Stands between the gateway and the sandbox, and writes down what passes. */
+const recorder = createServer((incoming, outgoing) => {
+  const chunks: Buffer[] = []
+  sentUpstream.push(incoming.rawHeaders.join('\n').toLowerCase())
+  const { method, headers, url = '' } = incoming
+  const sent = request(`${sandboxOrigin}${url}`, { method, headers }, (answer) => {
+    outgoing.writeHead(answer.statusCode ?? 500, answer.headers)
+    answer.pipe(outgoing)
+  })
+  sent.on('error', () => outgoing.destroy())
+  incoming.on('data', (chunk: Buffer) => chunks.push(chunk))
+  incoming.on('end', () => sentUpstream.push(Buffer.concat(chunks).toString().toLowerCase()))
+  incoming.pipe(sent)
+})
+await new Promise<void>((resolve) => recorder.listen(0, '127.0.0.1', resolve))
+const { port } = recorder.address() as AddressInfo
+
+const stack = await startStack({
+  env: { OBJECT_STORAGE: 'local', PUBLIC_BASE_URL: 'https://gateway.example.com' },
+  channels: (ours) =>
+    ours.map((channel) => {
+      const { origin, pathname } = new URL(channel.baseUrl)
+      sandboxOrigin = origin
+      return {
+        ...channel,
+        baseUrl: `http://127.0.0.1:${port}${pathname === '/' ? '' : pathname}`,
+      }
+    }),
+})
+t.teardown(async () => {
+  await stack.stop()
+  recorder.close()
+  recorder.closeAllConnections()
+})
+const { url, demo, other } = stack
+const finance = queriesOf(url, demo.queryToken)
+const json = { 'content-type': 'application/json' }
+
+const put = (tenantId: string, token: string, body: object) =>
+  call(`${url}/api/admin/tenants/${tenantId}/reporting`, {
+    method: 'PUT',
+    token,
+    headers: json,
+    body: JSON.stringify(body),
+  })
+
+const picture = await sharp({
+  create: { width: 64, height: 64, channels: 3, background: '#36c' },
+})
+  .png()
+  .toBuffer()
+const dataUri = `data:image/png;base64,${picture.toString('base64')}`
+
+interface Priced {
+  /** Name of the surface in the ledger. */
+  readonly surface: string
+  readonly path: string
+  readonly body: Readonly<Record<string, unknown>> | (() => FormData)
+  /** Members of the body that are labels there. */
+  readonly own?: Readonly<Record<string, unknown>>
+}
+
+const prompt = 'a paper boat'
+const clip = { model: 'clipq3-pro', prompt, duration: 5, resolution: '720p' }
+const speech = { model: 'speech-2.8-hd', text: 'Good morning.', voice_id: 'male-qn-qingse' }
+const metadata = { project: 'apollo', undeclared: 'secret-of-body' }
+const texts = { metadata, user: 'ann' }
+const media = 'https://hooks.example.com/boat.png'
+
+function form(fields: Readonly<Record<string, string>>): FormData {
+  const made = new FormData()
+  for (const [name, value] of Object.entries(fields)) made.set(name, value)
+  made.set('image', new Blob([new Uint8Array(picture)], { type: 'image/png' }), 'boat.png')
+  return made
+}
+
+async function uploadedSample(): Promise<string> {
+  const bytes = Buffer.alloc(44 + 12 * 8_000)
+  bytes.write('RIFF', 0, 'latin1')
+  bytes.write('WAVEfmt ', 8, 'latin1')
+  bytes.writeUInt32LE(8_000, 28)
+  const body = new FormData()
+  body.append('purpose', 'voice_clone')
+  body.append('file', new Blob([new Uint8Array(bytes)]), 'me.wav')
+  const init = { method: 'POST', token: demo.modelToken, body }
+  const answer = await call(`${url}/provB/v1/files/upload`, init)
+  return String(answer.body.file.file_id)
+}
+
+const text = { model: 'text-basic', messages: [{ role: 'user', content: 'Hello' }] }
+const native = { contents: [{ role: 'user', parts: [{ text: 'Hello' }] }] }
+const picturesOf = { model: 'image-2', prompt, response_format: 'b64_json' }
+const edited = { prompt, images: [{ image_url: dataUri }], response_format: 'b64_json' }
+
+/** One request of every surface that has a price, and of every family. */
+const priced = async (): Promise<readonly Priced[]> => [
+  { surface: 'v1.chat', path: '/v1/chat/completions', body: text, own: texts },
+  {
+    surface: 'v1.chat',
+    path: '/v1/chat/completions',
+    body: { ...text, stream: true },
+    own: { metadata, safety_identifier: 'ann' },
+  },
+  {
+    surface: 'v1.responses',
+    path: '/v1/responses',
+    body: { model: 'text-basic', input: 'Hello' },
+    own: texts,
+  },
+  {
+    surface: 'v1beta.generate',
+    path: '/v1beta/models/text-basic:generateContent',
+    body: native,
+    own: { labels: metadata },
+  },
+  {
+    surface: 'v1.generate',
+    path: '/v1/models/text-basic:generateContent',
+    body: native,
+    own: { labels: metadata },
+  },
+  {
+    surface: 'v1.images.generations',
+    path: '/v1/images/generations',
+    body: picturesOf,
+    own: { user: 'ann' },
+  },
+  {
+    surface: 'v1.images.generations',
+    path: '/v1/images/generations',
+    body: { model: 'gen-3.1-flash-image', prompt, response_format: 'b64_json' },
+    own: { user: 'ann' },
+  },
+  {
+    surface: 'v1.images.generations',
+    path: '/v1/images/generations',
+    body: { model: 'artB-5.0', prompt, response_format: 'b64_json' },
+    own: { user: 'ann' },
+  },
+  {
+    surface: 'v1.images.edits',
+    path: '/v1/images/edits',
+    body: { model: 'image-2', ...edited },
+    own: { user: 'ann' },
+  },
+  {
+    surface: 'v1.images.edits',
+    path: '/v1/images/edits',
+    body: () => form({ model: 'image-2', prompt, response_format: 'b64_json', user: 'ann' }),
+  },
+  {
+    surface: 'v1.images.generations.async',
+    path: '/v1/images/generations/async',
+    body: { model: 'image-2', prompt },
+    own: { user: 'ann' },
+  },
+  {
+    surface: 'v1.images.edits.async',
+    path: '/v1/images/edits/async',
+    body: () => form({ model: 'image-2', prompt, user: 'ann' }),
+  },
+  {
+    surface: 'v1.videos',
+    path: '/v1/videos',
+    body: { model: 'overseas-video-2-5', prompt, seconds: 5 },
+  },
+  { surface: 'v1.videos', path: '/v1/videos', body: { model: 'h3-video', prompt, seconds: 6 } },
+  { surface: 'v1.videos', path: '/v1/videos', body: { model: 'clipq3-pro', prompt, seconds: 5 } },
+  {
+    surface: 'provA.tasks',
+    path: TASKS,
+    body: taskBody() as Readonly<Record<string, unknown>>,
+    own: { safety_identifier: 'ann' },
+  },
+  {
+    surface: 'provB.video',
+    path: '/provB/v2/video_generation',
+    body: {
+      model: 'h3-video',
+      content: [{ type: 'text', text: prompt }],
+      duration: 6,
+      resolution: '768P',
+      ratio: '16:9',
+    },
+  },
+  { surface: 'provC.text2video', path: '/provC/ent/v2/text2video', body: clip },
+  {
+    surface: 'provC.img2video',
+    path: '/provC/ent/v2/img2video',
+    body: { ...clip, images: [media] },
+  },
+  {
+    surface: 'provC.start-end2video',
+    path: '/provC/ent/v2/start-end2video',
+    body: { ...clip, images: [media, media] },
+  },
+  {
+    surface: 'provC.reference2video',
+    path: '/provC/ent/v2/reference2video',
+    body: { ...clip, model: 'clipq2', images: [media] },
+  },
+  { surface: 'provB.speech', path: '/provB/v1/t2a_v2', body: speech },
+  { surface: 'provB.speech.async', path: '/provB/v1/t2a_async_v2', body: speech },
+  {
+    surface: 'provB.voice-clone',
+    path: '/provB/v1/voice_clone',
+    body: {
+      file_id: await uploadedSample(),
+      voice_id: 'Voice_of_labels1',
+      text: 'Good morning.',
+      model: 'speech-2.8-hd',
+    },
+  },
+]
+
+function send(
+  { path, body }: Pick<Priced, 'path' | 'body'>,
+  headers: Readonly<Record<string, string>> = {},
+  token = demo.modelToken,
+): Promise<Answer> {
+  const isForm = typeof body === 'function'
+  return call(`${url}${path}`, {
+    method: 'POST',
+    token,
+    headers: { ...(isForm ? {} : json), ...headers },
+    body: isForm ? body() : JSON.stringify(body),
+  })
+}
+
+interface Line {
+  readonly source_id: string
+  readonly surface: string
+  readonly request_id: string
+  readonly tags: Readonly<Record<string, string>> | null
+  readonly end_user: string | null
+}
+
+const isDone = ({ status, body }: Answer): boolean =>
+  status < 300 && (body?.base_resp?.status_code ?? 0) === 0
+
+/** Waits for the line of a request. */
+async function lineOf(answer: Answer): Promise<Line> {
+  const requestId = answer.headers.get('x-request-id') ?? ''
+  for (let tries = 0; tries < 300; tries += 1) {
+    const { items } = (await finance.lines(`request_id=${requestId}`)).body.data
+    if (items.length > 0) return items[0] as Line
+    await new Promise((resolve) => setTimeout(resolve, 100))
+  }
+  throw new Error(`no line of ${requestId}`)
+}
+
+/** The events of the log that have something of a text. */
+async function eventsWith(text: string): Promise<readonly string[]> {
+  const found: string[] = []
+  for await (const { type, data } of stack.access.log.readAll())
+    if (JSON.stringify(data).includes(text)) found.push(type)
+  return found
+}
+
+const declared = await put(demo.tenantId, demo.adminToken, {
+  tag_keys: ['project', 'team'],
+  end_user: true,
+})
+const requests = await priced()
+const HEADERS = {
+  'x-tollgate-tags': 'team=search%20%26%20ads; undeclared=secret-of-header;project=%E9%A1%B9',
+  'x-tollgate-end-user': 'b%C3%A9a',
+}
+
+t.test('a tenant declares its labels over HTTP and with the command', async (t) => {
+  t.equal(declared.status, 200, declared.text)
+  t.match(declared.body.data, {
+    object: 'reporting',
+    revision: 1,
+    tag_keys: ['project', 'team'],
+    end_user: true,
+    changed: true,
+  })
+  const path = `${url}/api/admin/tenants/${demo.tenantId}/reporting`
+  const shown = await call(path, { token: demo.adminToken })
+  t.match(shown.body.data, { revision: 1, tag_keys: ['project', 'team'], end_user: true })
+  const body = { tag_keys: ['project', 'team'], end_user: true }
+  t.match((await put(demo.tenantId, demo.adminToken, body)).body.data, { changed: false })
+  for (const [odd, param] of [
+    [{ tag_keys: ['Project'], end_user: true }, 'tag_keys/0'],
+    [{ tag_keys: ['a', 'a'], end_user: true }, 'tag_keys'],
+    [{ tag_keys: 'abcdefghi'.split(''), end_user: true }, 'tag_keys'],
+    [{ tag_keys: [] }, 'end_user'],
+  ] as const) {
+    const refused = await put(demo.tenantId, demo.adminToken, odd)
+    t.equal(refused.status, 400, refused.text)
+    t.equal(refused.body.error.param, param)
+  }
+  const stale = { tag_keys: [], end_user: true, expected_revision: 0 }
+  const late = await put(demo.tenantId, demo.adminToken, stale)
+  t.match([late.status, late.body.error?.code], [409, 'reporting_changed'])
+
+  const { tenantId, userId } = demo
+  const scope = { level: 'all_users' } as const
+  const ours = { tenantId, userId, kind: 'admin', name: 'of the tenant', scope } as const
+  const { secret } = await issueToken(stack.access, ours)
+  const own = await put(tenantId, secret, body)
+  t.match([own.status, own.body.data?.changed], [200, false], 'the tenant’s own administrator may')
+  const foreign = await put(other.tenantId, secret, body)
+  t.match([foreign.status, foreign.body.error?.code], [404, 'not_found'])
+
+  const env = { EVENTSTORE_URL: stack.eventStoreUrl, DATABASE_URL: stack.databaseUrl }
+  const run = (...args: readonly string[]) =>
+    tollgate(['reporting', ...args, '--tenant', other.tenantId], {
+      ...env,
+      EVENTSTORE_NAMESPACE: stack.namespace,
+      MARKER_SECRET: 'a marker secret of the tests alone',
+    })
+  const set = await run('set', '--tag-keys', 'team', '--end-user', 'no')
+  t.equal(set.code, 0, set.stderr)
+  t.match(set.stdout, `${other.tenantId}: tags team, no end users (revision 1)`)
+  t.match(JSON.parse((await run('show', '--json')).stdout), { tagKeys: ['team'], endUser: false })
+  for (const bad of [[], ['--end-user', 'maybe'], ['--tag-keys', 'Bad']])
+    t.equal((await run('set', ...bad)).code === 0, false, bad.join(' '))
+  t.equal((await run('set', '--tag-keys', 'none')).code, 0)
+})
+
+t.test('every surface that costs something takes labels in headers', async (t) => {
+  const sent = await Promise.all(requests.map((one) => send(one, HEADERS)))
+  const seen = new Set<string>()
+  for (const [index, answer] of sent.entries()) {
+    const { surface = '', path = '' } = requests[index] ?? {}
+    if (!t.ok(isDone(answer), `${path}: ${answer.status} ${answer.text.slice(0, 300)}`)) continue
+    const line = await lineOf(answer)
+    t.match(line, { surface, tags: { project: '项', team: 'search & ads' }, end_user: 'béa' }, path)
+    t.same(Object.keys(line.tags ?? {}), ['project', 'team'])
+    seen.add(line.surface)
+  }
+  const { body } = await call(`${url}/openapi.json`)
+  const { parameters } = body.paths['/api/query/v1/ledger/lines'].get
+  const named = parameters.find((one: { name: string }) => one.name === 'surface').schema.enum
+  t.same([...seen].sort(), [...(named as string[])].sort(), 'every surface was asked')
+  const heads = sentUpstream.join('\n')
+  t.ok(heads.includes('paper boat'), 'the recorder saw what was sent')
+  t.notMatch(heads, /x-tollgate|secret-of-header|search%20%26/)
+  t.same(await eventsWith('secret-of-header'), [])
+})
+
+t.test('labels of a body, which goes upstream unchanged', async (t) => {
+  const labelled = requests.filter(({ body, own }) => typeof body === 'function' || own)
+  const check = async ({ body, own = {}, path, surface }: Priced): Promise<void> => {
+    const isForm = typeof body === 'function'
+    const answer = await send({ path, body: isForm ? body : { ...body, ...own } })
+    if (!t.ok(isDone(answer), `${path}: ${answer.text.slice(0, 300)}`)) return
+    const { tags, end_user: endUser } = await lineOf(answer)
+    const isNamed = isForm || 'user' in own || 'safety_identifier' in own
+    t.equal(endUser, isNamed ? 'ann' : null, surface)
+    t.same(tags, 'metadata' in own || 'labels' in own ? { project: 'apollo' } : null, surface)
+  }
+  await Promise.all(labelled.map(check))
+  t.ok(sentUpstream.join('\n').includes('secret-of-body'), 'metadata was passed on')
+  t.same(await eventsWith('secret-of-body'), [])
+})
+
+t.test('a header replaces what the body has; odd values count as absent', async (t) => {
+  const ask = (members: object, headers: Readonly<Record<string, string>> = {}) =>
+    send({ path: '/v1/responses', body: { model: 'text-basic', input: 'Hi', ...members } }, headers)
+  const labelsOf = async (answer: Answer) => {
+    t.equal(answer.status, 200, answer.text)
+    const { tags, end_user: endUser } = await lineOf(answer)
+    return [tags, endUser]
+  }
+  const replaced = await ask(texts, { 'x-tollgate-tags': 'team=x' })
+  t.same(await labelsOf(replaced), [{ team: 'x' }, 'ann'])
+  const metadata = { project: 'p'.repeat(129), team: '𝒯'.repeat(128) }
+  t.same(await labelsOf(await ask({ metadata })), [{ team: '𝒯'.repeat(128) }, null])
+  const blank = { 'x-tollgate-tags': 'project=;team=a%00b', 'x-tollgate-end-user': '%0a' }
+  t.same(await labelsOf(await ask({}, blank)), [null, null])
+  await eventually('the lost labels are counted', async () => {
+    const [tags, endUsers] = await ignored()
+    return tags === 3 && endUsers === 1
+  })
+})
+
+/** Counters of tags and of end users that were not recorded. */
+async function ignored(): Promise<readonly number[]> {
+  const { text } = await call(`${url}/metrics`)
+  return ['tag', 'end_user'].map((what) =>
+    Number(
+      new RegExp(`^tollgate_tags_ignored_total\\{what="${what}"\\} (\\d+)`, 'm').exec(text)?.[1] ??
+        0,
+    ),
+  )
+}
+
+const malformed = ['', 'project', 'project=a;', 'Project=a', 'a=1;a=2', 'a=%zz', 'a=b c', '=x']
+
+t.test('a malformed header is 400 in the shape of every surface; nothing is sent', async (t) => {
+  const before = sentUpstream.length
+  const refused = async (t: Test, one: Priced, name: string, value: string) => {
+    const answer = await send(one, { [name]: value })
+    const isTold = answer.status === 400 || answer.body?.base_resp?.status_code === 2013
+    t.ok(isTold, `${one.path} ${value}: ${answer.status} ${answer.text.slice(0, 200)}`)
+    t.match(answer.text.toLowerCase(), name)
+  }
+  for (const one of requests) {
+    await refused(t, one, 'x-tollgate-tags', 'project')
+    await refused(t, one, 'x-tollgate-end-user', '%')
+  }
+  const [chat] = requests
+  if (chat !== undefined)
+    for (const value of malformed) await refused(t, chat, 'x-tollgate-tags', value)
+  t.equal(sentUpstream.length, before)
+})
+
+t.test(
+  'receipts, logs and files show labels; a tenant that declares none keeps none',
+  async (t) => {
+    const answer = await send({ path: '/v1/chat/completions', body: text }, HEADERS)
+    const shown = { tags: { project: '项', team: 'search & ads' }, end_user: 'béa' }
+    const { source_id: id } = await lineOf(answer)
+    t.match((await finance.get(`/receipts/${id}`)).body.data, shown)
+    await stack.caughtUp()
+    t.match((await finance.get(`/logs?task_id=${id}`)).body.data.items[0], shown)
+    const { text: csv } = await finance.lines(`source_id=${id}&format=csv`)
+    const [head = '', row = ''] = csv.trimEnd().split(/\r?\n/)
+    t.match(head, /,tags,end_user$/)
+    t.match(row, /,"\{""project"":""项"",""team"":""search & ads""\}",béa$/)
+    const filtered = await finance.lines(
+      `tag=project:${encodeURIComponent('项')}&end_user=b%C3%A9a`,
+    )
+    t.ok(filtered.body.data.items.some((line: Line) => line.source_id === id))
+
+    const marks = { 'x-tollgate-tags': 'team=of-nobody', 'x-tollgate-end-user': 'of-nobody' }
+    const kept = await send({ path: '/v1/chat/completions', body: text }, marks, other.modelToken)
+    t.equal(kept.status, 200)
+    await stack.caughtUp()
+    t.same(await eventsWith('of-nobody'), [])
+  },
+)
