@@ -160,6 +160,10 @@ void t.test(
         'Host: x\r\nauthorization: Bearer sk-two\r\nAuthorization: Bearer sk-one\r\n',
       'Idempotency-Key must be sent once':
         'Host: x\r\nIdempotency-Key: a\r\nIdempotency-Key: b\r\n',
+      'X-Tollgate-Tags must be sent once':
+        'Host: x\r\nx-tollgate-tags: a=1\r\nX-Tollgate-Tags: b=2\r\n',
+      'X-Tollgate-End-User must be sent once':
+        'Host: x\r\nx-tollgate-end-user: ann\r\nX-Tollgate-End-User: bob\r\n',
     }
     for (const [path, shape] of surfaces)
       for (const [message, headers] of Object.entries(wrong)) {

@@ -47,7 +47,7 @@ function tagsOf(
   if (header === undefined) return undefined
   const tags = new Map<string, string>()
   for (const pair of String(header).split(';')) {
-    const [, key, value] = /^ *([^=\s]+)=([^,\s]*) *$/.exec(pair) ?? []
+    const [, key, value] = /^ *([!-<>-~]+)=([!-+\--~]*) *$/.exec(pair) ?? []
     if (key === undefined || value === undefined || tags.has(key))
       throw invalid(TAGS, 'must be `key=value` with semicolons between, each key once')
     tags.set(key, decoded(TAGS, value))
@@ -58,7 +58,11 @@ function tagsOf(
 const endUserOf = (header: string | string[] | undefined): string | undefined =>
   header === undefined ? undefined : decoded(END_USER, String(header))
 
+/** Bytes beyond ASCII are of no known encoding: Node reads each as one character. */
+const visible = /^[!-~]*$/
+
 function decoded(header: string, text: string): string {
+  if (!visible.test(text)) throw invalid(header, 'must be percent-encoded')
   try {
     return decodeURIComponent(text)
   } catch {

@@ -13,6 +13,8 @@ const ONCE = [
   'Idempotency-Key',
   'X-Native-Api-Key',
   'X-Goog-Api-Key',
+  'X-Tollgate-Tags',
+  'X-Tollgate-End-User',
 ] as const
 type Once = (typeof ONCE)[number]
 
