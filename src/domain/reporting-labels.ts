@@ -22,3 +22,11 @@ export interface ReportingLabels {
   readonly tags?: Readonly<Record<string, string>>
   readonly endUser?: string
 }
+
+/** The labels of a request for another of its events; empty where there are none. */
+export function labelsIn({ tags, endUser }: ReportingLabels): ReportingLabels {
+  return {
+    ...(tags === undefined ? {} : { tags }),
+    ...(endUser === undefined ? {} : { endUser }),
+  }
+}

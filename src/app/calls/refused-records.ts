@@ -1,4 +1,5 @@
 import { journalStream, type WriteOffEvent } from '../../domain/call/events.ts'
+import { labelsIn } from '../../domain/reporting-labels.ts'
 import {
   readRejected,
   writeHandled,
@@ -88,6 +89,7 @@ export async function writeOffRefused(
           ? {}
           : { upstreamRequestId: data.upstreamRequestId }),
         stream: data.stream,
+        ...labelsIn(data),
         startedAt: data.startedAt,
         refused: { eventId: event.id, type: event.type },
         ...(event.type === 'CallSettled' ? { unbilled: moneyOf(event) } : {}),

@@ -2,6 +2,7 @@ import { unreachable } from '../../kernel/assert.ts'
 import type { TaskFamilyRules } from '../catalog/task-rules.ts'
 import { isAboveCeiling } from '../pricing/ceiling.ts'
 import { toStorable } from '../../kernel/storable-text.ts'
+import { labelsIn } from '../reporting-labels.ts'
 import type { TaskObservation, TaskSeen } from './observation.ts'
 import type { TaskEvent, TaskEventData } from './events.ts'
 import type { Usage } from '../pricing/usage.ts'
@@ -88,7 +89,7 @@ export function settledSuccess(
   seen: TaskSeen,
   at: string,
 ): readonly TaskEvent[] | undefined {
-  const { platformId, model, facts, quote, tags, endUser } = request
+  const { platformId, model, facts, quote } = request
   const usage = safeUsage(seen.usage)
   const output = safeOutput(seen.output)
   const settlement = rules.settle({ model, facts, quote, usage, output })
@@ -118,8 +119,7 @@ export function settledSuccess(
         usage,
         settlement,
         settledAt: at,
-        ...(tags === undefined ? {} : { tags }),
-        ...(endUser === undefined ? {} : { endUser }),
+        ...labelsIn(request),
       },
     },
   ]

@@ -29,8 +29,12 @@ t.teardown(() => server.stop())
 
 const SPOOL_FILE = 'I-000001.spool'
 
+const labels = { tags: { project: 'apollo' }, endUser: 'ann' }
+
 function eventOf(callId: string): NewEvent {
-  return { ...callFailed(callId), id: eventId('journal', callId, 0), metadata: metadataOf(callId) }
+  const event = callFailed(callId)
+  Object.assign(event.data, labels)
+  return { ...event, id: eventId('journal', callId, 0), metadata: metadataOf(callId) }
 }
 
 function batchOf(callIds: readonly string[], stream = journalStream('I', 0)): PlacedBatch {
@@ -176,6 +180,7 @@ t.test('a write-off is one event with the actor, the reason and the settlement',
     {
       callId: 'call_0',
       tenantId: 'ten_1',
+      ...labels,
       refused: { eventId: found.event.id, type: 'CallFailed' },
       reason: 'agreed with the tenant',
       actor: 'Ada L.',
