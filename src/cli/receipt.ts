@@ -64,6 +64,8 @@ export function textOf(receipt: Receipt): readonly string[] {
     ['surface', receipt.surface],
     ['tenant', `${receipt.tenantId}, ${receipt.userId}, ${receipt.tokenId}`],
     ['request', receipt.requestId],
+    ['tags', receipt.tags && wordsOf(receipt.tags)],
+    ['end user', receipt.endUser],
     ['price book', receipt.priceBookVersion],
     ['held', held === '0' ? undefined : `${held} ${currency}`],
   ]
@@ -101,6 +103,12 @@ export function textOf(receipt: Receipt): readonly string[] {
       receipt.timeline.map(({ atMs, type }) => [toTimestamp(atMs), type]),
     ),
   ]
+}
+
+function wordsOf(tags: NonNullable<Receipt['tags']>): string {
+  return Object.entries(tags)
+    .map(([key, value]) => `${key}=${value}`)
+    .join(', ')
 }
 
 /** A table under an empty line; nothing without rows. */

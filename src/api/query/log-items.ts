@@ -39,6 +39,10 @@ const LogItemSchema = Type.Object(
     }),
     duration_ms: OrNull(Type.Integer({ description: 'Time from the request to the settlement.' })),
     position: Type.String({ description: 'Position in the log.' }),
+    tags: Type.Union([Type.Record(Type.String(), Type.String()), Type.Null()], {
+      description: 'Tags of the request whose keys the tenant had declared.',
+    }),
+    end_user: TextOrNull("The tenant's id of its end user, where it records these."),
   },
   { named: 'LogItem' },
 )
@@ -57,6 +61,10 @@ export const LogsAnswerSchema = successOf(
 export const logColumns = Object.keys(LogItemSchema.properties) as readonly (keyof LogItem)[]
 
 function isUsage(value: unknown): value is Readonly<Record<string, number>> {
+  return typeof value === 'object' && value !== null
+}
+
+function isTags(value: unknown): value is Readonly<Record<string, string>> {
   return typeof value === 'object' && value !== null
 }
 
@@ -81,6 +89,8 @@ export function toLogItem(
   const begunMs = row.kind === 'consume' ? begunAtMs(row, facts) : undefined
   const usage = event?.['usage']
   const stream = event?.['stream']
+  const tags = event?.['tags']
+  const endUser = event?.['endUser']
   return {
     id: row.id,
     type: row.kind,
@@ -104,5 +114,7 @@ export function toLogItem(
     is_stream: typeof stream === 'boolean' ? stream : null,
     duration_ms: begunMs === undefined ? null : Math.max(0, row.atMs - begunMs),
     position: row.position,
+    tags: isTags(tags) ? { ...tags } : null,
+    end_user: typeof endUser === 'string' ? endUser : null,
   }
 }

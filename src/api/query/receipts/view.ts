@@ -18,6 +18,8 @@ export function shownReceipt(receipt: Receipt, forOperator: boolean): Static<typ
     native_id: receipt.nativeId ?? null,
     surface: receipt.surface,
     model: receipt.model,
+    tags: receipt.tags ?? null,
+    end_user: receipt.endUser ?? null,
     currency: receipt.currency ?? null,
     amount: receipt.amount,
     adjusted: receipt.adjusted,

@@ -70,7 +70,7 @@ export function writeReceipt(parts: ReceiptParts): Receipt {
   const adjusted = sum(lines.map((line) => line.adjusted))
   const net = formatAmount(parseAmount(amount) - parseAmount(adjusted))
   const { currency, priceBookVersion } = termsOf(opening, status)
-  const { tenantId, userId, tokenId, requestId, surface, model } = opening.data
+  const { tenantId, userId, tokenId, requestId, surface, model, tags, endUser } = opening.data
   const isTask = opening.type === 'TaskRequested'
   return {
     sourceId: isTask ? opening.data.platformId : opening.data.callId,
@@ -84,6 +84,8 @@ export function writeReceipt(parts: ReceiptParts): Receipt {
     nativeId,
     surface,
     model,
+    tags,
+    endUser,
     currency,
     amount,
     adjusted,

@@ -1,4 +1,5 @@
 import type { Correction } from '../../../../projections/ledger/query.ts'
+import type { ReportingLabels } from '../../../domain/reporting-labels.ts'
 import type { Currency } from '../../../kernel/money.ts'
 
 /** A task's or call's cost, with all needed to check it by hand. Amounts are decimal strings. */
@@ -17,6 +18,10 @@ export interface Receipt {
   readonly nativeId: string | undefined
   readonly surface: string
   readonly model: string
+  /** Declared tags of the request. */
+  readonly tags: ReportingLabels['tags']
+  /** The tenant's id of its end user, where it records these. */
+  readonly endUser: string | undefined
   /** Undefined for a failed call, which has neither a price nor a hold. */
   readonly currency: Currency | undefined
   /** The settled amount; `0` if nothing was settled. */
