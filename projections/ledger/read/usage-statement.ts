@@ -89,7 +89,7 @@ export class UsageStatement {
     this.#query = query
     const { groupBy } = query
     this.#facts = [
-      ...groupBy.flatMap((key) => this.#factOf(key)),
+      ...groupBy.flatMap((key, n) => this.#factOf(key, n)),
       ['currency', 'currency'],
       ['unit', 'unit'],
     ]
@@ -99,9 +99,9 @@ export class UsageStatement {
     this.#bounds = `${this.parameters.add(starts)}::timestamptz[]`
   }
 
-  #factOf(key: UsageKey): readonly (readonly [name: string, sql: string])[] {
+  #factOf(key: UsageKey, n: number): readonly (readonly [name: string, sql: string])[] {
     if (isTimeKey(key)) return []
-    if (isTag(key)) return [[columnOf(key), tagSql(this.parameters.add(key.slice(TAG.length)))]]
+    if (isTag(key)) return [[columnOf(key, n), tagSql(this.parameters.add(key.slice(TAG.length)))]]
     return [[columns[key], columns[key]]]
   }
 
@@ -254,10 +254,10 @@ const TAG = 'tag:'
 const isTag = (key: UsageKey): key is `tag:${string}` => key.startsWith(TAG)
 const isTimeKey = (key: UsageKey): key is TimeKey => timeKeys.some((each) => each === key)
 
-/** The column of a key in the statement. A tag's name is any text, and quoted. */
-export function columnOf(key: UsageKey): string {
+/** The column of the nth key in the statement. A tag's name is any text, and longer than names of columns. */
+export function columnOf(key: UsageKey, n: number): string {
   if (isTimeKey(key)) return 'period'
-  return isTag(key) ? `"${key.replaceAll('"', '""')}"` : columns[key]
+  return isTag(key) ? `tag_${n}` : columns[key]
 }
 
 interface Move {
