@@ -91,14 +91,18 @@ function toSums(row: Readonly<Record<string, string | null>>): Omit<UsageGroup, 
   }
 }
 
-/** The first and the last UTC day with lines of a filter's tenant, or of all; undefined without any. */
+/** The first and the last UTC day with lines or refunds of a filter's tenant, or of all; undefined without any. */
 export async function usageExtent(
   db: Queryable,
   { tenantId }: Pick<LedgerFilter, 'tenantId'>,
 ): Promise<{ readonly fromMs: number; readonly toMs: number } | undefined> {
   const { rows } = await db.query<{ first: string | null; last: string | null }>(
-    `select min(day)::text as first, max(day)::text as last from ledger.days
-     where $1::text is null or tenant_id = $1`,
+    `select min(first)::text as first, max(last)::text as last from (
+       select min(day) as first, max(day) as last from ledger.days
+       where $1::text is null or tenant_id = $1
+       union all
+       select (min(posted_at) at time zone 'UTC')::date, (max(posted_at) at time zone 'UTC')::date
+       from ledger.adjustments where line_id is not null and ($1::text is null or tenant_id = $1)) e`,
     [tenantId ?? null],
   )
   const [row] = rows
