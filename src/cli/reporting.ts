@@ -6,8 +6,8 @@ import { type OfTenant, settingCommands } from './settings.ts'
 import { changing, JSON_OPTION, onStores } from './command.ts'
 
 const SET_HELP = `
-A request names its tags in the header x-tollgate-tags or in "metadata", and its end user in x-tollgate-end-user or
-in "user". Only what is declared here is recorded, from now on, and it is never erased: the log has no erasure.
+A request names its tags in the header x-tollgate-tags or in "metadata" or "labels", and its end user in
+x-tollgate-end-user or in "user" or "safety_identifier". Only what is declared here is recorded, from now on, and it is never erased: the log has no erasure.
 
   tollgate reporting set --tenant tenant_acme --tags project,team
   tollgate reporting set --tenant tenant_acme --tags none --end-user yes`

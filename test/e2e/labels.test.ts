@@ -58,6 +58,15 @@ const put = (tenantId: string, token: string, body: object) =>
     body: JSON.stringify(body),
   })
 
+/** A command on the stores of the stack. */
+const run = (...args: readonly string[]) =>
+  tollgate(args, {
+    EVENTSTORE_URL: stack.eventStoreUrl,
+    DATABASE_URL: stack.databaseUrl,
+    EVENTSTORE_NAMESPACE: stack.namespace,
+    MARKER_SECRET: 'a marker secret of the tests alone',
+  })
+
 const picture = await sharp({
   create: { width: 64, height: 64, channels: 3, background: '#36c' },
 })
@@ -295,16 +304,6 @@ t.test('a tenant declares its labels over HTTP and with the command', async (t) 
   t.match(shown.body.data, { revision: 1, tag_keys: ['project', 'team'], end_user: true })
   const body = { tag_keys: ['project', 'team'], end_user: true }
   t.match((await put(demo.tenantId, demo.adminToken, body)).body.data, { changed: false })
-  for (const [odd, param] of [
-    [{ tag_keys: ['Project'], end_user: true }, 'tag_keys/0'],
-    [{ tag_keys: ['a', 'a'], end_user: true }, 'tag_keys'],
-    [{ tag_keys: 'abcdefghi'.split(''), end_user: true }, 'tag_keys'],
-    [{ end_user: true }, 'tag_keys'],
-  ] as const) {
-    const refused = await put(demo.tenantId, demo.adminToken, odd)
-    t.equal(refused.status, 400, refused.text)
-    t.equal(refused.body.error.param, param)
-  }
   const stale = { tag_keys: [], end_user: true, expected_revision: 0 }
   const late = await put(demo.tenantId, demo.adminToken, stale)
   t.match([late.status, late.body.error?.code], [409, 'reporting_changed'])
@@ -318,20 +317,16 @@ t.test('a tenant declares its labels over HTTP and with the command', async (t) 
   const foreign = await put(other.tenantId, secret, body)
   t.match([foreign.status, foreign.body.error?.code], [404, 'not_found'])
 
-  const env = { EVENTSTORE_URL: stack.eventStoreUrl, DATABASE_URL: stack.databaseUrl }
-  const run = (...args: readonly string[]) =>
-    tollgate(['reporting', ...args, '--tenant', other.tenantId], {
-      ...env,
-      EVENTSTORE_NAMESPACE: stack.namespace,
-      MARKER_SECRET: 'a marker secret of the tests alone',
-    })
-  const set = await run('set', '--tags', 'team', '--end-user', 'no')
+  const reporting = (...args: readonly string[]) =>
+    run('reporting', ...args, '--tenant', other.tenantId)
+  const set = await reporting('set', '--tags', 'team', '--end-user', 'no')
   t.equal(set.code, 0, set.stderr)
   t.match(set.stdout, /tags: team\nend users: not recorded/)
-  t.match(JSON.parse((await run('show', '--json')).stdout), { tagKeys: ['team'], endUser: false })
-  for (const bad of [[], ['--end-user', 'maybe'], ['--tags', 'Bad']])
-    t.equal((await run('set', ...bad)).code === 0, false, bad.join(' '))
-  t.equal((await run('set', '--tags', 'none')).code, 0)
+  t.match(JSON.parse((await reporting('show', '--json')).stdout), {
+    tagKeys: ['team'],
+    endUser: false,
+  })
+  t.equal((await reporting('set', '--tags', 'Bad')).code === 0, false)
 })
 
 t.test('every surface that costs something takes labels in headers', async (t) => {
@@ -422,7 +417,7 @@ t.test('a malformed header is 400 in the shape of every surface; nothing is sent
 })
 
 t.test(
-  'receipts, logs and files show labels; a tenant that declares none keeps none',
+  'receipts, logs and files show labels; a tenant keeps none that it has not declared',
   async (t) => {
     const answer = await send({ path: '/v1/chat/completions', body: text }, HEADERS)
     const shown = { tags: { project: '项', team: 'search & ads' }, end_user: 'béa' }
@@ -430,6 +425,8 @@ t.test(
     t.match((await finance.get(`/receipts/${id}`)).body.data, shown)
     await stack.caughtUp()
     t.match((await finance.get(`/logs?task_id=${id}`)).body.data.items[0], shown)
+    const told = await run('receipt', id)
+    t.match(told.stdout, /tags +project=项, team=search & ads\nend user +béa\n/)
     const { text: csv } = await finance.lines(`source_id=${id}&format=csv`)
     const [head = '', row = ''] = csv.trimEnd().split(/\r?\n/)
     t.match(head, /,tags,end_user$/)
@@ -439,7 +436,7 @@ t.test(
     )
     t.ok(filtered.body.data.items.some((line: Line) => line.source_id === id))
 
-    const marks = { 'x-tollgate-tags': 'team=of-nobody', 'x-tollgate-end-user': 'of-nobody' }
+    const marks = { 'x-tollgate-tags': 'project=of-nobody', 'x-tollgate-end-user': 'of-nobody' }
     const kept = await send({ path: '/v1/chat/completions', body: text }, marks, other.modelToken)
     t.equal(kept.status, 200)
     await stack.caughtUp()

@@ -14,24 +14,29 @@ export const labelHeaders = {
   [TAGS]: Type.Optional(
     Type.String({
       description:
-        'Tags for reports, `key=value` with semicolons between, values percent-encoded; instead of `metadata`. Keys that the tenant has not declared are ignored.',
+        'Tags for reports, `key=value` with semicolons between, values percent-encoded; instead of `metadata` or `labels`. Keys that the tenant has not declared are ignored.',
       examples: ['project=apollo; team=search'],
     }),
   ),
   [END_USER]: Type.Optional(
     Type.String({
-      description: "The tenant's own id of its end user, percent-encoded; instead of `user`.",
+      description:
+        "The tenant's own id of its end user, percent-encoded; instead of `user` or `safety_identifier`.",
     }),
   ),
 }
 
-/** The labels of a request, by its headers, else by its body. @throws RequestError `parameter_invalid` */
+/**
+ * The labels of a request, by its headers, else by the members of its body that mean the same at the
+ * model services. @throws RequestError `parameter_invalid`
+ */
 export function labelsOf(
   { headers }: Pick<FastifyRequest, 'headers'>,
-  { metadata, user }: JsonObject,
+  body: JsonObject,
 ): { readonly labels?: NamedLabels } {
-  const tags = tagsOf(headers[TAGS]) ?? (isJsonObject(metadata) ? metadata : undefined)
-  const endUser = endUserOf(headers[END_USER]) ?? user ?? undefined
+  const tags = tagsOf(headers[TAGS]) ?? tagsIn(body)
+  const endUser =
+    endUserOf(headers[END_USER]) ?? body['user'] ?? body['safety_identifier'] ?? undefined
   if (tags === undefined && endUser === undefined) return {}
   return {
     labels: {
@@ -39,6 +44,11 @@ export function labelsOf(
       ...(endUser === undefined ? {} : { endUser }),
     },
   }
+}
+
+function tagsIn(body: JsonObject): JsonObject | undefined {
+  const tags = body['metadata'] ?? body['labels']
+  return isJsonObject(tags) ? tags : undefined
 }
 
 function tagsOf(
