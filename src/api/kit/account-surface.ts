@@ -91,6 +91,8 @@ export interface AccountRoute {
   readonly failures: readonly FailureCode[]
   /** It can be answered as a table too. */
   readonly csv?: boolean
+  /** Further files that it can be answered as: descriptions by media type. */
+  readonly files?: Readonly<Record<string, string>>
 }
 
 /** Sections of routes, by the kind of token that opens them. */
@@ -104,7 +106,7 @@ const tags = {
 export function describeAccount(
   envelope: Envelope,
   security: keyof typeof tags,
-  { operationId, summary, ok, failures, csv = false }: AccountRoute,
+  { operationId, summary, ok, failures, csv = false, files = {} }: AccountRoute,
 ): FastifySchema {
   const shape = {
     envelope,
@@ -114,7 +116,10 @@ export function describeAccount(
       return { name: error.code, message }
     },
   }
-  const table = { others: { 'text/csv': csvText }, headers: ['content-disposition'] } as const
+  const table = {
+    others: { 'text/csv': csvText, ...files },
+    headers: ['content-disposition', 'x-as-of'],
+  } as const
   return {
     operationId,
     tags: [tags[security]],

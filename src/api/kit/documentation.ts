@@ -36,7 +36,8 @@ const headers = {
   'idempotent-kept': text(
     '`false`: the answer is settled, but not kept: the key cannot return it again.',
   ),
-  'content-disposition': text('File name of a CSV answer.'),
+  'content-disposition': text('Name of a file: rows, tenant, range and position.'),
+  'x-as-of': text('Log position that a file is as of.'),
   'retry-after': count('Seconds to wait before a retry.'),
   'retry-after-ms': count('Milliseconds to wait before a retry.'),
   'x-should-retry': text('`false`: clients must not retry automatically.'),

@@ -102,6 +102,7 @@ function linesRoute(instance: FastifyInstance, services: QueryServices): void {
           ok: LinesAnswerSchema,
           failures: [...listFailures, 'log_unavailable'],
           csv: true,
+          files: { 'application/x-ndjson': 'A line of JSON for each line of the ledger.' },
         }),
         querystring: linesQuerySchema(Object.keys(services.http.endpoints)),
       },

@@ -61,8 +61,12 @@ void t.test('the OpenAPI document names every form, header and credential', asyn
   for (const path of ['/v1/chat/completions', '/v1/responses'])
     t.same(forms(path, 'post'), ['application/json', 'text/event-stream'], path)
   t.same(forms('/v1beta/models/{model}:streamGenerateContent', 'post'), ['text/event-stream'])
-  for (const path of ['/api/query/v1/ledger/lines', '/api/query/v1/ledger/summary'])
-    t.same(forms(path, 'get'), ['application/json', 'text/csv'], path)
+  t.same(forms('/api/query/v1/ledger/summary', 'get'), ['application/json', 'text/csv'])
+  t.same(forms('/api/query/v1/ledger/lines', 'get'), [
+    'application/json',
+    'text/csv',
+    'application/x-ndjson',
+  ])
   t.same(forms('/metrics', 'get'), ['text/plain'])
 
   const tasks = '/provA/api/v3/contents/generations/tasks'
