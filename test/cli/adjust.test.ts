@@ -54,7 +54,7 @@ t.test('an adjustment reaches the line, the balance and the history, once', asyn
     token: stack.demo.queryToken,
     headers,
   })
-  t.match(csv.text, /,adjusted,account_prices,net,tags,end_user\r?\n.*,1\.5,,3\.5094,,\r?\n/)
+  t.match(csv.text, /,adjusted,account_prices,net,tags,end_user,.*\r?\n.*,1\.5,,3\.5094,,,/)
   const usage = await call(`${stack.url}/api/query/v1/usage?time_preset=24h&group_by=user`, {
     token: stack.demo.queryToken,
   })

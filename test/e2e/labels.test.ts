@@ -429,8 +429,8 @@ t.test(
     t.match(told.stdout, /tags +project=项, team=search & ads\nend user +béa\n/)
     const { text: csv } = await finance.lines(`source_id=${id}&format=csv`)
     const [head = '', row = ''] = csv.trimEnd().split(/\r?\n/)
-    t.match(head, /,tags,end_user$/)
-    t.match(row, /,"\{""project"":""项"",""team"":""search & ads""\}",béa$/)
+    t.match(head, /,tags,end_user,/)
+    t.match(row, /,"\{""project"":""项"",""team"":""search & ads""\}",béa,/)
     const filtered = await finance.lines(
       `tag=project:${encodeURIComponent('项')}&end_user=b%C3%A9a`,
     )
