@@ -89,10 +89,10 @@ export const NewAdjustmentSchema = Type.Object(
     ...strict,
     examples: [
       {
-        line_id: 'video_01M80DRT5PGH78S7RPKJN6VB2P:1',
-        amount: '2.5',
+        line_id: 'call_01M8A107EWHJY6EV9EW3K1KVH7:1',
+        amount: '0.004',
         code: 'quality',
-        reason: 'broken render, ticket 4711',
+        reason: 'broken picture, ticket 4711',
         adjustment_id: 'ticket_4711',
       },
     ],
