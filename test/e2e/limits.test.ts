@@ -126,7 +126,8 @@ t.test(
       return waitMs > 1_000 ? waitMs : undefined
     })
     t.ok(told > 1_000, `${told} ms`)
-    const patient = new OpenAI({ baseURL: `${url}/v1`, apiKey: secret, maxRetries: 1 })
+    // On a busy machine a second wait may be needed: what was shared meanwhile counts too.
+    const patient = new OpenAI({ baseURL: `${url}/v1`, apiKey: secret, maxRetries: 2 })
     t.ok((await ask(patient)).id)
   },
 )
