@@ -32,9 +32,9 @@ const lineCells = {
   ...Object.fromEntries(
     Object.entries(lineColumns).map(([name, column]) => [name, cellOf(name, column)]),
   ),
-  /** What was given back of the line. */
+  /** Sum of the refunds of the line. */
   adjusted: 'coalesce(trim_scale(r.sum), 0)::text',
-  /** The amount without that. */
+  /** The amount without these refunds. */
   net: 'trim_scale(l.amount - coalesce(r.sum, 0))::text',
   tenant_name: 't.name',
   user_name: 'u.name',
@@ -188,7 +188,7 @@ function postedConditions(
   ]
 }
 
-/** What was given back of lines in the time of the filter, newest first, each with its line. */
+/** Reads refunds that were posted in the time of the filter, newest first, each with its line. */
 export function exportRefunds(
   db: Queryable,
   filter: LedgerFilter,
@@ -231,8 +231,8 @@ const purchaseCells = {
 export const purchaseCell = numbered(purchaseCells)
 
 /**
- * Credit that was bought in the time of the filter, and what was corrected of it then, newest first. Of the filter only
- * tenant, currency, time and position count.
+ * Credit that was bought in the time of the filter, and what was corrected of it then, newest first. Only
+ * tenant, currency, time and position of the filter count.
  */
 export function exportPurchases(
   db: Queryable,

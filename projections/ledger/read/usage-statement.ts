@@ -45,7 +45,7 @@ const columns: Readonly<Record<FactKey, string>> = {
 
 const beginnings = { hours: 'hour', quarters: 'quarter' } as const
 
-/** What is summed. */
+/** Each group has the sums of these. */
 export const figures = ['requests', 'lines', 'quantity', 'amount', 'refunded'] as const
 
 /** Rows of one part of the statement, and the period and figures by which they count. */

@@ -6,7 +6,7 @@ import type { TimeZone } from '../../kernel/time-zone.ts'
 
 /** Answers that are files: named for what is in them, streamed, and never cut off unseen. */
 
-/** What the name of a file says of the rows in it. */
+/** The name of a file is made of these facts about its rows. */
 export interface FileFacts {
   /** The kind of rows, such as `ledger-lines`. */
   readonly name: string

@@ -7,7 +7,7 @@ import { toCursor } from '../kit/queries.ts'
 import { RequestError } from '../kit/request-error.ts'
 import { DEFAULT_PAGE_LINES, MAX_PAGE_LINES } from './schemas.ts'
 
-/** What every list has: its name, and a page with its further members. */
+/** Every list has a name, and a page with its further members. */
 interface ListPage<Page> {
   /** The name of its file, of which `facts` says more; without its extension. */
   readonly name: string
@@ -18,7 +18,7 @@ interface ListPage<Page> {
 interface Table<Row> {
   /** The columns of the table, in the order in which the API shows them. */
   readonly columns: readonly (keyof Row & string)[]
-  /** Those with Unix seconds: as RFC 3339 too, as the last columns. */
+  /** Columns with Unix seconds, which are written as RFC 3339 too, at the end. */
   readonly seconds?: readonly (keyof Row & string)[]
   /** The rows of the table, page by page. */
   readonly rows: () => AsyncIterable<readonly Row[]>

@@ -135,7 +135,7 @@ export function projectionReads({ db, logEnd, readModels }: ProjectionReadsDeps)
   }
 }
 
-/** What files of charges say. No tenant can be billed afterwards yet. */
+/** Describes the issuer and the terms of files of charges. No tenant can be billed afterwards yet. */
 export function billingOf(issuer: string): Billing {
   return { issuer, termsOf: () => Promise.resolve('prepaid') }
 }

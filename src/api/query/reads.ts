@@ -47,7 +47,7 @@ export interface LineExports {
       readonly listPrices?: boolean
     },
   ) => AsyncIterable<readonly Cells[]>
-  /** What was given back of lines in the time of the filter, each with its line. */
+  /** Reads the refunds that were posted in the time of the filter, each with its line. */
   readonly refunds: (filter: ProjectedFilter) => AsyncIterable<readonly Cells[]>
   /** Credit that was bought in the time of the filter. */
   readonly purchases: (filter: ProjectedFilter) => AsyncIterable<readonly Cells[]>

@@ -57,7 +57,7 @@ export interface Report {
   readonly filter: LedgerFilter & { readonly asOf: bigint }
 }
 
-/** What the name of a file of the report says. */
+/** Reads the facts from which a file of the report is named. */
 export function factsOf({ filter }: Report, tz: string | undefined): Omit<FileFacts, 'name'> {
   const { tenantId, fromMs, toMs, asOf } = filter
   return { tenantId, fromMs, toMs, zone: readZone(tz), asOf: String(asOf) }

@@ -32,7 +32,7 @@ export const fileMembers = {
   format: Type.Optional(Type.Enum(['json', 'csv'], formatOptions)),
   bom: Bom,
 }
-/** Of lines there are further files. */
+/** The form of a list of lines, which has further files. */
 export const lineFileMembers = {
   format: Type.Optional(Type.Enum(['json', 'csv', 'ndjson', 'focus'], formatOptions)),
   bom: Bom,

@@ -231,7 +231,7 @@ function postingsOf(deps: ManagementDeps): Pick<ManagedTenants, 'grant' | 'setLi
   }
 }
 
-/** What a line costs after the adjustments of its account so far: exact decimal. */
+/** Computes the price of a line after all adjustments so far: an exact decimal. */
 async function netOf(
   deps: ManagementDeps,
   { tenantId, lineId, amount }: Awaited<ReturnType<typeof lineOf>>,

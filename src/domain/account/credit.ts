@@ -151,7 +151,7 @@ function grantFingerprint({
   return JSON.stringify([...members, ...furtherTerms({ credit, reference })])
 }
 
-/** What a grant is by its id: not its reason, as before. */
+/** A repeated id must have the same of these members; the reason may differ. */
 function grantPrint(
   terms: Pick<AccountEventData<'CreditGranted'>, 'currency' | 'amount' | 'credit' | 'reference'>,
 ): string {

@@ -96,7 +96,7 @@ export function unitName(unit: string): string {
 /** Parts of a rule that say which tokens it counts. */
 const meterWords = ['cached-input', 'cache-write-5m', 'cache-write-1h', 'input', 'output']
 
-/** What is metered, in words: `Cached Input Tokens`. */
+/** Names the meter of a rule in words: `Cached Input Tokens`. */
 export function meterName(rule: string, unit: string): string {
   const what = rule.split('/').findLast((part) => meterWords.includes(part))
   return [...(what?.split('-').map(capital) ?? []), unitName(unit)].join(' ')

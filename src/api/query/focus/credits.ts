@@ -16,7 +16,7 @@ function negated(amount: string): string {
 }
 
 /**
- * What was given back of a line, in the hour and month in which it was posted: a correction where the line's month
+ * Writes the row of a refund, in the hour and month in which it was posted: a correction where the month of its line
  * is closed, else a credit of the open one.
  */
 export function refundCells(refund: Cells, month: FocusMonth, lineStatement: string | null): Cells {

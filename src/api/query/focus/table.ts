@@ -10,7 +10,7 @@ import type { BillingTerms, FocusMonth } from './columns.ts'
 import { purchaseCells, refundCells } from './credits.ts'
 import { usageCells } from './usage.ts'
 
-/** What a FOCUS file says of the gateway and of its tenants. */
+/** A FOCUS file names the gateway, and treats each tenant by its terms. */
 export interface Billing {
   /** Name of the gateway, which provides the services and bills them. */
   readonly issuer: string

@@ -12,7 +12,7 @@ import {
 const meters = new Map<string, string>()
 const MAX_METERS = 10_000
 
-/** What a line meters, in words. */
+/** Names the meter of a line in words. */
 function meterOf(rule: string, unit: string): string {
   const key = `${rule} ${unit}`
   const known = meters.get(key)
