@@ -5,7 +5,6 @@ import { readCheckpoint } from '../../projections/engine/checkpoint.ts'
 import { allProjections } from '../../projections/registry.ts'
 import { fileName } from '../api/kit/files.ts'
 import { RequestError } from '../api/kit/request-error.ts'
-import { monthIn } from '../api/query/focus/table.ts'
 import { lineFile, type LineFormat, lineFormats } from '../api/query/line-files.ts'
 import { billingOf, ledgerExports } from '../api/query/projection-reads.ts'
 import type { LineExports } from '../api/query/reads.ts'
@@ -130,7 +129,7 @@ function rangeOf({ month, from, to, tz }: ExportOptions): TimeRange {
     throw new CommandError('--month cannot be combined with --from or --to')
   if (!/^\d{4}-(?:0[1-9]|1[0-2])$/.test(month) || month < '1970-01' || month > '9998-12')
     throw new CommandError('--month must be a year and a month, such as 2026-11')
-  return monthIn(zone, zone.startOf(`${month}-01`))
+  return zone.monthAt(zone.startOf(`${month}-01`))
 }
 
 /** The failures of parameters as those of options: they have the same names. */

@@ -5,6 +5,8 @@ import { isDate } from './read-time.ts'
 const MINUTE_MS = 60_000
 const HOUR_MS = 60 * MINUTE_MS
 const DAY_MS = 24 * HOUR_MS
+/** No month is longer, in any zone. */
+const BEYOND_A_MONTH_MS = 32 * DAY_MS
 /** No clock on earth is further from UTC than this, either way. */
 const MAX_OFFSET_MS = 15 * HOUR_MS
 /** Names of the zone database; offsets such as `+05:30` are not accepted. */
@@ -63,6 +65,13 @@ export class TimeZone {
   startOf(day: string): number {
     if (!isDate(day)) throw new RangeError(`not a day: ${day}`)
     return this.#reaches(fromTimestamp(day))
+  }
+
+  /** The calendar month of the zone that holds a time: Unix milliseconds, the end exclusive. */
+  monthAt(unixMs: number): { readonly fromMs: number; readonly toMs: number } {
+    const fromMs = this.startOf(`${this.dayAt(unixMs).slice(0, 7)}-01`)
+    const next = this.dayAt(fromMs + BEYOND_A_MONTH_MS).slice(0, 7)
+    return { fromMs, toMs: this.startOf(`${next}-01`) }
   }
 
   /** Days from the one in which the first time lies to the one before the second, in order. */

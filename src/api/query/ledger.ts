@@ -20,7 +20,7 @@ import {
   SummaryAnswerSchema,
 } from './schemas.ts'
 import type { QueryServices } from './services.ts'
-import { shownSums } from './usage.ts'
+import { shownSums, sumColumns } from './usage.ts'
 
 /** The settled lines, one by one and summed by one key. */
 
@@ -121,17 +121,7 @@ const summaryQuerySchema = (surfaceNames: readonly string[]) =>
     group_by: Type.Optional(Type.Enum(['sku', 'day', 'model', 'tenant'], { default: 'sku' })),
   })
 
-const summaryColumns = [
-  'key',
-  'currency',
-  'unit',
-  'quantity',
-  'amount',
-  'lines',
-  'requests',
-  'refunded',
-  'net',
-] as const
+const summaryColumns = ['key', ...sumColumns] as const
 
 /** Sums of settled lines and refunds by one key: `ledger/summary` of the query API. */
 export async function readSummary(

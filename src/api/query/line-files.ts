@@ -1,5 +1,6 @@
 import { type Cells, lineCell } from '../../../projections/ledger/query.ts'
 import { csvPages } from '../kit/csv.ts'
+import { CSV } from './answers.ts'
 import { focusColumns } from './focus/columns.ts'
 import { focusRows, type FocusTerms } from './focus/table.ts'
 import type { LedgerFilter, LineExports } from './reads.ts'
@@ -124,10 +125,9 @@ export function lineFile(
   const lines = exports.lines(filter, { after, limit, listPrices: format === 'focus' })
   if (format === 'ndjson')
     return { extension: 'ndjson', type: 'application/x-ndjson', pieces: jsonPages(lines) }
-  const table = { extension: 'csv', type: 'text/csv; charset=utf-8; header=present' }
   if (format === 'csv')
-    return { ...table, pieces: csvPages(names, tableRows(lines), hasByteOrderMark) }
+    return { ...CSV, pieces: csvPages(names, tableRows(lines), hasByteOrderMark) }
   const purchases = isPartial(filter) ? nothing() : exports.purchases(filter)
   const rows = focusRows({ lines, refunds: exports.refunds(filter), purchases }, focus)
-  return { ...table, pieces: csvPages(focusColumns, rows, hasByteOrderMark) }
+  return { ...CSV, pieces: csvPages(focusColumns, rows, hasByteOrderMark) }
 }

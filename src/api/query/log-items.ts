@@ -4,7 +4,7 @@ import { successOf } from '../kit/account-surface.ts'
 import type { LogFacts } from './account-reads.ts'
 import { shownPageMembers } from './numbered-pages.ts'
 import type { LogRow } from './open-logs.ts'
-import { AnsweredAsOf, Decimal } from './schemas.ts'
+import { AnsweredAsOf, Decimal, labelMembers } from './schemas.ts'
 import { ShownRangeMembers } from './time-range.ts'
 
 const OrNull = <T extends ReturnType<typeof Type.String | typeof Type.Integer>>(type: T) =>
@@ -39,10 +39,7 @@ const LogItemSchema = Type.Object(
     }),
     duration_ms: OrNull(Type.Integer({ description: 'Time from the request to the settlement.' })),
     position: Type.String({ description: 'Position in the log.' }),
-    tags: Type.Union([Type.Record(Type.String(), Type.String()), Type.Null()], {
-      description: 'Tags of the request whose keys the tenant had declared.',
-    }),
-    end_user: TextOrNull("The tenant's id of its end user, where it records these."),
+    ...labelMembers,
   },
   { named: 'LogItem' },
 )

@@ -5,7 +5,7 @@ import type { FileFacts } from '../kit/files.ts'
 import { RequestError } from '../kit/request-error.ts'
 import { toPosition } from './as-of.ts'
 import type { LedgerFilter } from './reads.ts'
-import { AsOf, fileMembers, Name } from './schemas.ts'
+import { AsOf, fileMembers, Name, Since } from './schemas.ts'
 import { narrow, visibleTo } from './scope.ts'
 import type { QueryServices } from './services.ts'
 import { readTimeRange, readZone, type TimeRange, timeRangeMembers } from './time-range.ts'
@@ -38,13 +38,7 @@ export const reportMembers = (surfaceNames: readonly string[]) => ({
     Type.String({ maxLength: 128, description: "The tenant's id of its end user." }),
   ),
   as_of: Type.Optional(AsOf),
-  since: Type.Optional(
-    Type.String({
-      pattern: '^(?:0|[1-9]\\d{0,17})$',
-      description:
-        'A log position: only what was posted after it, such as `as_of` of the report before.',
-    }),
-  ),
+  since: Type.Optional(Since),
   ...fileMembers,
 })
 

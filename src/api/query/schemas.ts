@@ -12,10 +12,12 @@ export const Quantity = Type.Integer({
   description: 'Number of units.',
 })
 /** The position of the log at which the answer is true, as lines have it. */
-export const AsOf = Type.String({
-  pattern: '^(?:0|[1-9]\\d{0,17})$',
-  description: 'A log position: the answer shows the ledger as of it.',
-})
+const Position = (description: string) =>
+  Type.String({ pattern: '^(?:0|[1-9]\\d{0,17})$', description })
+export const AsOf = Position('A log position: the answer shows the ledger as of it.')
+export const Since = Position(
+  'A log position: only what was posted after it, such as `as_of` of the report before.',
+)
 /** The log position of an answer. */
 export const AnsweredAsOf = Type.String({
   description:
@@ -53,6 +55,38 @@ export const Limit = Type.Optional(
   }),
 )
 
+/** Sums of a currency: what was charged, given back, and left. */
+export const totalMembers = {
+  currency: Type.String({ description: 'Currencies are never added up.' }),
+  requests: Type.Union([Type.Integer(), Type.Null()], {
+    description: 'Requests that cost something; null for parts of results, as of one SKU.',
+  }),
+  lines: Type.Integer(),
+  amount: Type.String({ description: 'Exact decimal: what was charged.', examples: ['5.0094'] }),
+  refunded: Type.String({
+    description: 'Exact decimal: what was given back in this time, of these or of earlier lines.',
+    examples: ['2.5'],
+  }),
+  net: Type.String({ description: '`amount` less `refunded`.', examples: ['2.5094'] }),
+} as const
+
+/** Sums of a group of lines. */
+export const sumMembers = {
+  ...totalMembers,
+  unit: Type.Union([Type.String(), Type.Null()]),
+  quantity: Type.Union([Quantity, Type.Null()], { description: 'Null where the units differ.' }),
+} as const
+
+/** Labels of a request, as lines, logs and receipts show them. */
+export const labelMembers = {
+  tags: Type.Union([Type.Record(Type.String(), Type.String()), Type.Null()], {
+    description: 'Tags of the request whose keys the tenant had declared.',
+  }),
+  end_user: Type.Union([Type.String(), Type.Null()], {
+    description: "The tenant's id of its end user, where it records these.",
+  }),
+} as const
+
 export const LedgerLineSchema = Type.Object(
   {
     line_id: Type.String(),
@@ -86,12 +120,7 @@ export const LedgerLineSchema = Type.Object(
         "Revision of the tenant's prices that this price comes from; null for a price of the price book.",
     }),
     net: Type.String({ description: '`amount` less `adjusted`.', examples: ['0.0462'] }),
-    tags: Type.Union([Type.Record(Type.String(), Type.String()), Type.Null()], {
-      description: 'Tags of the request whose keys the tenant had declared.',
-    }),
-    end_user: Type.Union([Type.String(), Type.Null()], {
-      description: "The tenant's id of its end user, where it records these.",
-    }),
+    ...labelMembers,
   },
   { named: 'LedgerLine' },
 )
@@ -111,18 +140,7 @@ export const SummaryAnswerSchema = successOf(
     items: Type.Array(
       Type.Object({
         key: Type.String({ description: 'The SKU, day (UTC), model or tenant.' }),
-        currency: Type.String({ description: 'Currencies are never added up.' }),
-        unit: Type.Union([Type.String(), Type.Null()]),
-        quantity: Type.Union([Quantity, Type.Null()]),
-        amount: Decimal,
-        lines: Type.Integer(),
-        requests: Type.Union([Type.Integer(), Type.Null()], {
-          description: 'Requests that cost something; null by SKU.',
-        }),
-        refunded: Type.String({
-          description: 'What was given back in this time, of these or of earlier lines.',
-        }),
-        net: Type.String({ description: '`amount` less `refunded`.' }),
+        ...sumMembers,
       }),
     ),
   }),

@@ -125,17 +125,12 @@ function rangeOf(preset: Exclude<Preset, 'custom'>, zone: TimeZone, nowMs: numbe
     }
     case 'this_month':
     case 'last_month': {
-      const startMs = startOfMonth(zone, nowMs)
-      if (preset === 'this_month') return { fromMs: startMs, toMs: undefined }
-      return { fromMs: startOfMonth(zone, startMs - 1), toMs: startMs }
+      const { fromMs } = zone.monthAt(nowMs)
+      return preset === 'this_month' ? { fromMs, toMs: undefined } : zone.monthAt(fromMs - 1)
     }
     default:
       return unreachable(preset)
   }
-}
-
-function startOfMonth(zone: TimeZone, unixMs: number): number {
-  return zone.startOf(`${zone.dayAt(unixMs).slice(0, 7)}-01`)
 }
 
 /** A range in answers: Unix seconds, whole or not; null without an end. */

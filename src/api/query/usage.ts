@@ -12,14 +12,14 @@ import { describe } from './documentation.ts'
 import { listFailures } from './envelope.ts'
 import { isTimeKey, periodsOf } from './periods.ts'
 import { factsOf, readReport, reportMembers, requireDeclared } from './report-query.ts'
-import { AnsweredAsOf, Quantity } from './schemas.ts'
+import { AnsweredAsOf, sumMembers, totalMembers } from './schemas.ts'
 import type { QueryServices } from './services.ts'
 import { shownRange, ShownRangeMembers } from './time-range.ts'
 
 /** Usage by keys: the sums behind every report. */
 
 /** Columns of the sums in a table; what came later stands last. */
-const SUM_COLUMNS = [
+export const sumColumns = [
   'currency',
   'unit',
   'quantity',
@@ -28,7 +28,7 @@ const SUM_COLUMNS = [
   'requests',
   'refunded',
   'net',
-]
+] as const
 
 function invalid(param: string, message: string): RequestError {
   return new RequestError('parameter_invalid', message, param)
@@ -67,23 +67,6 @@ const usageQuerySchema = (surfaceNames: readonly string[]) =>
     ),
   })
 
-const sums = {
-  requests: Type.Union([Type.Integer(), Type.Null()], {
-    description: 'Requests that cost something; null for parts of results, as of one SKU.',
-  }),
-  lines: Type.Integer(),
-  amount: Type.String({ description: 'Exact decimal: what was charged.', examples: ['5.0094'] }),
-  refunded: Type.String({
-    description: 'Exact decimal: what was given back in this time, of these or of earlier lines.',
-    examples: ['2.5'],
-  }),
-  net: Type.String({ description: '`amount` less `refunded`.', examples: ['2.5094'] }),
-}
-
-const totals = {
-  currency: Type.String({ description: 'Currencies are never added up.' }),
-  ...sums,
-}
 const Key = Type.Optional(Type.Union([Type.String(), Type.Null()]))
 
 const UsageAnswerSchema = successOf(
@@ -92,16 +75,12 @@ const UsageAnswerSchema = successOf(
     tz: Type.String(),
     ...ShownRangeMembers,
     as_of: AnsweredAsOf,
-    totals: Type.Array(Type.Object(totals), { description: 'Totals of all items.' }),
+    totals: Type.Array(Type.Object(totalMembers), { description: 'Totals of all items.' }),
     items: Type.Array(
       Type.Object(
         {
           ...Object.fromEntries(Object.values(keyNames).map((name) => [name, Key])),
-          ...totals,
-          unit: Type.Union([Type.String(), Type.Null()]),
-          quantity: Type.Union([Quantity, Type.Null()], {
-            description: 'Null where the units differ.',
-          }),
+          ...sumMembers,
         },
         {
           additionalProperties: Key,
@@ -201,7 +180,7 @@ export async function readUsage(
   const isOfParts = filter.sku !== undefined
   const items = found.map((group) => toItem(group, groupBy, isOfParts || groupBy.includes('sku')))
   return {
-    columns: [...groupBy.map(nameOf), ...SUM_COLUMNS],
+    columns: [...groupBy.map(nameOf), ...sumColumns],
     facts: factsOf(report, query.tz),
     page: {
       group_by: [...groupBy],

@@ -108,7 +108,12 @@ export function setLimit(command: SetCreditLimit, state: CreditState): readonly 
       id: limitId,
     })
   // Recorded even if the limit is already set: a retry after the next change must find the id.
-  return [{ type: 'CreditLimitSet', data: { tenantId, ...terms, ...keyed(keyHash), setAt: at } }]
+  return [
+    {
+      type: 'CreditLimitSet',
+      data: { tenantId, ...terms, ...postingMembers({ keyHash }), setAt: at },
+    },
+  ]
 }
 
 /** The state after a grant. */
@@ -173,10 +178,6 @@ function limitFingerprint({
   limit,
 }: RequestFields<'CreditLimitSet'>): string {
   return JSON.stringify(['limit', limitId, currency, limit])
-}
-
-function keyed(keyHash: string | undefined): { readonly keyHash?: string } {
-  return keyHash === undefined ? {} : { keyHash }
 }
 
 /** One request per key: the same request again is a repetition, any other is refused. */

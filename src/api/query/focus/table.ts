@@ -32,15 +32,6 @@ interface FocusPages {
 
 /** Tenants whose terms a file remembers; all of them where there are no more. */
 const MAX_KNOWN_TERMS = 10_000
-/** No month is longer, in any zone. */
-const BEYOND_A_MONTH_MS = 32 * 86_400_000
-
-/** The calendar month of the zone that holds a time. */
-export function monthIn(zone: TimeZone, atMs: number) {
-  const fromMs = zone.startOf(`${zone.dayAt(atMs).slice(0, 7)}-01`)
-  const next = zone.dayAt(fromMs + BEYOND_A_MONTH_MS).slice(0, 7)
-  return { fromMs, toMs: zone.startOf(`${next}-01`) }
-}
 
 /** Digits of a time up to its second. */
 const SECONDS = 19
@@ -63,7 +54,7 @@ function createMonths({ issuer, zone, termsOf }: FocusTerms) {
     return isInside ? last.month : undefined
   }
   const find = async (tenantId: string, time: string): Promise<FocusMonth> => {
-    const { fromMs, toMs } = monthIn(zone, fromTimestamp(time))
+    const { fromMs, toMs } = zone.monthAt(fromTimestamp(time))
     const terms = await read(tenantId)
     const [start, end] = [wholeSecond(fromMs), wholeSecond(toMs)]
     const month = { start, end, statement: null, issuer, terms }

@@ -1,4 +1,5 @@
 import { Type } from 'typebox'
+import { labelMembers } from '../schemas.ts'
 
 /** Shapes of receipts. */
 
@@ -68,12 +69,7 @@ export const ReceiptSchema = Type.Object(
     native_id: orNull(Type.String()),
     surface: Type.String(),
     model: Type.String(),
-    tags: Type.Union([Type.Record(Type.String(), Type.String()), Type.Null()], {
-      description: 'Tags of the request whose keys the tenant had declared.',
-    }),
-    end_user: Type.Union([Type.String(), Type.Null()], {
-      description: "The tenant's id of its end user, where it records these.",
-    }),
+    ...labelMembers,
     currency: orNull(Type.String()),
     amount: Decimal,
     adjusted: Decimal,
