@@ -9,7 +9,7 @@ import {
 } from '../app/accounts/credit.ts'
 import { balancesOf } from '../app/finance/balances.ts'
 import type { Correction } from '../domain/account/adjustments.ts'
-import { creditKinds, reasonCodes } from '../domain/account/postings.ts'
+import { creditKinds, reasonCodes, referenceShape } from '../domain/account/postings.ts'
 import { currencies, type Currency, formatAmount } from '../kernel/money.ts'
 import { CommandError, note, print, show, table, toJson } from './output.ts'
 import type { Session } from './session.ts'
@@ -90,6 +90,8 @@ async function grantCommand(
   noteId(grantId)
   const { tenant: tenantId, reason, reference } = options
   const credit = oneOf('--credit', creditKinds, options.credit)
+  if (reference !== undefined && !referenceShape.test(reference))
+    throw new CommandError('--reference must be 1 to 128 printable ASCII characters')
   const terms = { tenantId, grantId, currency, amount, reason, credit, reference }
   const { position } = await grantCredit(deps, terms)
   show({ grantId }, options.json)

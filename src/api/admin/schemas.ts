@@ -1,5 +1,5 @@
 import { Type } from 'typebox'
-import { creditKinds, reasonCodes } from '../../domain/account/postings.ts'
+import { creditKinds, reasonCodes, referenceShape } from '../../domain/account/postings.ts'
 import { DisplayName, NewId, Reason, successOf } from '../kit/account-surface.ts'
 import { BalanceAccountSchema } from '../kit/balances.ts'
 import { cursorMembers, NextCursor } from '../kit/queries.ts'
@@ -23,7 +23,7 @@ const SignedAmount = (description: string) =>
     examples: ['2.5', '-2.5'],
   })
 const Reference = Type.String({
-  pattern: '^[\\x20-\\x7e]{1,128}$',
+  pattern: referenceShape.source,
   description: 'The invoice or payment outside that it stands for.',
   examples: ['INV-77'],
 })

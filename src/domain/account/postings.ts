@@ -30,6 +30,9 @@ export const creditKinds = ['paid', 'promotional'] as const
 export const CreditKindSchema = Type.Union(creditKinds.map((kind) => Type.Literal(kind)))
 export type CreditKind = (typeof creditKinds)[number]
 
+/** A reference to an invoice or a payment is printable and bounded. */
+export const referenceShape = /^[\x20-\x7e]{1,128}$/
+
 /** Lower-case hex SHA-256 of the `Idempotency-Key` a request was sent under; absent: it had none. */
 export const KeyHashSchema = Type.String()
 
