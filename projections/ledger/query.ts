@@ -22,6 +22,13 @@ export {
   type PostedAdjustment,
 } from './read/adjustments.ts'
 export {
+  creditKinds,
+  listCredits,
+  sumCredits,
+  type CreditRow,
+  type CreditTotal,
+} from './read/credits.ts'
+export {
   hasLines,
   settledAmounts,
   settledSource,
@@ -77,8 +84,8 @@ export type { LedgerLine } from './line.ts'
  * that adds settlements the ledger does not have yet. It has no rows before the ledger first ran.
  */
 export const ledgerBalancesSql = `
-  select b.tenant_id, b.currency, c.position, b.granted, b.adjusted, b.credit_limit, b.settled,
-         b.held
+  select b.tenant_id, b.currency, c.position, b.granted, b.adjusted, b.refunded, b.credit_limit,
+         b.settled, b.held
   from engine.checkpoints c join ledger.balances b on b.tenant_id = any($1::text[])
   where c.name = 'ledger'`
 

@@ -33,6 +33,7 @@ async function recordsOf(tenant: typeof other) {
   const lines = await call(`${url}/api/query/v1/ledger/lines`, { token: tenant.queryToken })
   return {
     line: lines.body.data.items[0].line_id as string,
+    position: lines.body.data.items[0].position as string,
     task: task.body.id as string,
     token: (await admin(tenant)).id,
   }
@@ -53,9 +54,11 @@ const lists: Readonly<
   '/api/admin/tenants': [ours.secret, other.tenantId, cursor],
   '/api/admin/tenants/{tenant_id}/users': [ours.secret, other.userId, cursor],
   '/api/admin/tokens': [ours.secret, theirs.token, cursor],
+  '/api/query/v1/adjustments': [demo.queryToken, theirs.position, cursor],
   '/api/query/v1/asset-groups': [demo.queryToken, `group-${'0'.repeat(26)}`, cursor],
   '/api/query/v1/assets': [demo.queryToken, `asset-${'0'.repeat(26)}`, cursor],
   '/api/query/v1/balance': [demo.queryToken, other.tenantId, cursor],
+  '/api/query/v1/grants': [demo.queryToken, theirs.position, cursor],
   '/api/query/v1/ledger/lines': [demo.queryToken, theirs.line, cursor],
   '/api/user/tokens': [demo.profileToken, theirs.token, cursor],
   // Without object storage there are no files: those of others are tried in test/app/files.

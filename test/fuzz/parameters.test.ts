@@ -110,6 +110,7 @@ const real: Readonly<Record<string, string>> = {
   version,
   id: task.body.id,
   against: version,
+  currency: 'CNY',
   task_id: task.body.id,
   file_id: '1',
   model: 'text-basic',
@@ -120,6 +121,7 @@ const real: Readonly<Record<string, string>> = {
 const required: Readonly<Record<string, readonly string[]>> = {
   '/api/admin/price-books/{version}/diff': ['against'],
   '/api/admin/price-books/{version}/what-if': ['from'],
+  '/api/query/v1/movements': ['currency'],
   '/provA': ['Action', 'Version'],
 }
 /** Bodies that a route takes: what is odd is put into them. */
@@ -233,7 +235,7 @@ void t.test('no odd value of any parameter is a 5xx, and a NUL is 400 everywhere
 
 /** Parameters of readings that take any text, or are judged by what they name. */
 const free: ReadonlySet<string> = new Set(
-  `GroupId after against alt as_of cursor end_time end_user expires file_id filter.model filter.task_ids from group_by group_id
+  `GroupId after against alt as_of at cursor end_time end_user expires file_id filter.model filter.task_ids from group_by group_id
   asset_id issued_by limit model native_id page page_num page_size platform_id project_name request_id signature sku
   since source_id start_time tag task_id tenant_id to token_id tz user_id`.split(/\s+/),
 )

@@ -3,6 +3,8 @@
  */
 export interface LedgerFilter {
   readonly tenantId?: string | undefined
+  /** Any of these tenants. */
+  readonly tenantIds?: readonly string[] | undefined
   readonly userIds?: readonly string[] | undefined
   readonly sku?: string | undefined
   /** External name. */
@@ -47,9 +49,10 @@ export class Parameters {
 
 /** Conditions both on lines and on daily totals: everything but source and time. */
 export function factConditions(filter: LedgerFilter, parameters: Parameters): readonly string[] {
-  const { tenantId, userIds, sku, model, tokenId, surface, currency } = filter
+  const { tenantId, tenantIds, userIds, sku, model, tokenId, surface, currency } = filter
   return [
     ...(tenantId === undefined ? [] : [`tenant_id = ${parameters.add(tenantId)}`]),
+    ...(tenantIds === undefined ? [] : [`tenant_id = any(${parameters.add(tenantIds)}::text[])`]),
     ...(userIds === undefined ? [] : [userCondition(userIds, parameters)]),
     ...(sku === undefined ? [] : [`sku = ${parameters.add(sku)}`]),
     ...(model === undefined ? [] : [`model = ${parameters.add(model)}`]),

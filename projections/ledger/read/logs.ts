@@ -1,6 +1,7 @@
 import { type Quantity, toQuantity } from '../../../src/kernel/money.ts'
 import type { Queryable } from '../../engine/queryable.ts'
-import { conjunction, type LedgerFilter, lineConditions, Parameters, sqlTime } from './filter.ts'
+import { creditsSql } from './credits.ts'
+import { conjunction, type LedgerFilter, lineConditions, Parameters } from './filter.ts'
 
 /** Movements of a tenant's money, as one list: usage, grants and adjustments. */
 export const logKinds = ['consume', 'refund', 'topup', 'adjust'] as const
@@ -36,40 +37,36 @@ export interface LogRow {
   readonly currency: string
   /** Exact decimal: the charge or the credit; negative for an adjustment that took credit back. */
   readonly amount: string
+  /** Why credit was given or taken, in words and as one of a few. */
+  readonly reason: string | null
+  readonly code: string | null
+  /** `paid` or `promotional`, of a grant. */
+  readonly credit: string | null
 }
 
-/**
- * Credits as rows with the facts of the line they are about; a grant belongs to no user or token.
- */
-const creditsSql = `
-  select 'topup' as kind, g.position, g.granted_at as at, g.grant_id as id, g.tenant_id,
-         null as user_id, null as token_id, null as model, null as surface, null as source_id,
-         null as native_id, null as request_id, null as sku, null as tags, null as end_user,
-         g.currency, g.amount
-  from ledger.grants g
-  union all
-  select case when a.line_id is not null and a.amount > 0 then 'refund' else 'adjust' end,
-         a.position, a.posted_at, a.adjustment_id, a.tenant_id, l.user_id, l.token_id, l.model,
-         l.surface, l.source_id, l.native_id, l.request_id, l.sku, l.tags, l.end_user,
-         a.currency, a.amount
-  from ledger.adjustments a left join ledger.lines l on l.line_id = a.line_id`
+/** Credits by the kind that they have in the list. */
+const creditLogsSql = `
+  select case when c.kind = 'grant' then 'topup'
+              when c.line_id is not null and c.amount > 0 then 'refund' else 'adjust' end as log_kind,
+         c.*
+  from (${creditsSql}) c`
 
-/** Conditions both on lines and on credits, with `at` as the column of their time. */
-function conditionsOf(filter: LogFilter, at: string, parameters: Parameters): readonly string[] {
-  const { sourceIds, fromMs, toMs, ...others } = filter
+/** Conditions both on lines and on credits. */
+function conditionsOf(
+  { sourceIds, ...others }: LogFilter,
+  parameters: Parameters,
+): readonly string[] {
   return [
     ...lineConditions(others, parameters),
     ...(sourceIds === undefined ? [] : [`source_id = any(${parameters.add(sourceIds)}::text[])`]),
-    ...(fromMs === undefined ? [] : [`${at} >= ${sqlTime(fromMs, parameters)}`]),
-    ...(toMs === undefined ? [] : [`${at} < ${sqlTime(toMs, parameters)}`]),
   ]
 }
 
 function creditConditions(filter: LogFilter, parameters: Parameters): string {
   const kinds = filter.kinds.filter((kind) => kind !== 'consume')
   return conjunction([
-    `kind = any(${parameters.add(kinds)}::text[])`,
-    ...conditionsOf(filter, 'at', parameters),
+    `log_kind = any(${parameters.add(kinds)}::text[])`,
+    ...conditionsOf(filter, parameters),
   ])
 }
 
@@ -80,8 +77,8 @@ export async function countCredits(
 ): Promise<ReadonlyMap<string, number>> {
   const parameters = new Parameters()
   const { rows } = await db.query<{ day: string; n: string }>(
-    `select to_char(at at time zone 'UTC', 'YYYY-MM-DD') as day, count(*) as n
-     from (${creditsSql}) c where ${creditConditions(filter, parameters)} group by 1`,
+    `select to_char(settled_at at time zone 'UTC', 'YYYY-MM-DD') as day, count(*) as n
+     from (${creditLogsSql}) c where ${creditConditions(filter, parameters)} group by 1`,
     parameters.values,
   )
   return new Map(rows.map(({ day, n }) => [day, Number(n)]))
@@ -93,7 +90,7 @@ export async function countLines(
   filter: LogFilter,
 ): Promise<ReadonlyMap<string, number>> {
   const parameters = new Parameters()
-  const conditions = conjunction(conditionsOf(filter, 'settled_at', parameters))
+  const conditions = conjunction(conditionsOf(filter, parameters))
   const { rows } = await db.query<{ day: string; n: string }>(
     `select to_char(settled_at at time zone 'UTC', 'YYYY-MM-DD') as day, count(*) as n
      from ledger.lines where ${conditions} group by 1`,
@@ -119,12 +116,12 @@ export async function listLogs(
   const most = parameters.add(page.offset + page.limit)
   const lines = (): string => `
     (select 'consume' as kind, settled_at as at, position, seq from ledger.lines
-     where ${conjunction(conditionsOf(filter, 'settled_at', parameters))}
+     where ${conjunction(conditionsOf(filter, parameters))}
      order by settled_at desc, seq desc limit ${most})`
   const credits = (): string => `
-    (select kind, at, position, 0 as seq from (${creditsSql}) c
+    (select log_kind as kind, settled_at as at, position, 0 as seq from (${creditLogsSql}) c
      where ${creditConditions(filter, parameters)}
-     order by at desc, position desc limit ${most})`
+     order by settled_at desc, position desc limit ${most})`
   const wanted = [
     ...(filter.kinds.includes('consume') ? [lines()] : []),
     ...(filter.kinds.some((kind) => kind !== 'consume') ? [credits()] : []),
@@ -144,7 +141,7 @@ export async function listLogs(
             coalesce(l.native_id, c.native_id) as "nativeId",
             coalesce(l.request_id, c.request_id) as "requestId", coalesce(l.sku, c.sku) as sku,
             l.quantity, l.unit, coalesce(l.currency, c.currency) as currency,
-            trim_scale(coalesce(l.amount, c.amount))::text as amount
+            trim_scale(coalesce(l.amount, c.amount))::text as amount, c.reason, c.code, c.credit
      from page p
      left join ledger.lines l on p.kind = 'consume' and l.seq = p.seq
      left join lateral (select * from (${creditsSql}) one

@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import type { BudgetStatus } from '../../app/spending/budgets/status.ts'
-import type { CurrencyBalance } from '../../app/finance/balances.ts'
+import type { BookedBalance, CurrencyBalance } from '../../app/finance/balances.ts'
 import { toTimestamp } from '../../kernel/clock.ts'
 import { currencies, formatAmount, formatFullAmount } from '../../kernel/money.ts'
 
@@ -24,6 +24,8 @@ export const BalanceAccountSchema = Type.Object(
     balance: Full('granted + adjusted - settled.'),
     reserved: Full('The same as held.'),
     used_total: Full('The same as settled.'),
+    adjusted_usage: Full('The part of adjusted that corrects usage: refunds.'),
+    adjusted_grants: Full('The part of adjusted that corrects grants.'),
   },
   { named: 'CurrencyBalance' },
 )
@@ -39,23 +41,40 @@ export const balanceAccountColumns = [
   'balance',
   'reserved',
   'used_total',
+  'adjusted_usage',
+  'adjusted_grants',
 ] as const
 
-/** One currency of a balance. */
+/** One currency of a balance as it is now. */
 export function toBalanceAccount(of: CurrencyBalance) {
-  const { grantedPico, adjustedPico, settledPico, heldPico } = of
-  const [settled, held] = [formatFullAmount(settledPico), formatFullAmount(heldPico)]
+  const held = formatFullAmount(of.heldPico)
   return {
-    currency: of.currency,
+    ...bookedMembers(of),
+    held,
+    reserved: held,
+    credit_limit: formatFullAmount(of.creditLimitPico),
+    available: formatFullAmount(of.availablePico),
+  }
+}
+
+/** One currency of a balance of the past, of which only what was booked is known. */
+export function toPastAccount(of: BookedBalance) {
+  const unknown = { held: null, reserved: null, credit_limit: null, available: null }
+  return { ...bookedMembers(of), ...unknown }
+}
+
+function bookedMembers(of: BookedBalance) {
+  const { currency, grantedPico, adjustedPico, refundedPico, settledPico } = of
+  const settled = formatFullAmount(settledPico)
+  return {
+    currency,
     granted: formatFullAmount(grantedPico),
     adjusted: formatFullAmount(adjustedPico),
     settled,
-    held,
-    credit_limit: formatFullAmount(of.creditLimitPico),
-    available: formatFullAmount(of.availablePico),
     balance: formatFullAmount(grantedPico + adjustedPico - settledPico),
-    reserved: held,
     used_total: settled,
+    adjusted_usage: formatFullAmount(refundedPico),
+    adjusted_grants: formatFullAmount(adjustedPico - refundedPico),
   }
 }
 

@@ -2,6 +2,9 @@ import { listTenants, tokenNames } from '../../../projections/access/query.ts'
 import type { Queryable } from '../../../projections/engine/queryable.ts'
 import { waitForPosition } from '../../../projections/engine/wait.ts'
 import {
+  type CreditRow,
+  type LedgerFilter,
+  listCredits,
   type SettledAmount,
   settledAmounts,
   usage,
@@ -19,7 +22,9 @@ import {
   type TaskRow,
 } from '../../../projections/tasks/query.ts'
 import { eventsAt } from '../../../projections/timeline/query.ts'
-import type { ReadBalances } from '../../app/finance/balances.ts'
+import type { BookedBalance, ReadBalances } from '../../app/finance/balances.ts'
+import { type Account, type AccountRange, movementsOf } from '../../app/finance/movements.ts'
+import { type BalanceMoment, pastBalancesOf } from '../../app/finance/past-balances.ts'
 import type { ReadModels } from '../../app/read-models/read-models.ts'
 import { type AccountSettings, settingIn } from '../../domain/account/settings.ts'
 import { RequestError } from '../kit/request-error.ts'
@@ -39,6 +44,17 @@ export interface LogFacts {
 /** The reads behind the lists and totals of finance and support. */
 export interface AccountReads {
   readonly balances: ReadBalances
+  readonly pastBalances: (
+    tenantIds: readonly string[],
+    moment: BalanceMoment,
+  ) => Promise<ReadonlyMap<string, readonly BookedBalance[]>>
+  /** Grants and adjustments, newest first, behind one of them. */
+  readonly credits: (
+    filter: LedgerFilter & Pick<Parameters<typeof listCredits>[1], 'kinds'>,
+    page: { readonly after: string | undefined; readonly limit: number },
+  ) => Promise<{ readonly items: readonly CreditRow[]; readonly next: string | undefined }>
+  /** An account by days; undefined where it has too many credits for one answer. */
+  readonly movements: (range: AccountRange) => Promise<Account | undefined>
   /** Ids of tenants in order, after a given one. */
   readonly tenants: (page: {
     readonly after: string | undefined
@@ -82,6 +98,17 @@ export function accountReads(deps: {
   const { db, readModels, balances, settingsOf } = deps
   return {
     balances,
+    pastBalances: (tenantIds, moment) =>
+      withQueryTimeout(NARROW, () => pastBalancesOf(db, tenantIds, moment)),
+    credits: async (filter, { after, limit }) => {
+      const from = after === undefined ? undefined : BigInt(after)
+      const found = await withQueryTimeout(NARROW, () =>
+        listCredits(db, filter, { order: 'newest', after: from, limit: limit + 1 }),
+      )
+      const items = found.slice(0, limit)
+      return { items, next: found.length > limit ? items.at(-1)?.position : undefined }
+    },
+    movements: (range) => withQueryTimeout(NARROW, () => movementsOf(db, range)),
     tenants: async (page) => (await listTenants(db, page)).map(({ tenantId }) => tenantId),
     openLogs: (filter) => openLogs((read) => withQueryTimeout(NARROW, () => read(db)), filter),
     logFacts: async (rows) => {

@@ -1,18 +1,29 @@
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import type { FastifyInstance } from 'fastify'
-import { Type } from 'typebox'
+import { type Static, Type } from 'typebox'
+import type { Principal } from '../../app/access/principal.ts'
+import type { BalanceMoment } from '../../app/finance/past-balances.ts'
 import type { Currency } from '../../kernel/money.ts'
 import { successOf } from '../kit/account-surface.ts'
 import { principalOf } from '../kit/authenticate.ts'
-import { balanceAccountColumns, BalanceAccountSchema, toBalanceAccount } from '../kit/balances.ts'
+import {
+  balanceAccountColumns,
+  BalanceAccountSchema,
+  toBalanceAccount,
+  toPastAccount,
+} from '../kit/balances.ts'
+import { TimeBound } from '../kit/queries.ts'
+import { RequestError } from '../kit/request-error.ts'
+import type { AccountReads } from './account-reads.ts'
 import { nextCursor, pagesFrom, sendList } from './answers.ts'
+import { toPosition } from './as-of.ts'
 import { describe } from './documentation.ts'
 import { listFailures } from './envelope.ts'
-import { fromCursor } from '../kit/queries.ts'
-import type { AccountReads } from './account-reads.ts'
-import { fileMembers, Name } from './schemas.ts'
-import type { QueryServices } from './services.ts'
+import { placeOf } from './report-query.ts'
+import { AsOf, fileMembers, Name } from './schemas.ts'
 import { narrow, visibleTo } from './scope.ts'
+import type { QueryServices } from './services.ts'
+import { readBound, readZone, timeRangeMembers } from './time-range.ts'
 
 /** Tenants of one page. */
 const DEFAULT_TENANTS = 100
@@ -21,6 +32,13 @@ const MAX_TENANTS = 1_000
 const BalanceQuerySchema = Type.Object({
   tenant_id: Type.Optional(Name),
   currency: Type.Optional(Type.Enum(['CNY', 'USD'])),
+  at: Type.Optional(
+    TimeBound(
+      'The balance at this time, RFC 3339 with an offset, or at the beginning of a day of the zone.',
+    ),
+  ),
+  as_of: Type.Optional(AsOf),
+  tz: timeRangeMembers.tz,
   cursor: Type.Optional(
     Type.String({ maxLength: 256, description: '`next_cursor` of the previous page.' }),
   ),
@@ -34,13 +52,35 @@ const BalanceQuerySchema = Type.Object({
   ...fileMembers,
 })
 
+/** Some figures are known only as they are now: they are null in balances of the past. */
+const OrNull = <T extends ReturnType<typeof Type.String>>(type: T) =>
+  Type.Union([type, Type.Null()])
+const {
+  held,
+  reserved,
+  credit_limit: creditLimit,
+  available,
+  ...bookedMembers
+} = BalanceAccountSchema.properties
+const ShownAccountSchema = Type.Object(
+  {
+    ...bookedMembers,
+    held: OrNull(held),
+    reserved: OrNull(reserved),
+    credit_limit: OrNull(creditLimit),
+    available: OrNull(available),
+  },
+  { named: 'BalanceAt' },
+)
+type ShownAccount = Static<typeof ShownAccountSchema>
+
 const BalanceAnswerSchema = successOf(
   Type.Object({
     items: Type.Array(
       Type.Object({
         object: Type.Literal('balance'),
         tenant_id: Type.String(),
-        accounts: Type.Array(BalanceAccountSchema),
+        accounts: Type.Array(ShownAccountSchema),
       }),
       { description: 'One for each tenant that the token may see.' },
     ),
@@ -52,44 +92,95 @@ const BalanceAnswerSchema = successOf(
   }),
 )
 
-interface BalanceFilter {
-  readonly tenantId: string | undefined
-  readonly currency: Currency | undefined
-}
+type BalanceQuery = Partial<Static<typeof BalanceQuerySchema>>
 
 interface Page {
   readonly after: string | undefined
   readonly limit: number
 }
 
-/** Balances of the visible tenants after one of them. */
-async function pageOf(
+/** The moment of the past that is asked for, by a time, by a position or by a page before. */
+async function momentOf(
+  { reads }: QueryServices['queries'],
+  { at, tz, currency }: BalanceQuery,
+  asOf: string | undefined,
+): Promise<BalanceMoment | undefined> {
+  if (tz !== undefined && at === undefined)
+    throw new RequestError('parameter_invalid', 'tz is the zone of a day in `at`', 'tz')
+  const toMs = readBound(at, 'at', readZone(tz))
+  if (toMs === undefined && asOf === undefined) return undefined
+  return { currency, toMs, asOf: await reads.ledgerPosition(toPosition(asOf)) }
+}
+
+/** Accounts by tenant as they are now, or as they were. */
+async function accountsOf(
   accounts: AccountReads,
-  { tenantId, currency }: BalanceFilter,
-  { after, limit }: Page,
+  tenants: readonly string[],
+  { currency, moment }: { currency: Currency | undefined; moment: BalanceMoment | undefined },
+): Promise<{ readonly of: (id: string) => ShownAccount[]; readonly asOf: bigint | undefined }> {
+  if (moment === undefined) {
+    const { byTenant, asOf } = await accounts.balances(tenants, currency)
+    return { of: (id) => (byTenant.get(id) ?? []).map(toBalanceAccount), asOf }
+  }
+  const past = await accounts.pastBalances(tenants, moment)
+  return { of: (id) => (past.get(id) ?? []).map(toPastAccount), asOf: moment.asOf }
+}
+
+/** Balances of tenants, as they are or as they were: `balance` of the query API. */
+export async function readBalance(
+  { queries, clock }: Pick<QueryServices, 'queries' | 'clock'>,
+  principal: Principal,
+  query: BalanceQuery,
 ) {
-  const found =
-    tenantId === undefined ? await accounts.tenants({ after, limit: limit + 1 }) : [tenantId]
-  const tenants = found.slice(0, limit)
-  const { byTenant, asOf } = await accounts.balances(tenants, currency)
-  const items = tenants.map((id) => ({
-    object: 'balance' as const,
-    tenant_id: id,
-    accounts: (byTenant.get(id) ?? []).map(toBalanceAccount),
-  }))
-  return { items, asOf, next: found.length > limit ? tenants.at(-1) : undefined }
+  const { accounts } = queries
+  const visible = visibleTo(principal)
+  const { tenantId } = narrow(visible, { tenantId: query.tenant_id, userId: undefined })
+  const { after, asOf: asked } = placeOf(query)
+  const { currency } = query
+  const moment = await momentOf(queries, query, asked)
+  const read = async ({ after: behind, limit }: Page) => {
+    const found =
+      tenantId === undefined
+        ? await accounts.tenants({ after: behind, limit: limit + 1 })
+        : [tenantId]
+    const tenants = found.slice(0, limit)
+    const { of, asOf } = await accountsOf(accounts, tenants, { currency, moment })
+    const items = tenants.map((id) => ({
+      object: 'balance' as const,
+      tenant_id: id,
+      accounts: of(id),
+    }))
+    return { items, asOf, next: found.length > limit ? tenants.at(-1) : undefined }
+  }
+  return {
+    page: async () => {
+      const { items, next, asOf } = await read({ after, limit: query.limit ?? DEFAULT_TENANTS })
+      const place = moment === undefined ? next : next && `${moment.asOf}~${next}`
+      return {
+        items,
+        ...nextCursor(place),
+        as_of: asOf === undefined ? null : String(asOf),
+        updated_at: Math.floor(clock.nowMs() / 1_000),
+      }
+    },
+    rows: async function* rows() {
+      for await (const items of pagesFrom({ after, limit: query.limit }, read))
+        yield items.flatMap(({ tenant_id, accounts: shown }) =>
+          shown.map((row) => ({ tenant_id, ...row })),
+        )
+    },
+  }
 }
 
 /** Balances of tenants: a tenant's token sees its own tenant, an operator's token all. */
 export function balanceRoute(instance: FastifyInstance, services: QueryServices): void {
-  const { clock, queries } = services
   instance.withTypeProvider<TypeBoxTypeProvider>().get(
     '/balance',
     {
       schema: {
         ...describe({
           operationId: 'listBalances',
-          summary: 'List the balances of tenants, per currency',
+          summary: 'List the balances of tenants, per currency, as they are or were',
           ok: BalanceAnswerSchema,
           failures: [...listFailures, 'log_unavailable'],
           csv: true,
@@ -98,30 +189,11 @@ export function balanceRoute(instance: FastifyInstance, services: QueryServices)
       },
     },
     async (request, reply) => {
-      const { query } = request
-      const visible = visibleTo(principalOf(request))
-      const { tenantId } = narrow(visible, { tenantId: query.tenant_id, userId: undefined })
-      const after = fromCursor(query.cursor)
-      const asked = { tenantId, currency: query.currency }
-      const read = (page: Page) => pageOf(queries.accounts, asked, page)
-      return sendList(request, reply, query, {
+      const list = await readBalance(services, principalOf(request), request.query)
+      return sendList(request, reply, request.query, {
         name: 'balance',
         columns: ['tenant_id', ...balanceAccountColumns],
-        page: async () => {
-          const { items, next, asOf } = await read({ after, limit: query.limit ?? DEFAULT_TENANTS })
-          return {
-            items,
-            ...nextCursor(next),
-            as_of: asOf === undefined ? null : String(asOf),
-            updated_at: Math.floor(clock.nowMs() / 1_000),
-          }
-        },
-        rows: async function* rows() {
-          for await (const items of pagesFrom({ after, limit: query.limit }, read))
-            yield items.flatMap(({ tenant_id, accounts: shown }) =>
-              shown.map((row) => ({ tenant_id, ...row })),
-            )
-        },
+        ...list,
       })
     },
   )

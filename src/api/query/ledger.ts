@@ -3,15 +3,14 @@ import type { FastifyInstance } from 'fastify'
 import { type Static, Type } from 'typebox'
 import type { Principal } from '../../app/access/principal.ts'
 import { principalOf } from '../kit/authenticate.ts'
-import { fromCursor } from '../kit/queries.ts'
 import { RequestError } from '../kit/request-error.ts'
-import { cursorList, onePage, sendList, sendListOr } from './answers.ts'
+import { onePage, sendList, sendListOr } from './answers.ts'
 import { describe } from './documentation.ts'
 import { listFailures } from './envelope.ts'
 import { toLine } from './ledger-lines.ts'
 import { lineFile, type LineFormat } from './line-files.ts'
 import { periodsOf } from './periods.ts'
-import { factsOf, readReport, reportMembers } from './report-query.ts'
+import { factsOf, placeOf, positionedList, readReport, reportMembers } from './report-query.ts'
 import {
   Cursor,
   Limit,
@@ -34,25 +33,6 @@ const linesQuerySchema = (surfaceNames: readonly string[]) =>
 
 type LinesQuery = Partial<Static<ReturnType<typeof linesQuerySchema>>>
 
-/** A place in a list: the line it is behind, and the position of the log that the list is as of. */
-interface Place {
-  readonly after: string | undefined
-  readonly asOf: string | undefined
-}
-
-/** Reads a cursor. Those of earlier releases have no position. @throws DomainError, RequestError */
-function placeOf({ cursor, as_of: asOf }: LinesQuery): Place {
-  const text = fromCursor(cursor)
-  const [, position, after = text] = /^(0|[1-9]\d{0,17})~(.+)$/.exec(text ?? '') ?? []
-  if (position !== undefined && asOf !== undefined && asOf !== position)
-    throw new RequestError(
-      'parameter_invalid',
-      `as_of must be that of the list that the cursor is of, ${position}`,
-      'as_of',
-    )
-  return { after, asOf: position ?? asOf }
-}
-
 /** Settled lines, newest first: `ledger/lines` of the query API. */
 export async function readLines(
   services: Pick<QueryServices, 'queries' | 'clock'>,
@@ -72,15 +52,11 @@ export async function readLines(
   const report = await readReport(services, principal, { ...query, ...(asOf && { as_of: asOf }) })
   const { filter } = report
   const facts = factsOf(report, query.tz)
-  const position = String(filter.asOf)
-  const list = cursorList(
+  const list = positionedList(
     { after, limit },
-    async (page) => {
-      const { items, next } = await reads.listLines(filter, page)
-      return { items, next: next === undefined ? undefined : `${position}~${next}` }
-    },
+    report,
+    (page) => reads.listLines(filter, page),
     toLine,
-    { as_of: position },
   )
   const file = (wanted: LineFormat) =>
     lineFile(

@@ -40,6 +40,9 @@ const LogItemSchema = Type.Object(
     duration_ms: OrNull(Type.Integer({ description: 'Time from the request to the settlement.' })),
     position: Type.String({ description: 'Position in the log.' }),
     ...labelMembers,
+    reason: TextOrNull('Why credit was given or taken, in words.'),
+    code: TextOrNull('Why an adjustment was posted, as one of a few words.'),
+    credit: TextOrNull('`paid` or `promotional`, of a grant.'),
   },
   { named: 'LogItem' },
 )
@@ -113,5 +116,8 @@ export function toLogItem(
     position: row.position,
     tags: isTags(tags) ? { ...tags } : null,
     end_user: typeof endUser === 'string' ? endUser : null,
+    reason: row.reason,
+    code: row.code,
+    credit: row.credit,
   }
 }

@@ -20,7 +20,7 @@ import type { Visible } from './scope.ts'
 /** The reads of these routes: the query functions of the read models. */
 
 /** Scope and filter: every member must be given, `undefined` does not narrow. */
-export type LedgerFilter = Required<ProjectedFilter>
+export type LedgerFilter = Required<Omit<ProjectedFilter, 'tenantIds'>>
 
 /** A line without its place in the hash chain, which the API does not show. */
 export type LedgerLine = Omit<AdjustedLine, 'seq' | 'hash'>

@@ -2,7 +2,9 @@ import { type Static, Type } from 'typebox'
 import type { Principal } from '../../app/access/principal.ts'
 import { didYouMean } from '../../kernel/nearest-name.ts'
 import type { FileFacts } from '../kit/files.ts'
+import { fromCursor } from '../kit/queries.ts'
 import { RequestError } from '../kit/request-error.ts'
+import { cursorList } from './answers.ts'
 import { toPosition } from './as-of.ts'
 import type { LedgerFilter } from './reads.ts'
 import { AsOf, fileMembers, Name, Since } from './schemas.ts'
@@ -17,16 +19,24 @@ const MAX_TAGS = 8
 
 const Tag = Type.String({ maxLength: 256 })
 
-/** Parameters of lists of lines and of what is summed of these. */
-export const reportMembers = (surfaceNames: readonly string[]) => ({
+/** Parameters of lists of what belongs to a tenant as a whole. */
+export const accountMembers = {
   ...timeRangeMembers,
   tenant_id: Type.Optional(Name),
+  currency: Type.Optional(Type.Enum(['CNY', 'USD'])),
+  as_of: Type.Optional(AsOf),
+  since: Type.Optional(Since),
+  ...fileMembers,
+} as const
+
+/** Parameters of lists of lines and of what is summed of these. */
+export const reportMembers = (surfaceNames: readonly string[]) => ({
+  ...accountMembers,
   user_id: Type.Optional(Name),
   token_id: Type.Optional(Name),
   model: Type.Optional(Name),
   sku: Type.Optional(Name),
   surface: Type.Optional(Type.Enum([...surfaceNames])),
-  currency: Type.Optional(Type.Enum(['CNY', 'USD'])),
   source_id: Type.Optional(Name),
   request_id: Type.Optional(Name),
   tag: Type.Optional(
@@ -37,9 +47,6 @@ export const reportMembers = (surfaceNames: readonly string[]) => ({
   end_user: Type.Optional(
     Type.String({ maxLength: 128, description: "The tenant's id of its end user." }),
   ),
-  as_of: Type.Optional(AsOf),
-  since: Type.Optional(Since),
-  ...fileMembers,
 })
 
 type ReportQuery = Omit<Partial<Static<ReturnType<typeof reportSchema>>>, 'format' | 'bom'>
@@ -90,6 +97,49 @@ export async function readReport(
       since: toPosition(query.since),
     },
   }
+}
+
+/** A place in a list: what it is behind, and the position of the log that the list is as of. */
+interface Place {
+  readonly after: string | undefined
+  readonly asOf: string | undefined
+}
+
+/**
+ * Reads where a page of a list begins, whose cursor keeps the list's position. Cursors of earlier
+ * releases have none.
+ *
+ * @throws DomainError, RequestError
+ */
+export function placeOf({ cursor, as_of: asOf }: { cursor?: string; as_of?: string }): Place {
+  const text = fromCursor(cursor)
+  const [, position, after = text] = /^(0|[1-9]\d{0,17})~(.+)$/.exec(text ?? '') ?? []
+  if (position !== undefined && asOf !== undefined && asOf !== position)
+    throw new RequestError(
+      'parameter_invalid',
+      `as_of must be that of the list that the cursor is of, ${position}`,
+      'as_of',
+    )
+  return { after, asOf: position ?? asOf }
+}
+
+/** A list whose cursors keep the position that it is as of. */
+export function positionedList<Item, Row>(
+  from: { readonly after: string | undefined; readonly limit: number | undefined },
+  { filter }: Report,
+  read: Parameters<typeof cursorList<Item, Row, { as_of: string }>>[1],
+  show: (item: Item) => Row,
+) {
+  const position = String(filter.asOf)
+  return cursorList(
+    from,
+    async (page) => {
+      const { items, next } = await read(page)
+      return { items, next: next === undefined ? undefined : `${position}~${next}` }
+    },
+    show,
+    { as_of: position },
+  )
 }
 
 function readTag(text: string): readonly [name: string, value: string] {

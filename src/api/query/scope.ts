@@ -49,6 +49,16 @@ export function narrow(
   }
 }
 
+/** @throws DomainError `scope_denied` if the token sees only some users of its tenant */
+export function requireWholeTenant(principal: Principal, what: string): void {
+  if (visibleTo(principal).userIds === undefined) return
+  throw new DomainError(
+    'scope_denied',
+    `The ${what} of a tenant need a token of scope all_users`,
+    {},
+  )
+}
+
 /** Whether a record of this tenant and user lies inside the scope. */
 export function sees(
   visible: Visible,

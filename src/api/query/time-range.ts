@@ -67,6 +67,17 @@ export function readZone(name: string | undefined): TimeZone {
   return read.zone
 }
 
+/** Reads a time, or the beginning of a day of the zone, in Unix milliseconds. @throws RequestError */
+export function readBound(
+  text: string | undefined,
+  param: string,
+  zone: TimeZone,
+): number | undefined {
+  const unixMs = boundOf(text, param)
+  if (unixMs === undefined || text === undefined || !isDate(text)) return unixMs
+  return zone.startOf(toTimestamp(unixMs).slice(0, text.length))
+}
+
 /** The requested range by a preset, or by `from` and `to`; without these all times. @throws RequestError */
 export function readTimeRange(query: Static<typeof TimeRangeSchema>, nowMs: number): TimeRange {
   const { from, to } = query
@@ -75,12 +86,7 @@ export function readTimeRange(query: Static<typeof TimeRangeSchema>, nowMs: numb
   if (query.time_preset !== undefined)
     throw invalid('time_preset', 'time_preset cannot be combined with from or to')
   const zone = readZone(query.tz)
-  const read = (text: string | undefined, param: string): number | undefined => {
-    const unixMs = boundOf(text, param)
-    if (unixMs === undefined || text === undefined || !isDate(text)) return unixMs
-    return zone.startOf(toTimestamp(unixMs).slice(0, text.length))
-  }
-  const [fromMs, toMs] = [read(from, 'from'), read(to, 'to')]
+  const [fromMs, toMs] = [readBound(from, 'from', zone), readBound(to, 'to', zone)]
   if (fromMs !== undefined && toMs !== undefined && fromMs > toMs)
     throw invalid('from', 'from must not be later than to')
   return { fromMs, toMs }

@@ -5,13 +5,19 @@ import type { ReadModels } from '../read-models/read-models.ts'
 import type { Funds } from '../spending/funds.ts'
 import { spendableSql, spendableValues } from '../spending/spendable.ts'
 
-/** A tenant's balance in one currency, in pico. */
-export interface CurrencyBalance {
+/** What a tenant was given and charged in one currency, in pico. */
+export interface BookedBalance {
   readonly currency: Currency
   readonly grantedPico: bigint
   /** Signed sum of corrections. */
   readonly adjustedPico: bigint
+  /** The part of the corrections that is of settled lines; the rest is of grants. */
+  readonly refundedPico: bigint
   readonly settledPico: bigint
+}
+
+/** A tenant's balance in one currency as it is now, in pico. */
+export interface CurrencyBalance extends BookedBalance {
   /** Holds of tasks and calls, and settlements not yet in the ledger. */
   readonly heldPico: bigint
   /** Credit limit: how far below zero the balance may go. */
@@ -61,7 +67,8 @@ export async function balancesOf(
   const { rows } = await db.query<Readonly<Record<string, string>> & { currency: Currency }>({
     name: 'balances',
     text: `with ${spendableSql}
-           select tenant_id, currency, position, granted, adjusted, settled, credit_limit, held, amount
+           select tenant_id, currency, position, granted, adjusted, refunded, settled, credit_limit,
+                  held, amount
            from spendable where $4::text is null or currency = $4 order by tenant_id, currency`,
     values: [...spendableValues(tenantIds), currency ?? null],
   })
@@ -82,6 +89,7 @@ function toBalance(
     currency: row.currency,
     grantedPico: pico('granted'),
     adjustedPico: pico('adjusted'),
+    refundedPico: pico('refunded'),
     settledPico: pico('settled'),
     heldPico: pico('held'),
     creditLimitPico: pico('credit_limit'),

@@ -16,8 +16,8 @@ const NOTHING: Spendable = { available: new Map(), position: -1n }
 
 /**
  * Balances of tenants, as expressions of a `with`, the last of them `spendable`: `tenant_id`,
- * `currency`, `position`, `granted`, `adjusted`, `settled`, `credit_limit`, `held` and `amount`,
- * the amount they may still spend. `held` adds to the ledger's holds those of admitted tasks
+ * `currency`, `position`, `granted`, `adjusted`, its part `refunded`, `settled`, `credit_limit`,
+ * `held` and `amount`, the amount they may still spend. `held` adds to the ledger's holds those of admitted tasks
  * (`reserved`) and of the calls of replicas (`reported`) that the ledger does not have yet. Its
  * first placeholders are `spendableValues`.
  */
@@ -44,7 +44,8 @@ export const spendableSql = `ledger as (${ledgerBalancesSql}),
              where t.replica <> $2
              group by t.tenant_id, t.currency),
            summed as (
-             select tenant_id, currency, l.position, l.granted, l.adjusted, l.settled, l.credit_limit,
+             select tenant_id, currency, l.position, l.granted, l.adjusted, l.refunded, l.settled,
+                    l.credit_limit,
                     l.held + coalesce(r.amount, 0) + coalesce(t.amount, 0) as held
              from ledger l
              left join reserved r using (tenant_id, currency)

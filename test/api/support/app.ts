@@ -31,6 +31,9 @@ import { noThrottle } from './no-throttle.ts'
 /** Accounts of a gateway that nobody has used. */
 const noAccounts: AccountReads = {
   balances: () => Promise.resolve({ byTenant: new Map(), asOf: undefined }),
+  pastBalances: () => Promise.resolve(new Map()),
+  credits: () => Promise.resolve({ items: [], next: undefined }),
+  movements: () => Promise.resolve({ openingPico: 0n, closingPico: 0n, movements: [] }),
   tenants: () => Promise.resolve([]),
   openLogs: () => Promise.resolve({ total: 0, page: () => Promise.resolve([]) }),
   logFacts: () =>

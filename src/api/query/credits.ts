@@ -1,0 +1,197 @@
+import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
+import type { FastifyInstance } from 'fastify'
+import { type Static, Type } from 'typebox'
+import type { CreditRow } from '../../../projections/ledger/query.ts'
+import type { Principal } from '../../app/access/principal.ts'
+import { toTimestamp } from '../../kernel/clock.ts'
+import { DomainError } from '../../kernel/errors.ts'
+import { successOf } from '../kit/account-surface.ts'
+import { principalOf } from '../kit/authenticate.ts'
+import { NextCursor } from '../kit/queries.ts'
+import { sendList } from './answers.ts'
+import { describe } from './documentation.ts'
+import { listFailures } from './envelope.ts'
+import {
+  accountMembers,
+  factsOf,
+  placeOf,
+  positionedList,
+  readReport,
+  reportMembers,
+} from './report-query.ts'
+import { AnsweredAsOf, Cursor, Decimal, Limit } from './schemas.ts'
+import { requireWholeTenant, visibleTo } from './scope.ts'
+import type { QueryServices } from './services.ts'
+
+/** The grants and the adjustments of tenants, one by one: who posted what, and why. */
+
+const TextOrNull = (description: string) =>
+  Type.Union([Type.String(), Type.Null()], { description })
+
+const whyMembers = {
+  reason: Type.String(),
+  actor: TextOrNull('Who posted it; for tokens that see all tenants, otherwise null.'),
+  posted_at: Type.String({ description: 'RFC 3339.' }),
+  position: Type.String({ description: 'Position in the log.' }),
+} as const
+
+const GrantSchema = Type.Object(
+  {
+    grant_id: Type.String(),
+    tenant_id: Type.String(),
+    currency: Type.String(),
+    amount: Decimal,
+    credit: Type.String({ description: '`paid` or `promotional`.' }),
+    reference: TextOrNull('The invoice or payment that it stands for.'),
+    ...whyMembers,
+  },
+  { named: 'Grant' },
+)
+
+const AdjustmentSchema = Type.Object(
+  {
+    adjustment_id: Type.String(),
+    tenant_id: Type.String(),
+    currency: Type.String(),
+    amount: Type.String({
+      description: 'Exact decimal: positive gave to the tenant.',
+      examples: ['2.5'],
+    }),
+    line_id: TextOrNull('The adjusted line; null: it adjusts a grant.'),
+    grant_id: TextOrNull('The adjusted grant; null: it adjusts a line.'),
+    user_id: TextOrNull('User of the line.'),
+    model: TextOrNull('Model of the line.'),
+    sku: TextOrNull('SKU of the line.'),
+    code: TextOrNull('Why, as one of a few words.'),
+    ...whyMembers,
+  },
+  { named: 'PostedAdjustment' },
+)
+
+type Shown<Schema extends typeof GrantSchema | typeof AdjustmentSchema> = Static<Schema>
+
+const whyOf = ({ reason, actor, postedAtMs, position }: CreditRow, isOperator: boolean) => ({
+  reason,
+  actor: isOperator ? actor : null,
+  posted_at: toTimestamp(postedAtMs),
+  position,
+})
+
+const shownGrant =
+  (isOperator: boolean) =>
+  (row: CreditRow): Shown<typeof GrantSchema> => ({
+    grant_id: row.id,
+    tenant_id: row.tenantId,
+    currency: row.currency,
+    amount: row.amount,
+    credit: row.credit ?? 'paid',
+    reference: row.reference,
+    ...whyOf(row, isOperator),
+  })
+
+const shownAdjustment =
+  (isOperator: boolean) =>
+  (row: CreditRow): Shown<typeof AdjustmentSchema> => ({
+    adjustment_id: row.id,
+    tenant_id: row.tenantId,
+    currency: row.currency,
+    amount: row.amount,
+    line_id: row.lineId,
+    grant_id: row.grantId,
+    user_id: row.userId,
+    model: row.model,
+    sku: row.sku,
+    code: row.code,
+    ...whyOf(row, isOperator),
+  })
+
+const answerOf = <Schema extends typeof GrantSchema | typeof AdjustmentSchema>(schema: Schema) =>
+  successOf(
+    Type.Object({ items: Type.Array(schema), next_cursor: NextCursor, as_of: AnsweredAsOf }),
+  )
+
+const pageMembers = { cursor: Cursor, limit: Limit }
+const GrantsQuerySchema = Type.Object({ ...accountMembers, ...pageMembers })
+const adjustmentsQuerySchema = (surfaceNames: readonly string[]) =>
+  Type.Object({ ...reportMembers(surfaceNames), ...pageMembers })
+type CreditsQuery = Partial<Static<ReturnType<typeof adjustmentsQuerySchema>>>
+
+async function readCredits<Row>(
+  services: Pick<QueryServices, 'queries' | 'clock'>,
+  principal: Principal,
+  query: CreditsQuery,
+  list: {
+    readonly kind: CreditRow['kind']
+    readonly show: (isOperator: boolean) => (row: CreditRow) => Row
+  },
+) {
+  const { after, asOf } = placeOf(query)
+  if (after !== undefined && !/^\d{1,18}$/.test(after))
+    throw new DomainError('invalid_cursor', 'cursor must be a next_cursor of this query', {
+      param: 'cursor',
+    })
+  const report = await readReport(services, principal, { ...query, ...(asOf && { as_of: asOf }) })
+  const read = (page: { readonly after: string | undefined; readonly limit: number }) =>
+    services.queries.accounts.credits({ ...report.filter, kinds: [list.kind] }, page)
+  const isOperator = visibleTo(principal).tenantId === undefined
+  const pages = positionedList({ after, limit: query.limit }, report, read, list.show(isOperator))
+  return { ...pages, facts: factsOf(report, query.tz) }
+}
+
+/** Credit that was given, newest first: `grants` of the query API. */
+export function readGrants(
+  services: Pick<QueryServices, 'queries' | 'clock'>,
+  principal: Principal,
+  query: Partial<Static<typeof GrantsQuerySchema>>,
+) {
+  requireWholeTenant(principal, 'grants')
+  return readCredits(services, principal, query, { kind: 'grant', show: shownGrant })
+}
+
+/** Corrections of lines and grants, newest first: `adjustments` of the query API. */
+export function readAdjustments(
+  services: Pick<QueryServices, 'queries' | 'clock'>,
+  principal: Principal,
+  query: CreditsQuery,
+) {
+  return readCredits(services, principal, query, { kind: 'adjustment', show: shownAdjustment })
+}
+
+export function creditRoutes(instance: FastifyInstance, services: QueryServices): void {
+  const app = instance.withTypeProvider<TypeBoxTypeProvider>()
+  const documented = { failures: [...listFailures, 'log_unavailable'], csv: true } as const
+  app.get('/grants', {
+    schema: {
+      ...describe({
+        operationId: 'listGrants',
+        summary: 'List the credit that was given, newest first',
+        ok: answerOf(GrantSchema),
+        ...documented,
+      }),
+      querystring: GrantsQuerySchema,
+    },
+    handler: async (request, reply) => {
+      const list = await readGrants(services, principalOf(request), request.query)
+      const columns = Object.keys(GrantSchema.properties) as (keyof Shown<typeof GrantSchema>)[]
+      return sendList(request, reply, request.query, { name: 'grants', columns, ...list })
+    },
+  })
+  app.get('/adjustments', {
+    schema: {
+      ...describe({
+        operationId: 'listAdjustments',
+        summary: 'List the corrections of lines and grants, newest first',
+        ok: answerOf(AdjustmentSchema),
+        ...documented,
+      }),
+      querystring: adjustmentsQuerySchema(Object.keys(services.http.endpoints)),
+    },
+    handler: async (request, reply) => {
+      const list = await readAdjustments(services, principalOf(request), request.query)
+      const columns = Object.keys(AdjustmentSchema.properties) as (keyof Shown<
+        typeof AdjustmentSchema
+      >)[]
+      return sendList(request, reply, request.query, { name: 'adjustments', columns, ...list })
+    },
+  })
+}
