@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { lineFacts, listAdjustments } from '../../projections/ledger/query.ts'
+import { lineFacts } from '../../projections/ledger/query.ts'
 import {
   adjustmentIdOf,
   grantCredit,
@@ -13,7 +13,7 @@ import { creditKinds, reasonCodes, referenceShape } from '../domain/account/post
 import { currencies, type Currency, formatAmount } from '../kernel/money.ts'
 import { CommandError, note, print, show, table, toJson } from './output.ts'
 import type { Session } from './session.ts'
-import { type ActorOption, changing, depsOf, JSON_OPTION, LIST_LIMIT, onStores } from './command.ts'
+import { type ActorOption, changing, depsOf, JSON_OPTION, onStores } from './command.ts'
 
 const ADJUST_HELP = `
 A positive amount gives to the tenant, a negative one takes an earlier adjustment back:
@@ -25,7 +25,8 @@ A positive amount gives to the tenant, a negative one takes an earlier adjustmen
 After all adjustments a line must cost between zero and what it was settled at, and a grant must be worth between
 zero and what was granted; an adjustment beyond that is refused. A line id is the line_id of the ledger. The line
 itself is not changed; its adjustments are shown with it.
-The same command again posts nothing, so it is safe to repeat it when its answer was lost.`
+The same command again posts nothing, so it is safe to repeat it when its answer was lost. tollgate report adjustments
+lists what was posted.`
 
 /** Registers `tollgate credit …`. */
 export function addCredit(program: Command): void {
@@ -57,10 +58,6 @@ export function addCredit(program: Command): void {
     .option('--id <id>', 'adjustment id instead of one made from the options')
     .addHelpText('after', ADJUST_HELP)
     .action(onStores(adjustCommand))
-  command('adjustments')
-    .description('adjustments of a tenant, newest first')
-    .option(...JSON_OPTION)
-    .action(onStores(listAdjustmentsCommand))
   command('balance')
     .description('credit, settled, held and available per currency')
     .option(...JSON_OPTION)
@@ -145,26 +142,6 @@ async function adjustCommand(
   if (!changed)
     note('this adjustment was already posted; use --id with a new id to post another one')
   await session.projected('ledger', position)
-}
-
-/** `tollgate credit adjustments`: newest first. */
-async function listAdjustmentsCommand(
-  { pool }: Session,
-  options: { readonly tenant: string; readonly json?: boolean },
-): Promise<void> {
-  const found = await listAdjustments(pool, { tenantId: options.tenant, limit: LIST_LIMIT })
-  if (options.json) return print(toJson(found))
-  const rows = found.map((a) => [
-    a.postedAt,
-    a.adjustmentId,
-    a.amount,
-    a.currency,
-    a.lineId === null ? `grant ${a.grantId ?? ''}` : `line ${a.lineId}`,
-    a.actor ?? '',
-    a.reason,
-  ])
-  const columns = ['posted', 'adjustment', 'amount', 'currency', 'corrects', 'actor', 'reason']
-  for (const line of table(columns, rows)) print(line)
 }
 
 /** `tollgate credit balance` */

@@ -88,6 +88,7 @@ function finance(line: Line): Readonly<Record<string, Read>> {
   const groups = ['sku', 'day', 'model', 'tenant'] as const
   const month = { ...big, ...span(30) }
   const logs = { offset: 40, limit: 20 }
+  const newest = { order: 'newest', after: undefined, limit: 100 } as const
   return {
     ...Object.fromEntries(
       Object.entries(lists(line)).flatMap(([name, filter]) => [
@@ -145,7 +146,15 @@ function finance(line: Line): Readonly<Record<string, Read>> {
     'amounts of sources': (db) => ledger.settledAmounts(db, [sourceId]),
     'facts of a line': (db) => ledger.lineFacts(db, line.line_id),
     'corrections of a line': (db) => ledger.correctionsOf(db, [line.line_id], 100),
-    'adjustments of a tenant': (db) => ledger.listAdjustments(db, { ...big, limit: 100 }),
+    'adjustments of a tenant': (db) =>
+      ledger.listCredits(db, { ...big, kinds: ['adjustment'] }, newest),
+    'credits of a month, oldest first': (db) =>
+      ledger.listCredits(
+        db,
+        { ...big, fromMs: at(30), toMs: at(60), kinds: ['grant', 'adjustment'] },
+        { ...newest, order: 'oldest' },
+      ),
+    'sums of credits': (db) => ledger.sumCredits(db, { ...big, toMs: at(60) }),
     'a known model': (db) => ledger.hasLines(db, 'model', 'model-rare', undefined),
     'an unknown model': (db) => ledger.hasLines(db, 'model', 'none', undefined),
     'an unknown SKU of a tenant': (db) => ledger.hasLines(db, 'sku', 'none', 'tenant_0'),

@@ -139,7 +139,7 @@ t.test('exit code 1 with one line of reason for impossible requests', async (t) 
       ['credit', 'balance', '--tenant', `${tenant}x`],
       new RegExp(`no tenant ${tenant}x: did you mean \`${tenant}\`\\?`),
     ],
-    [['credit', 'adjustments', '--tenant', 'tenant_none'], /no tenant tenant_none/],
+    [['report', 'adjustments', '--tenant', 'tenant_none'], /no tenant tenant_none/],
     [['token', 'list', '--tenant', 'tenant_none'], /no tenant tenant_none/],
     [['receipt', 'call_none', '--tenant', 'tenant_none'], /no tenant tenant_none/],
     [

@@ -64,10 +64,12 @@ t.test('an adjustment reaches the line, the balance and the history, once', asyn
     items: [{ ...net, unit: 'token', quantity: 108_900 }],
   })
   t.match(await balance(), { credit: '10001.5', available: '9996.4906' })
-  const listed = await run('credit', 'adjustments', '--tenant', tenantId)
+  const listed = await run('report', 'adjustments', '--tenant', tenantId)
   t.match(
     listed.stdout,
-    new RegExp(`${adjustmentId} +1\\.5 +CNY +line ${line.line_id} +Ada L\\. +it was broken`),
+    new RegExp(
+      `${adjustmentId} +${tenantId} +CNY +1\\.5 +${line.line_id}.* +it was broken +Ada L\\.`,
+    ),
   )
   const replayed = await run('replay', '--tenant', tenantId)
   t.match(replayed.stdout, /AdjustmentPosted .*it was broken, by Ada L\.$/m)
@@ -96,7 +98,7 @@ t.test('a mistaken grant is taken back, up to its amount', async (t) => {
   t.equal((await adjust('-900', '--grant', 'grant_typo')).code, 0)
   t.match(await adjust('-101', '--grant', 'grant_typo'), { code: 1, stderr: /from -100 to 900/ })
   t.match(await balance(), { credit: '10100' })
-  t.match((await run('credit', 'adjustments', '--tenant', tenantId)).stdout, /grant grant_typo/)
+  t.match((await run('report', 'adjustments', '--tenant', tenantId)).stdout, /grant_typo/)
 })
 
 t.test('exit code 1 with a reason for lines of other tenants and currencies', async (t) => {

@@ -28,38 +28,6 @@ export async function lineFacts(db: Queryable, lineId: string): Promise<LineFact
   return rows[0]
 }
 
-/** An adjustment for display. */
-export interface PostedAdjustment {
-  readonly adjustmentId: string
-  readonly currency: string
-  /** Signed decimal string: positive gave to the tenant. */
-  readonly amount: string
-  /** Exactly one of the two is set: the adjusted line or grant. */
-  readonly lineId: string | null
-  readonly grantId: string | null
-  readonly reason: string
-  readonly actor: string | null
-  /** RFC 3339. */
-  readonly postedAt: string
-}
-
-/** A tenant's adjustments, newest first. */
-export async function listAdjustments(
-  db: Queryable,
-  filter: { readonly tenantId: string; readonly limit: number },
-): Promise<readonly PostedAdjustment[]> {
-  const { rows } = await db.query<Omit<PostedAdjustment, 'postedAt'> & { posted_at: Date }>(
-    `select adjustment_id as "adjustmentId", currency, trim_scale(amount)::text as amount,
-            line_id as "lineId", grant_id as "grantId", reason, actor, posted_at
-     from ledger.adjustments where tenant_id = $1 order by position desc limit $2`,
-    [filter.tenantId, filter.limit],
-  )
-  return rows.map(({ posted_at: postedAt, ...row }) => ({
-    ...row,
-    postedAt: postedAt.toISOString(),
-  }))
-}
-
 /** A correction as a receipt shows it. */
 export interface Correction {
   readonly adjustmentId: string

@@ -61,7 +61,13 @@ const reading: ReadonlySet<string> = new Set(['GET', 'HEAD'])
  * refuses unknown query parameters, unless its schema says that it ignores them: with a misspelled
  * filter, it would answer with everything.
  */
-export const strictValidator: FastifySchemaCompiler<TSchema> = ({ schema, httpPart, method }) => {
+export const strictValidator: FastifySchemaCompiler<TSchema> = ({ schema, httpPart, method }) =>
+  strictReader(schema, httpPart, method)
+
+/** Checks a query as its route does, and reads its numbers. */
+export const queryReader = (schema: TSchema) => strictReader(schema, 'querystring', 'GET')
+
+function strictReader(schema: TSchema, httpPart: string | undefined, method: string | undefined) {
   const isQuery = httpPart === 'querystring'
   // Compiled for the first request: routes of calls have no such validator, and few other routes
   // are used in the first minute of a process.

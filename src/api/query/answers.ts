@@ -8,14 +8,14 @@ import { RequestError } from '../kit/request-error.ts'
 import { DEFAULT_PAGE_LINES, MAX_PAGE_LINES } from './schemas.ts'
 
 /** Every list has a name, and a page with its further members. */
-interface ListPage<Page> {
+export interface ListPage<Page> {
   /** The name of its file, of which `facts` says more; without its extension. */
   readonly name: string
   readonly facts?: Omit<FileFacts, 'name'>
   readonly page: () => Promise<Page>
 }
 
-interface Table<Row> {
+export interface Table<Row> {
   /** The columns of the table, in the order in which the API shows them. */
   readonly columns: readonly (keyof Row & string)[]
   /** Columns with Unix seconds, which are written as RFC 3339 too, at the end. */
@@ -52,11 +52,13 @@ export async function sendList<Row, Page extends object>(
 ) {
   return sendListOr(request, reply, asked, {
     ...list,
-    file: (): WrittenFile => ({
-      ...CSV,
-      pieces: csvPages(headerOf(list), cellsOf(list), asked.bom === 'true'),
-    }),
+    file: (): WrittenFile => ({ ...CSV, pieces: csvOf(list, asked.bom === 'true') }),
   })
+}
+
+/** A table as pieces of CSV. */
+export function csvOf<Row>(list: Table<Row>, hasByteOrderMark: boolean): AsyncIterable<string> {
+  return csvPages(headerOf(list), cellsOf(list), hasByteOrderMark)
 }
 
 /** Answers with a page of a list, or with a file in one of its further formats. */
@@ -128,6 +130,12 @@ function toCell(value: unknown): CsvRow[number] {
 /** The rows of a table per read. */
 export async function* onePage<Row>(rows: readonly Row[]): AsyncGenerator<readonly Row[]> {
   yield await Promise.resolve(rows)
+}
+
+/** A list without pages. */
+export function wholeList<Page extends { readonly items: readonly unknown[] }>(page: Page) {
+  const rows = () => onePage<Page['items'][number]>(page.items)
+  return { page: () => Promise.resolve(page), rows }
 }
 
 /** Start of a page, and its number of items. */

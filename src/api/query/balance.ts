@@ -20,7 +20,7 @@ import { toPosition } from './as-of.ts'
 import { describe } from './documentation.ts'
 import { listFailures } from './envelope.ts'
 import { placeOf } from './report-query.ts'
-import { AsOf, fileMembers, Name } from './schemas.ts'
+import { AsOf, fileMembers, NameOf } from './schemas.ts'
 import { narrow, visibleTo } from './scope.ts'
 import type { QueryServices } from './services.ts'
 import { readBound, readZone, timeRangeMembers } from './time-range.ts'
@@ -29,9 +29,9 @@ import { readBound, readZone, timeRangeMembers } from './time-range.ts'
 const DEFAULT_TENANTS = 100
 const MAX_TENANTS = 1_000
 
-const BalanceQuerySchema = Type.Object({
-  tenant_id: Type.Optional(Name),
-  currency: Type.Optional(Type.Enum(['CNY', 'USD'])),
+export const BalanceQuerySchema = Type.Object({
+  tenant_id: NameOf('Only of this tenant.'),
+  currency: Type.Optional(Type.Enum(['CNY', 'USD'], { description: 'Only in this currency.' })),
   at: Type.Optional(
     TimeBound(
       'The balance at this time, RFC 3339 with an offset, or at the beginning of a day of the zone.',
@@ -153,6 +153,8 @@ export async function readBalance(
     return { items, asOf, next: found.length > limit ? tenants.at(-1) : undefined }
   }
   return {
+    name: 'balance',
+    columns: ['tenant_id', ...balanceAccountColumns] as const,
     page: async () => {
       const { items, next, asOf } = await read({ after, limit: query.limit ?? DEFAULT_TENANTS })
       const place = moment === undefined ? next : next && `${moment.asOf}~${next}`
@@ -190,11 +192,7 @@ export function balanceRoute(instance: FastifyInstance, services: QueryServices)
     },
     async (request, reply) => {
       const list = await readBalance(services, principalOf(request), request.query)
-      return sendList(request, reply, request.query, {
-        name: 'balance',
-        columns: ['tenant_id', ...balanceAccountColumns],
-        ...list,
-      })
+      return sendList(request, reply, request.query, list)
     },
   )
 }

@@ -111,8 +111,8 @@ const answerOf = <Schema extends typeof GrantSchema | typeof AdjustmentSchema>(s
   )
 
 const pageMembers = { cursor: Cursor, limit: Limit }
-const GrantsQuerySchema = Type.Object({ ...accountMembers, ...pageMembers })
-const adjustmentsQuerySchema = (surfaceNames: readonly string[]) =>
+export const GrantsQuerySchema = Type.Object({ ...accountMembers, ...pageMembers })
+export const adjustmentsQuerySchema = (surfaceNames: readonly string[]) =>
   Type.Object({ ...reportMembers(surfaceNames), ...pageMembers })
 type CreditsQuery = Partial<Static<ReturnType<typeof adjustmentsQuerySchema>>>
 
@@ -122,6 +122,8 @@ async function readCredits<Row>(
   query: CreditsQuery,
   list: {
     readonly kind: CreditRow['kind']
+    readonly name: string
+    readonly columns: readonly (keyof Row & string)[]
     readonly show: (isOperator: boolean) => (row: CreditRow) => Row
   },
 ) {
@@ -135,7 +137,8 @@ async function readCredits<Row>(
     services.queries.accounts.credits({ ...report.filter, kinds: [list.kind] }, page)
   const isOperator = visibleTo(principal).tenantId === undefined
   const pages = positionedList({ after, limit: query.limit }, report, read, list.show(isOperator))
-  return { ...pages, facts: factsOf(report, query.tz) }
+  const { name, columns } = list
+  return { name, columns, ...pages, facts: factsOf(report, query.tz) }
 }
 
 /** Credit that was given, newest first: `grants` of the query API. */
@@ -145,7 +148,12 @@ export function readGrants(
   query: Partial<Static<typeof GrantsQuerySchema>>,
 ) {
   requireWholeTenant(principal, 'grants')
-  return readCredits(services, principal, query, { kind: 'grant', show: shownGrant })
+  return readCredits(services, principal, query, {
+    kind: 'grant',
+    name: 'grants',
+    columns: Object.keys(GrantSchema.properties) as (keyof Shown<typeof GrantSchema>)[],
+    show: shownGrant,
+  })
 }
 
 /** Corrections of lines and grants, newest first: `adjustments` of the query API. */
@@ -154,7 +162,12 @@ export function readAdjustments(
   principal: Principal,
   query: CreditsQuery,
 ) {
-  return readCredits(services, principal, query, { kind: 'adjustment', show: shownAdjustment })
+  return readCredits(services, principal, query, {
+    kind: 'adjustment',
+    name: 'adjustments',
+    columns: Object.keys(AdjustmentSchema.properties) as (keyof Shown<typeof AdjustmentSchema>)[],
+    show: shownAdjustment,
+  })
 }
 
 export function creditRoutes(instance: FastifyInstance, services: QueryServices): void {
@@ -172,8 +185,7 @@ export function creditRoutes(instance: FastifyInstance, services: QueryServices)
     },
     handler: async (request, reply) => {
       const list = await readGrants(services, principalOf(request), request.query)
-      const columns = Object.keys(GrantSchema.properties) as (keyof Shown<typeof GrantSchema>)[]
-      return sendList(request, reply, request.query, { name: 'grants', columns, ...list })
+      return sendList(request, reply, request.query, list)
     },
   })
   app.get('/adjustments', {
@@ -188,10 +200,7 @@ export function creditRoutes(instance: FastifyInstance, services: QueryServices)
     },
     handler: async (request, reply) => {
       const list = await readAdjustments(services, principalOf(request), request.query)
-      const columns = Object.keys(AdjustmentSchema.properties) as (keyof Shown<
-        typeof AdjustmentSchema
-      >)[]
-      return sendList(request, reply, request.query, { name: 'adjustments', columns, ...list })
+      return sendList(request, reply, request.query, list)
     },
   })
 }

@@ -9,6 +9,7 @@ import {
 import type { Queryable } from '../../../projections/engine/queryable.ts'
 import { hasLines } from '../../../projections/ledger/query.ts'
 import { currentPriceBook } from '../../../projections/prices/query.ts'
+import type { Principal } from '../../app/access/principal.ts'
 import { createKnownModels } from '../../app/accounts/known-models.ts'
 import { requireCaughtUp } from '../../app/read-models/catch-up.ts'
 import type { Catalog, ServedModel } from '../../domain/catalog/catalog.ts'
@@ -95,27 +96,38 @@ export function createKnownNames(deps: {
   }
 }
 
-/** Replaces version aliases by their models, and refuses unknown names. */
+type NamedQuery = Partial<Record<Filter, unknown>>
+
+/** Replaces a version alias in a query by its model. @throws RequestError for an unknown name */
+export async function readNames(
+  { catalog, looks }: { readonly catalog: Catalog; readonly looks: Looks },
+  principal: Principal,
+  query: NamedQuery,
+): Promise<void> {
+  const text = (name: Filter): string | undefined =>
+    typeof query[name] === 'string' ? query[name] : undefined
+  const model = text('model')
+  if (model !== undefined) query.model = catalog.externalModelName(model)
+  // The answer reveals no names outside the scope.
+  const within = narrow(visibleTo(principal), {
+    tenantId: text('tenant_id'),
+    userId: text('user_id'),
+  })
+  for (const filter of filters) {
+    const name = text(filter)
+    if (name === undefined) continue
+    const { isKnown, others, noun } = looks[filter]
+    if (await isKnown(name, within)) continue
+    const hint = didYouMean(name, await others(within))
+    throw new RequestError('parameter_invalid', `there is no ${noun} \`${name}\`${hint}`, filter)
+  }
+}
+
+/** Replaces version aliases by their models, and refuses unknown names, on every route. */
 export function useKnownNames(instance: FastifyInstance, catalog: Catalog, looks: Looks): void {
   instance.addHook('preHandler', async (request) => {
-    const query = request.query as Partial<Record<Filter, unknown>>
-    const named = filters.filter((name) => typeof query[name] === 'string')
-    if (named.length === 0) return
-    const text = (name: Filter): string | undefined =>
-      typeof query[name] === 'string' ? query[name] : undefined
-    const model = text('model')
-    if (model !== undefined) query.model = catalog.externalModelName(model)
-    // The answer reveals no names outside the scope.
-    const within = narrow(visibleTo(principalOf(request)), {
-      tenantId: text('tenant_id'),
-      userId: text('user_id'),
-    })
-    for (const filter of named) {
-      const name = text(filter) ?? ''
-      const { isKnown, others, noun } = looks[filter]
-      if (await isKnown(name, within)) continue
-      const hint = didYouMean(name, await others(within))
-      throw new RequestError('parameter_invalid', `there is no ${noun} \`${name}\`${hint}`, filter)
-    }
+    const query = request.query as NamedQuery
+    if (filters.some((name) => typeof query[name] === 'string'))
+      await readNames({ catalog, looks }, principalOf(request), query)
   })
 }

@@ -4,7 +4,7 @@ import { type Static, Type } from 'typebox'
 import type { Principal } from '../../app/access/principal.ts'
 import { principalOf } from '../kit/authenticate.ts'
 import { RequestError } from '../kit/request-error.ts'
-import { onePage, sendList, sendListOr } from './answers.ts'
+import { sendList, sendListOr, wholeList } from './answers.ts'
 import { describe } from './documentation.ts'
 import { listFailures } from './envelope.ts'
 import { toLine } from './ledger-lines.ts'
@@ -91,10 +91,12 @@ function linesRoute(instance: FastifyInstance, services: QueryServices): void {
   )
 }
 
-const summaryQuerySchema = (surfaceNames: readonly string[]) =>
+export const summaryQuerySchema = (surfaceNames: readonly string[]) =>
   Type.Object({
     ...reportMembers(surfaceNames),
-    group_by: Type.Optional(Type.Enum(['sku', 'day', 'model', 'tenant'], { default: 'sku' })),
+    group_by: Type.Optional(
+      Type.Enum(['sku', 'day', 'model', 'tenant'], { default: 'sku', description: 'The key.' }),
+    ),
   })
 
 const summaryColumns = ['key', ...sumColumns] as const
@@ -115,7 +117,12 @@ export async function readSummary(
   const isOfParts = groupBy === 'sku' || filter.sku !== undefined
   const items = groups.map(({ key, ...group }) => ({ key, ...shownSums(group, isOfParts) }))
   const page = { group_by: groupBy, items, as_of: String(filter.asOf) }
-  return { page, facts: factsOf(report, query.tz) }
+  return {
+    name: `ledger-by-${groupBy}`,
+    facts: factsOf(report, query.tz),
+    columns: summaryColumns,
+    ...wholeList(page),
+  }
 }
 
 function summaryRoute(instance: FastifyInstance, services: QueryServices): void {
@@ -134,14 +141,8 @@ function summaryRoute(instance: FastifyInstance, services: QueryServices): void 
       },
     },
     async (request, reply) => {
-      const { page, facts } = await readSummary(services, principalOf(request), request.query)
-      return sendList(request, reply, request.query, {
-        name: `ledger-by-${page.group_by}`,
-        facts,
-        columns: summaryColumns,
-        page: () => Promise.resolve(page),
-        rows: () => onePage(page.items),
-      })
+      const list = await readSummary(services, principalOf(request), request.query)
+      return sendList(request, reply, request.query, list)
     },
   )
 }

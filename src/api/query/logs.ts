@@ -11,28 +11,33 @@ import { LogsAnswerSchema, logColumns, toLogItem } from './log-items.ts'
 import { numberedList, pageMembers, pagesByOffset } from './numbered-pages.ts'
 import type { LogRow } from './open-logs.ts'
 import { factsOf, readReport, reportMembers } from './report-query.ts'
-import { Name } from './schemas.ts'
+import { NameOf } from './schemas.ts'
 import type { QueryServices } from './services.ts'
 import { shownRange } from './time-range.ts'
 
-const logsQuerySchema = (surfaceNames: readonly string[]) =>
+export const logsQuerySchema = (surfaceNames: readonly string[]) =>
   Type.Object({
     ...reportMembers(surfaceNames),
     ...pageMembers,
     type: Type.Optional(
       Type.Enum([...logKinds], { description: 'Kinds of items to return; all by default.' }),
     ),
-    task_id: Type.Optional(Name),
+    task_id: NameOf('Only of this task, by its native or platform id, or of this call.'),
   })
 type LogsQuery = Partial<Static<ReturnType<typeof logsQuerySchema>>>
 
-async function itemsOf({ queries, http }: QueryServices, rows: readonly LogRow[]) {
+/** Everything a list of logs is made of. */
+type LogServices = Pick<QueryServices, 'queries' | 'clock'> & {
+  readonly http: Pick<QueryServices['http'], 'endpoints'>
+}
+
+async function itemsOf({ queries, http }: LogServices, rows: readonly LogRow[]) {
   const facts = await queries.accounts.logFacts(rows)
   return rows.map((row) => toLogItem(row, facts, http.endpoints))
 }
 
 /** Usage, grants and adjustments, newest first: `logs` of the query API. */
-export async function readLogs(services: QueryServices, principal: Principal, query: LogsQuery) {
+export async function readLogs(services: LogServices, principal: Principal, query: LogsQuery) {
   const { accounts } = services.queries
   const report = await readReport(services, principal, query)
   const { filter, range } = report
@@ -46,7 +51,13 @@ export async function readLogs(services: QueryServices, principal: Principal, qu
     show: (rows) => itemsOf(services, rows),
     further: { ...shownRange(range), as_of: String(filter.asOf) },
   })
-  return { ...list, facts: factsOf(report, query.tz) }
+  return {
+    name: 'logs',
+    columns: logColumns,
+    seconds: ['created_at'] as const,
+    ...list,
+    facts: factsOf(report, query.tz),
+  }
 }
 
 /** The movements of a tenant's money, newest first, by page number. */
@@ -66,14 +77,8 @@ export function logsRoute(instance: FastifyInstance, services: QueryServices): v
       },
     },
     async (request, reply) => {
-      const { query } = request
-      const list = await readLogs(services, principalOf(request), query)
-      return sendList(request, reply, query, {
-        name: 'logs',
-        columns: logColumns,
-        seconds: ['created_at'],
-        ...list,
-      })
+      const list = await readLogs(services, principalOf(request), request.query)
+      return sendList(request, reply, request.query, list)
     },
   )
 }

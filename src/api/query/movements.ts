@@ -8,7 +8,7 @@ import { formatAmount } from '../../kernel/money.ts'
 import { successOf } from '../kit/account-surface.ts'
 import { principalOf } from '../kit/authenticate.ts'
 import { RequestError } from '../kit/request-error.ts'
-import { onePage, sendList } from './answers.ts'
+import { sendList, wholeList } from './answers.ts'
 import { describe } from './documentation.ts'
 import { listFailures } from './envelope.ts'
 import { periodsOf } from './periods.ts'
@@ -21,7 +21,7 @@ import { readZone, shownRange, ShownRangeMembers } from './time-range.ts'
 /** An account as a bank shows it. */
 
 const { since: _, ...rangeMembers } = accountMembers
-const MovementsQuerySchema = Type.Object({
+export const MovementsQuerySchema = Type.Object({
   ...rangeMembers,
   // One account is of one currency.
   currency: Type.Enum(['CNY', 'USD'], { description: 'The currency of the account.' }),
@@ -149,19 +149,21 @@ export async function readMovements(
       'query_too_long',
       `more than ${MAX_CREDITS} grants and adjustments: ask for a shorter time range`,
     )
+  const page = {
+    tenant_id: tenantId,
+    currency: query.currency,
+    tz: query.tz ?? 'UTC',
+    ...shownRange(range),
+    as_of: String(asOf),
+    opening: formatAmount(account.openingPico),
+    closing: formatAmount(account.closingPico),
+    items: account.movements.map(toMovement),
+  }
   return {
+    name: `movements-${query.currency}`,
     columns: movementColumns,
     facts: factsOf(report, query.tz),
-    page: {
-      tenant_id: tenantId,
-      currency: query.currency,
-      tz: query.tz ?? 'UTC',
-      ...shownRange(range),
-      as_of: String(asOf),
-      opening: formatAmount(account.openingPico),
-      closing: formatAmount(account.closingPico),
-      items: account.movements.map(toMovement),
-    },
+    ...wholeList(page),
   }
 }
 
@@ -181,13 +183,8 @@ export function movementsRoute(instance: FastifyInstance, services: QueryService
       },
     },
     async (request, reply) => {
-      const { page, ...shown } = await readMovements(services, principalOf(request), request.query)
-      return sendList(request, reply, request.query, {
-        name: `movements-${page.currency}`,
-        ...shown,
-        page: () => Promise.resolve(page),
-        rows: () => onePage(page.items),
-      })
+      const list = await readMovements(services, principalOf(request), request.query)
+      return sendList(request, reply, request.query, list)
     },
   )
 }

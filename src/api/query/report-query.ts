@@ -7,7 +7,7 @@ import { RequestError } from '../kit/request-error.ts'
 import { cursorList } from './answers.ts'
 import { toPosition } from './as-of.ts'
 import type { LedgerFilter } from './reads.ts'
-import { AsOf, fileMembers, Name, Since } from './schemas.ts'
+import { AsOf, fileMembers, NameOf, Since } from './schemas.ts'
 import { narrow, visibleTo } from './scope.ts'
 import type { QueryServices } from './services.ts'
 import { readTimeRange, readZone, type TimeRange, timeRangeMembers } from './time-range.ts'
@@ -22,8 +22,8 @@ const Tag = Type.String({ maxLength: 256 })
 /** Parameters of lists of what belongs to a tenant as a whole. */
 export const accountMembers = {
   ...timeRangeMembers,
-  tenant_id: Type.Optional(Name),
-  currency: Type.Optional(Type.Enum(['CNY', 'USD'])),
+  tenant_id: NameOf('Only of this tenant.'),
+  currency: Type.Optional(Type.Enum(['CNY', 'USD'], { description: 'Only in this currency.' })),
   as_of: Type.Optional(AsOf),
   since: Type.Optional(Since),
   ...fileMembers,
@@ -32,13 +32,13 @@ export const accountMembers = {
 /** Parameters of lists of lines and of what is summed of these. */
 export const reportMembers = (surfaceNames: readonly string[]) => ({
   ...accountMembers,
-  user_id: Type.Optional(Name),
-  token_id: Type.Optional(Name),
-  model: Type.Optional(Name),
-  sku: Type.Optional(Name),
+  user_id: NameOf('Only requests of this user.'),
+  token_id: NameOf('Only requests with this token.'),
+  model: NameOf('Only of this model, by its external name.'),
+  sku: NameOf('Only lines of this SKU.'),
   surface: Type.Optional(Type.Enum([...surfaceNames])),
-  source_id: Type.Optional(Name),
-  request_id: Type.Optional(Name),
+  source_id: NameOf('Only of this task, by its platform id, or of this call.'),
+  request_id: NameOf('Only of the request with this `x-request-id`.'),
   tag: Type.Optional(
     Type.Union([Tag, Type.Array(Tag, { maxItems: MAX_TAGS })], {
       description: 'A tag that the request had, as `key:value`; may be given several times.',

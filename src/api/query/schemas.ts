@@ -4,7 +4,11 @@ import { successOf } from '../kit/account-surface.ts'
 /** Shapes of the finance and support queries. */
 
 /** Printable, bounded text: stored ids and names have no other form. */
-export const Name = Type.String({ pattern: '^[\\x20-\\x7e]{1,128}$' })
+const NAME_PATTERN = '^[\\x20-\\x7e]{1,128}$'
+export const Name = Type.String({ pattern: NAME_PATTERN })
+/** A filter by a stored id or name. */
+export const NameOf = (description: string) =>
+  Type.Optional(Type.String({ pattern: NAME_PATTERN, description }))
 export const Decimal = Type.String({ description: 'Exact decimal string.', examples: ['0.0462'] })
 export const Quantity = Type.Integer({
   minimum: 0,

@@ -11,7 +11,7 @@ import { sendList } from './answers.ts'
 import { describe } from './documentation.ts'
 import { listFailures } from './envelope.ts'
 import { numberedList, pageMembers, pagesBehind, shownPageMembers } from './numbered-pages.ts'
-import { fileMembers, Name } from './schemas.ts'
+import { fileMembers, NameOf } from './schemas.ts'
 import { narrow, visibleTo } from './scope.ts'
 import type { QueryServices } from './services.ts'
 import {
@@ -25,25 +25,27 @@ import {
 
 const statuses = ['queued', 'running', 'succeeded', 'failed', 'expired', 'cancelled'] as const
 
-const tasksQuerySchema = ({ taskFamilies }: Catalog, surfaceNames: readonly string[]) =>
+export const tasksQuerySchema = ({ taskFamilies }: Catalog, surfaceNames: readonly string[]) =>
   Type.Object({
     ...timeRangeMembers,
     ...pageMembers,
-    tenant_id: Type.Optional(Name),
-    user_id: Type.Optional(Name),
-    token_id: Type.Optional(Name),
+    tenant_id: NameOf('Only of this tenant.'),
+    user_id: NameOf('Only requests of this user.'),
+    token_id: NameOf('Only requests with this token.'),
     surface: Type.Optional(Type.Enum([...surfaceNames])),
-    request_id: Type.Optional(Name),
-    source_id: Type.Optional(Name),
-    family: Type.Optional(Type.Enum([...taskFamilies.keys()])),
-    status: Type.Optional(Type.Enum([...statuses])),
-    model: Type.Optional(Name),
-    task_id: Type.Optional(Name),
-    platform_id: Type.Optional(Name),
+    request_id: NameOf('Only of the request with this `x-request-id`.'),
+    source_id: NameOf('The same as `platform_id`.'),
+    family: Type.Optional(
+      Type.Enum([...taskFamilies.keys()], { description: 'Only tasks of this family.' }),
+    ),
+    status: Type.Optional(Type.Enum([...statuses], { description: 'Only tasks in this state.' })),
+    model: NameOf('Only of this model, by its external name.'),
+    task_id: NameOf('Only this task, by its native or platform id.'),
+    platform_id: NameOf('Only this task, by its platform id.'),
     ...fileMembers,
   })
 
-type TasksQuery = Static<ReturnType<typeof tasksQuerySchema>>
+type TasksQuery = Partial<Static<ReturnType<typeof tasksQuerySchema>>>
 
 const TaskItemSchema = Type.Object(
   {
@@ -119,18 +121,40 @@ function toFilter(principal: Principal, query: TasksQuery, range: TimeRange): Ta
   }
 }
 
-async function itemsOf({ queries, http }: QueryServices, rows: readonly TaskRow[]) {
+type TaskServices = Pick<QueryServices, 'queries' | 'clock'> & {
+  readonly http: Pick<QueryServices['http'], 'endpoints'>
+}
+
+async function itemsOf({ queries, http }: TaskServices, rows: readonly TaskRow[]) {
   const settled = await queries.accounts.settledAmounts(rows.map(({ platformId }) => platformId))
   return rows.map((row) => toItem(row, settled.get(row.platformId), http.endpoints))
 }
 
+/** Tasks of every family, newest first: `tasks` of the query API. */
+export function readTasks(services: TaskServices, principal: Principal, query: TasksQuery) {
+  const { accounts } = services.queries
+  const range = readTimeRange(query, services.clock.nowMs())
+  const filter = toFilter(principal, query, range)
+  const list = numberedList(query, {
+    read: (place) => accounts.tasks(filter, place),
+    all: () =>
+      pagesBehind((after: TaskRow | undefined, limit) =>
+        accounts.tasksBehind(filter, after, limit),
+      ),
+    show: (rows) => itemsOf(services, rows),
+    further: shownRange(range),
+  })
+  return {
+    name: 'tasks',
+    columns,
+    seconds: ['created_at', 'updated_at'] as const,
+    ...list,
+    facts: { ...filter, ...range, zone: readZone(query.tz), asOf: undefined },
+  }
+}
+
 /** Tasks of every family, newest first, by page number. */
 export function tasksRoute(instance: FastifyInstance, services: QueryServices): void {
-  const {
-    clock,
-    models: { catalog },
-    queries: { accounts },
-  } = services
   instance.withTypeProvider<TypeBoxTypeProvider>().get(
     '/tasks',
     {
@@ -142,28 +166,15 @@ export function tasksRoute(instance: FastifyInstance, services: QueryServices): 
           failures: listFailures,
           csv: true,
         }),
-        querystring: tasksQuerySchema(catalog, Object.keys(services.http.endpoints)),
+        querystring: tasksQuerySchema(
+          services.models.catalog,
+          Object.keys(services.http.endpoints),
+        ),
       },
     },
     async (request, reply) => {
-      const { query } = request
-      const range = readTimeRange(query, clock.nowMs())
-      const filter = toFilter(principalOf(request), query, range)
-      return sendList(request, reply, query, {
-        name: 'tasks',
-        facts: { ...filter, ...range, zone: readZone(query.tz), asOf: undefined },
-        columns,
-        seconds: ['created_at', 'updated_at'],
-        ...numberedList(query, {
-          read: (place) => accounts.tasks(filter, place),
-          all: () =>
-            pagesBehind((after: TaskRow | undefined, limit) =>
-              accounts.tasksBehind(filter, after, limit),
-            ),
-          show: (rows) => itemsOf(services, rows),
-          further: shownRange(range),
-        }),
-      })
+      const list = readTasks(services, principalOf(request), request.query)
+      return sendList(request, reply, request.query, list)
     },
   )
 }

@@ -33,14 +33,17 @@ const UnixSeconds = Type.Integer({
   description: 'Unix seconds; only with `time_preset=custom`.',
 })
 
-const Time = TimeBound(
-  'RFC 3339 with an offset, such as 2026-01-02T03:04:05Z, or a date: a day of the zone.',
-)
+const Time = (end: string) =>
+  TimeBound(
+    `${end}: RFC 3339 with an offset, such as 2026-01-02T03:04:05Z, or a date: a day of the zone.`,
+  )
 
 export const timeRangeMembers = {
-  from: Type.Optional(Time),
-  to: Type.Optional(Time),
-  time_preset: Type.Optional(Type.Enum([...presets])),
+  from: Type.Optional(Time('The beginning, inclusive')),
+  to: Type.Optional(Time('The end, exclusive')),
+  time_preset: Type.Optional(
+    Type.Enum([...presets], { description: 'A range of `tz` instead of `from` and `to`.' }),
+  ),
   start_time: Type.Optional(UnixSeconds),
   end_time: Type.Optional(UnixSeconds),
   tz: Type.Optional(

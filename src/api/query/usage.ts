@@ -7,7 +7,7 @@ import { formatAmount, parseAmount } from '../../kernel/money.ts'
 import { successOf } from '../kit/account-surface.ts'
 import { principalOf } from '../kit/authenticate.ts'
 import { RequestError } from '../kit/request-error.ts'
-import { onePage, sendList } from './answers.ts'
+import { sendList, wholeList } from './answers.ts'
 import { describe } from './documentation.ts'
 import { listFailures } from './envelope.ts'
 import { isTimeKey, periodsOf } from './periods.ts'
@@ -51,7 +51,7 @@ const TAG = 'tag:'
 const all = [...Object.keys(keyNames), `${TAG}<key>`].join(', ')
 const groups = [...Object.keys(keyNames), `${TAG}[^,]{1,64}`].join('|')
 
-const usageQuerySchema = (surfaceNames: readonly string[]) =>
+export const usageQuerySchema = (surfaceNames: readonly string[]) =>
   Type.Object({
     ...reportMembers(surfaceNames),
     group_by: Type.Optional(
@@ -179,17 +179,20 @@ export async function readUsage(
   })
   const isOfParts = filter.sku !== undefined
   const items = found.map((group) => toItem(group, groupBy, isOfParts || groupBy.includes('sku')))
+  const names = groupBy.map((key) => key.replaceAll(/[^\w.-]/g, '-'))
+  const page = {
+    group_by: [...groupBy],
+    tz: query.tz ?? 'UTC',
+    ...shownRange(range),
+    as_of: String(filter.asOf),
+    totals: totalsOf(found, isOfParts),
+    items,
+  }
   return {
+    name: `usage-by-${names.join('-')}`,
     columns: [...groupBy.map(nameOf), ...sumColumns],
     facts: factsOf(report, query.tz),
-    page: {
-      group_by: [...groupBy],
-      tz: query.tz ?? 'UTC',
-      ...shownRange(range),
-      as_of: String(filter.asOf),
-      totals: totalsOf(found, isOfParts),
-      items,
-    },
+    ...wholeList(page),
   }
 }
 
@@ -210,13 +213,8 @@ export function usageRoute(instance: FastifyInstance, services: QueryServices): 
       },
     },
     async (request, reply) => {
-      const { page, ...shown } = await readUsage(services, principalOf(request), request.query)
-      return sendList(request, reply, request.query, {
-        name: `usage-by-${page.group_by.map((key) => key.replaceAll(/[^\w.-]/g, '-')).join('-')}`,
-        ...shown,
-        page: () => Promise.resolve(page),
-        rows: () => onePage(page.items),
-      })
+      const list = await readUsage(services, principalOf(request), request.query)
+      return sendList(request, reply, request.query, list)
     },
   )
 }

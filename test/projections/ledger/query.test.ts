@@ -6,7 +6,7 @@ import { ledgerProjection } from '../../../projections/ledger/projection.ts'
 import {
   chainHead,
   lineFacts,
-  listAdjustments,
+  listCredits,
   listLines,
   pricedLines,
   summarise,
@@ -265,9 +265,10 @@ t.test('an adjustment is shown with its line, in the balance and with its actor'
     { currency: 'CNY', credit: '9999.75' },
     { currency: 'USD', credit: '0.0003', settled: '0.0005269' },
   ])
-  t.match(await listAdjustments(pool, { tenantId, limit: 2 }), [
-    { adjustmentId: 'adj_2', amount: '-0.0001', lineId: 'call_3:1', grantId: null },
-    { adjustmentId: 'adj_1', actor: 'Zoë', reason: 'broken "twice"\ufffd' },
+  const newest = { order: 'newest', after: undefined, limit: 2 } as const
+  t.match(await listCredits(pool, { tenantId, kinds: ['adjustment'] }, newest), [
+    { id: 'adj_2', amount: '-0.0001', lineId: 'call_3:1', grantId: null },
+    { id: 'adj_1', actor: 'Zoë', reason: 'broken "twice"\ufffd' },
   ])
   t.same(await lineFacts(pool, 'call_3:1'), {
     lineId: 'call_3:1',

@@ -1,0 +1,95 @@
+import type { Static, TObject } from 'typebox'
+import type { Principal } from '../../app/access/principal.ts'
+import type { Catalog } from '../../domain/catalog/catalog.ts'
+import { toRequestError } from '../kit/request-error.ts'
+import { queryReader } from '../kit/validator.ts'
+import type { ListPage, Table } from './answers.ts'
+import { BalanceQuerySchema, readBalance } from './balance.ts'
+import {
+  adjustmentsQuerySchema,
+  GrantsQuerySchema,
+  readAdjustments,
+  readGrants,
+} from './credits.ts'
+import { readNames } from './known-names.ts'
+import { readSummary, summaryQuerySchema } from './ledger.ts'
+import { logsQuerySchema, readLogs } from './logs.ts'
+import { MovementsQuerySchema, readMovements } from './movements.ts'
+import type { QueryServices } from './services.ts'
+import { readTasks, tasksQuerySchema } from './tasks.ts'
+import { readUsage, usageQuerySchema } from './usage.ts'
+
+/** The reports of finance by name, for those who ask without HTTP: the routes answer with the same. */
+
+/** Nothing else of a process is needed to make a report. */
+export type ReportServices = Pick<QueryServices, 'queries' | 'clock'> & {
+  readonly http: Pick<QueryServices['http'], 'endpoints'>
+  readonly models: Pick<QueryServices['models'], 'catalog'>
+}
+
+export type ReportRow = Readonly<Record<string, unknown>>
+export type ReportList = ListPage<object> & Table<ReportRow>
+
+export interface ReportKind {
+  readonly name: string
+  readonly summary: string
+  /** The parameters, as the query of the route has them. */
+  readonly query: TObject
+  /** Reads what is asked for, by parameters as text. @throws RequestError, DomainError */
+  readonly read: (
+    services: ReportServices,
+    principal: Principal,
+    query: ReportRow,
+  ) => Promise<ReportList>
+}
+
+/** A kind whose reader takes the parameters of its own schema. */
+function kind<Schema extends TObject>(
+  name: string,
+  summary: string,
+  query: Schema,
+  read: (
+    services: ReportServices,
+    principal: Principal,
+    query: Static<Schema>,
+  ) => ListPage<object> | Promise<ListPage<object>>,
+): ReportKind {
+  const readText = queryReader(query)
+  return {
+    name,
+    summary,
+    query,
+    read: async (services, principal, asked) => {
+      const found = readText(asked)
+      if ('error' in found) throw toRequestError({ validation: found.error })
+      const named = { ...(found.value as ReportRow) }
+      const { models, queries } = services
+      await readNames({ catalog: models.catalog, looks: queries.knownNames }, principal, named)
+      const list: unknown = await read(services, principal, named as Static<Schema>)
+      return list as ReportList
+    },
+  }
+}
+
+export function reportKinds(catalog: Catalog, surfaceNames: readonly string[]) {
+  return [
+    kind('balance', 'what tenants have, or had at a time', BalanceQuerySchema, readBalance),
+    kind('movements', 'an account, as a bank shows it', MovementsQuerySchema, readMovements),
+    kind(
+      'usage',
+      'totals by one or two keys, net of refunds',
+      usageQuerySchema(surfaceNames),
+      readUsage,
+    ),
+    kind('summary', 'totals by one key', summaryQuerySchema(surfaceNames), readSummary),
+    kind('grants', 'credit that was given', GrantsQuerySchema, readGrants),
+    kind(
+      'adjustments',
+      'corrections of lines and of grants',
+      adjustmentsQuerySchema(surfaceNames),
+      readAdjustments,
+    ),
+    kind('logs', 'usage, grants and adjustments', logsQuerySchema(surfaceNames), readLogs),
+    kind('tasks', 'tasks with their cost', tasksQuerySchema(catalog, surfaceNames), readTasks),
+  ]
+}
