@@ -166,6 +166,8 @@ t.test('404 for a misspelled tenant, on every administrator route', async (t) =>
     '/tenants/tenant_demoo/limits',
     '/tenants/tenant_demoo/balance-alerts',
     '/tenants/tenant_demoo/prices',
+    '/tenants/tenant_demoo/reporting',
+    '/tenants/tenant_demoo/credit',
   ])
     await refused(t, admin(path), undefined, /does not exist: did you mean `tenant_demo`\?$/, 404)
   await refused(t, admin('/tokens?user_id=user_none'), 'user_id', /no user user_none/, 404)
