@@ -1,4 +1,4 @@
-import { Pool, type QueryConfig } from 'pg'
+import { Pool } from 'pg'
 import {
   countUpTo,
   digestBetween,
@@ -13,7 +13,9 @@ import { TimeZone } from '../../src/kernel/time-zone.ts'
 import { balances } from '../helpers/ledger-balances.ts'
 import { acquireDatabase } from '../helpers/postgres.ts'
 import type { Figure } from './figure.ts'
-import { BYTES_A_CALL, DAYS, fillLedger, FIRST_MS } from './kit/ledger-rows.ts'
+import { monthFigures } from './explain-month.ts'
+import { type Read, timesOf } from './kit/explained.ts'
+import { BYTES_A_CALL, DAYS, fillLedger, FIRST_MS, type Line, lineOf } from './kit/ledger-rows.ts'
 import { sized, sizeFrom } from './kit/sizes.ts'
 
 /**
@@ -24,8 +26,6 @@ import { sized, sizeFrom } from './kit/sizes.ts'
 const LINES = sizeFrom('BENCH_EXPLAIN_LINES', sized(10_000_000, 20_000))
 const ROUNDS = sizeFrom('BENCH_ROUNDS', sized(5, 1))
 const DAY_MS = 86_400_000
-
-type Read = (db: Queryable) => Promise<unknown>
 
 const at = (day: number, ms = 0): number => FIRST_MS + day * DAY_MS + ms
 const LATE = DAYS - 5
@@ -59,25 +59,6 @@ function lists(middle: {
     'big tenant, users': { ...big, userIds: ['tenant_0_user_1', 'tenant_0_user_2'] },
     'big tenant, user, a month': { ...big, userIds: ['tenant_0_user_1'], ...span(30) },
   }
-}
-
-interface Line {
-  readonly line_id: string
-  readonly source_id: string
-  readonly request_id: string
-  readonly tenant_id: string
-  readonly position: bigint
-}
-
-async function lineOf(pool: Pool, tenantId: string): Promise<Line> {
-  const { rows } = await pool.query<Omit<Line, 'position'> & { readonly position: string }>(
-    `select line_id, source_id, request_id, tenant_id, position from ledger.lines
-     where tenant_id = $1 and settled_at > to_timestamp($2) order by settled_at, seq limit 1`,
-    [tenantId, at(DAYS / 2) / 1_000],
-  )
-  const [row] = rows
-  if (row === undefined) throw new Error(`${tenantId} has no line`)
-  return { ...row, position: BigInt(row.position) }
 }
 
 const allKinds = { kinds: ledger.logKinds }
@@ -229,30 +210,6 @@ function audit({
   }
 }
 
-/** The times of the statements that a read sends, in milliseconds. */
-async function explained(
-  pool: Pool,
-  read: Read,
-): Promise<readonly [executed: number, planned: number]> {
-  let [executed, planned] = [0, 0]
-  await read({
-    query: async (asked: QueryConfig | string, values: readonly unknown[] = []) => {
-      const text = typeof asked === 'string' ? asked : asked.text
-      const given = [...(typeof asked === 'string' ? values : (asked.values ?? []))]
-      const { rows } = await pool.query<{ 'QUERY PLAN': readonly Record<string, number>[] }>({
-        text: `explain (analyze, buffers, timing off, format json) ${text}`,
-        values: given,
-      })
-      for (const plan of rows[0]?.['QUERY PLAN'] ?? []) {
-        executed += plan['Execution Time'] ?? 0
-        planned += plan['Planning Time'] ?? 0
-      }
-      return pool.query({ text, values: given }) as never
-    },
-  })
-  return [executed, planned]
-}
-
 export async function run(): Promise<readonly Figure[]> {
   const kept = process.env['BENCH_EXPLAIN_DATABASE']
   const database = kept === undefined ? await acquireDatabase() : undefined
@@ -261,24 +218,21 @@ export async function run(): Promise<readonly Figure[]> {
     `select to_regclass('public.calls') is not null as filled`,
   )
   if (rows[0]?.filled !== true) await fillLedger(pool, LINES)
-  const line = await lineOf(pool, 'tenant_0')
+  const line = await lineOf(pool, 'tenant_0', DAYS / 2)
   const figures: Figure[] = []
   for (const [name, read] of Object.entries({
     ...finance(line),
     ...support(line),
     ...audit(line),
   })) {
-    const times: (readonly [number, number])[] = []
-    for (let round = 0; round <= ROUNDS; round += 1) times.push(await explained(pool, read))
-    const [executed, planned] = [0, 1].map((n) =>
-      Math.min(...times.slice(1).map((one) => one[n] ?? 0)),
-    )
+    const times = await timesOf(pool, read, ROUNDS)
+    const [executed, planned] = [0, 1].map((n) => Math.min(...times.map((one) => one[n] ?? 0)))
     const note = `planned in ${planned?.toFixed(2)} ms`
     figures.push({ name, value: Number(executed?.toFixed(3)), unit: 'ms', note })
   }
   await pool.end()
   await database?.drop()
-  return figures
+  return [...(await monthFigures()), ...figures]
 }
 
 if (process.argv[1]?.endsWith('bench/explain.ts') === true)

@@ -10,7 +10,18 @@ import { timelineProjection } from '../../../projections/timeline/projection.ts'
 
 export const FIRST_MS = Date.parse('2026-01-01T00:00:00Z')
 export const DAYS = 90
-const TENANTS = 2_000
+
+/** How the calls are spread. */
+interface Spread {
+  readonly days: number
+  readonly tenants: number
+  readonly usersOfEach: number
+  readonly tokensOfEach: number
+}
+
+const manyTenants: Spread = { days: DAYS, tenants: 2_000, usersOfEach: 3, tokensOfEach: 3 }
+/** A month of one large tenant. */
+export const oneTenant: Spread = { days: 30, tenants: 1, usersOfEach: 50, tokensOfEach: 150 }
 const LINES_A_CALL = 2
 /** Positions are byte offsets of a log: a call takes about so many. */
 export const BYTES_A_CALL = 1_500
@@ -20,21 +31,21 @@ const even = (salt: number): string =>
   `((hashint8(n * 31 + ${salt})::bigint & 1073741823) / 1073741824.0)::double precision`
 
 /**
- * Two-line calls. The first tenant has 8 % of them, the middle one a two-thousandth; a thousandth is of a rare
+ * Two-line calls, most with a tag. Of many tenants the first has 8 % of them, the middle one a two-thousandth; a thousandth is of a rare
  * model, and a quarter of the models is sold in USD.
  */
-const callsSql = (calls: number): string => `
+const callsSql = (calls: number, of: Spread): string => `
   create unlogged table calls as
   select n, n * ${BYTES_A_CALL} as position,
-         to_timestamp(${FIRST_MS / 1000} + n * ${(DAYS * 86_400) / calls}::double precision) as at,
-         tenant, tenant || '_user_' || floor(3 * ${even(2)} ^ 2) as usr,
-         tenant || '_token_' || floor(3 * ${even(3)} ^ 2) as token,
+         to_timestamp(${FIRST_MS / 1000} + n * ${(of.days * 86_400) / calls}::double precision) as at,
+         tenant, tenant || '_user_' || floor(${of.usersOfEach} * ${even(2)} ^ 2) as usr,
+         tenant || '_token_' || floor(${of.tokensOfEach} * ${even(3)} ^ 2) as token,
          case when model >= 9 then 'USD' else 'CNY' end as currency,
          case when model = 12 then 'model-rare' else 'model-' || model end as model,
          case when model % 3 = 0 then 'v1.responses' else 'v1.chat' end as surface,
          'call_01' || lpad(upper(to_hex(n)), 10, '0') || upper(left(md5('c' || n), 14)) as source,
          'req_01' || lpad(upper(to_hex(n)), 10, '0') || upper(left(md5('r' || n), 14)) as request
-  from (select n, 'tenant_' || floor(${TENANTS} * ${even(1)} ^ 3) as tenant,
+  from (select n, 'tenant_' || floor(${of.tenants} * ${even(1)} ^ 3) as tenant,
                case when ${even(4)} < 0.001 then 12 else floor(12 * ${even(5)} ^ 2)::int end as model
         from generate_series(1::bigint, ${calls}) as n) as facts`
 
@@ -42,10 +53,11 @@ const lineSql = `
   insert into ledger.lines
     (seq, line_id, settled_at, tenant_id, user_id, token_id, source_id, native_id, surface, model, sku, rule,
      quantity, unit, price, per, currency, amount, price_book_version, measurement, request_id, position,
-     account_prices, hash)
+     account_prices, tags, hash)
   select 2 * n - 2 + k, source || ':' || k, at, tenant, usr, token, source, null, surface, model,
          model || case k when 1 then '-input-token' else '-output-token' end, 'text/1', 100 + n % 900, 'token',
          2.5, 1000000, currency, (100 + n % 900) * 0.0000025, '2026-01-01', 'reported', request, position, null,
+         case when n % 4 <> 0 then '{"project":"p' || n % 20 || '"}' end,
          sha256(int8send(2 * n - 2 + k))
   from calls cross join generate_series(1, ${LINES_A_CALL}) as k order by n, k`
 
@@ -102,13 +114,38 @@ const perTenantSql = [
 ]
 
 /** Fills the tables of an empty database. */
-export async function fillLedger(pool: Pool, lines: number): Promise<void> {
+export async function fillLedger(
+  pool: Pool,
+  lines: number,
+  spread: Spread = manyTenants,
+): Promise<void> {
   await migrateEngine(pool, [ledgerProjection, timelineProjection, tasksProjection])
-  await pool.query(callsSql(Math.floor(lines / LINES_A_CALL)))
+  await pool.query(callsSql(Math.floor(lines / LINES_A_CALL), spread))
   for (const sql of [lineSql, ...perCallSql, ...periodSql, ...perTenantSql]) await pool.query(sql)
   for (const projection of [ledgerProjection, timelineProjection])
     await inSchema(pool, projection.name, (client) =>
       createIndexes(client, projection, projection.name),
     )
   await pool.query('vacuum (analyze)')
+}
+
+/** A line of a tenant, to ask for. */
+export interface Line {
+  readonly line_id: string
+  readonly source_id: string
+  readonly request_id: string
+  readonly tenant_id: string
+  readonly position: bigint
+}
+
+/** Finds the first line of a tenant from a day on. */
+export async function lineOf(pool: Pool, tenantId: string, day: number): Promise<Line> {
+  const { rows } = await pool.query<Omit<Line, 'position'> & { readonly position: string }>(
+    `select line_id, source_id, request_id, tenant_id, position from ledger.lines
+     where tenant_id = $1 and settled_at > to_timestamp($2) order by settled_at, seq limit 1`,
+    [tenantId, FIRST_MS / 1_000 + day * 86_400],
+  )
+  const [row] = rows
+  if (row === undefined) throw new Error(`${tenantId} has no line`)
+  return { ...row, position: BigInt(row.position) }
 }
