@@ -1,13 +1,9 @@
 import { Counter, type Registry } from 'prom-client'
 import { type AccountSettings, settingIn } from '../../domain/account/settings.ts'
 import type { NamedLabels, ReportingLabels } from '../../domain/reporting-labels.ts'
-import { isLongerThan } from '../../kernel/characters.ts'
+import { isPrintable } from '../../kernel/characters.ts'
 
 const MAX_CHARACTERS = 128
-/** Characters that show nothing, or turn the direction of what follows, and halves of a character. */
-const unprintable =
-  // oxlint-disable-next-line no-control-regex -- they are what is looked for
-  /[\u0000-\u001f\u007f-\u009f\u200b\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufeff]/u
 
 /** Selects the labels of a request that its tenant has declared: all others are not recorded. */
 export interface DeclaredLabels {
@@ -17,10 +13,6 @@ export interface DeclaredLabels {
    * paid requests.
    */
   readonly of: (tenantId: string, named: NamedLabels | undefined) => ReportingLabels
-}
-
-function isPrintable(text: string): boolean {
-  return text !== '' && !isLongerThan(text, MAX_CHARACTERS) && !unprintable.test(text)
 }
 
 export function createDeclaredLabels(
@@ -33,7 +25,7 @@ export function createDeclaredLabels(
     registers: [registry],
   })
   const isLabel = (value: unknown): value is string => {
-    if (typeof value === 'string' && isPrintable(value)) return true
+    if (typeof value === 'string' && isPrintable(value, MAX_CHARACTERS)) return true
     ignored.inc()
     return false
   }

@@ -78,6 +78,12 @@ export const managedReporting: ManagedSetting<'reporting', SettingValueOf<'repor
   prepare: () => Promise.resolve((reporting) => reporting),
 }
 
+/** Billing profiles are shown without further facts. */
+export const managedBilling: ManagedSetting<'billing', SettingValueOf<'billing'>> = {
+  name: 'billing',
+  prepare: () => Promise.resolve((billing) => billing),
+}
+
 /**
  * Replaces a whole setting; a repetition changes nothing. It does not check it.
  * @throws DomainError of the account decider

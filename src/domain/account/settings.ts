@@ -1,4 +1,5 @@
 import { balanceAlerts } from './balance-alerts.ts'
+import { billing } from './billing.ts'
 import { budgets } from './budgets.ts'
 import { limits } from './limits.ts'
 import { accountPrices } from './prices.ts'
@@ -15,7 +16,14 @@ import {
  * Every setting of an account, by the name it has in `AccountSettings`. Its event, its errors and
  * the cached facts of an account are derived from this list.
  */
-const settings = { prices: accountPrices, balanceAlerts, budgets, limits, reporting } as const
+const settings = {
+  prices: accountPrices,
+  balanceAlerts,
+  budgets,
+  limits,
+  reporting,
+  billing,
+} as const
 
 type Settings = typeof settings
 export type SettingName = keyof Settings

@@ -3,6 +3,7 @@ import {
   ACCOUNT_FACTS_KNOWN_FOR_MS,
   createAccountFacts,
 } from '../../../src/app/accounts/account-facts.ts'
+import { billing } from '../../../src/domain/account/billing.ts'
 import { accountStream, type AccountEvent } from '../../../src/domain/account/events.ts'
 import type { RecordedEvent } from '../../../src/eventlog/log/types.ts'
 import { Recorder } from '../../projections/support/history.ts'
@@ -26,8 +27,12 @@ const sets: readonly ((revision: number) => AccountEvent)[] = [
     type: 'ReportingSet',
     data: { tenantId, revision, tagKeys: [], endUser: false, setAt },
   }),
+  (revision) => ({
+    type: 'BillingProfileSet',
+    data: { ...billing.none, tenantId, revision, numberPrefix: 'T', setAt },
+  }),
 ]
-const names = ['prices', 'budgets', 'limits', 'balanceAlerts', 'reporting'] as const
+const names = ['prices', 'budgets', 'limits', 'balanceAlerts', 'reporting', 'billing'] as const
 
 /** The account of one tenant in a log whose reads are counted and can be held. */
 function scene() {
@@ -73,10 +78,10 @@ t.test('one read loads every setting, and a cached account is not read again', a
   const { record, revisions, state } = scene()
   for (const set of sets) record(set(1))
   t.same(await Promise.all([revisions(), revisions()]), [
-    [1, 1, 1, 1, 1],
-    [1, 1, 1, 1, 1],
+    [1, 1, 1, 1, 1, 1],
+    [1, 1, 1, 1, 1, 1],
   ])
-  t.same(await revisions(), [1, 1, 1, 1, 1])
+  t.same(await revisions(), [1, 1, 1, 1, 1, 1])
   t.equal(state.reads, 1)
 })
 
@@ -109,18 +114,18 @@ t.test('an event of one setting hides no earlier event of another setting', asyn
   const last = events.at(-1)
   if (last === undefined) return t.fail('nothing was recorded')
   facts.noticed(last)
-  t.same(await revisions(), [undefined, undefined, undefined, undefined, 1])
+  t.same(await revisions(), [undefined, undefined, undefined, undefined, undefined, 1])
   expire()
-  t.same(await revisions(), [1, 1, 1, 1, 1])
+  t.same(await revisions(), [1, 1, 1, 1, 1, 1])
 })
 
 t.test('an event that arrives late restores no old setting', async (t) => {
   const { facts, record, revisions } = scene()
   const old = sets.map((set) => record(set(1)))
   for (const set of sets) record(set(2))
-  t.same(await revisions(), [2, 2, 2, 2, 2])
+  t.same(await revisions(), [2, 2, 2, 2, 2, 2])
   for (const event of old) facts.noticed(event)
-  t.same(await revisions(), [2, 2, 2, 2, 2])
+  t.same(await revisions(), [2, 2, 2, 2, 2, 2])
   t.equal(facts.known(tenantId).limits?.revision, 2)
   t.same(facts.known('another'), {})
 })
@@ -133,7 +138,7 @@ t.test('no request waits while an account that is still valid is read again', as
   const release = hold()
   t.same(
     await revisions(),
-    [undefined, undefined, undefined, undefined, undefined],
+    names.map(() => undefined),
     'the read is held',
   )
   t.equal(state.reads, 2)
@@ -142,5 +147,5 @@ t.test('no request waits while an account that is still valid is read again', as
   pass(1)
   const waiting = revisions()
   release()
-  t.same(await waiting, [1, 1, 1, 1, 1], 'an account past its time is waited for')
+  t.same(await waiting, [1, 1, 1, 1, 1, 1], 'an account past its time is waited for')
 })

@@ -47,6 +47,7 @@ export function accountEventRows(events: readonly RecordedEvent[]): ExpectedRows
   const settings = [
     'AccountPricesSet',
     'BalanceAlertsSet',
+    'BillingProfileSet',
     'BudgetsSet',
     'LimitsSet',
     'ReportingSet',
