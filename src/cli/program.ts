@@ -31,6 +31,7 @@ const files: readonly (readonly [names: readonly string[], load: () => Promise<R
   [['limit'], async () => (await import('./limits.ts')).addLimits],
   [['balance-alert'], async () => (await import('./balance-alerts.ts')).addBalanceAlerts],
   [['reporting'], async () => (await import('./reporting.ts')).addReporting],
+  [['billing'], async () => (await import('./billing.ts')).addBilling],
 ]
 
 /**

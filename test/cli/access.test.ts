@@ -262,6 +262,47 @@ t.test('limits of a tenant and of its users are set one by one', async (t) => {
   t.match((await run('limit', 'list', '--tenant', tenant)).stdout, /no limits \(revision 5\)/)
 })
 
+t.test('a billing profile is set by its members, and shown', async (t) => {
+  const set = (...args: string[]) => run('billing', 'set', '--tenant', tenant, ...args)
+  t.match((await run('billing', 'show', '--tenant', tenant)).stdout, /statements for: not set/)
+  t.match(await set('--legal-name', 'Acme'), { code: 1, stderr: /address: must have 1 to 6 lines/ })
+  const party = ['--legal-name', 'Acme', '--address', 'Torstr. 1', 'Berlin', '--country', 'DE']
+  t.match(await set(...party), { code: 1, stderr: /number_prefix: is missing/ })
+  const first = await set(...party, '--number-prefix', 'ACME', '--emails', 'a@acme.example,b@c.de')
+  t.match(first.stdout, /billing \(revision 1\)\nstatements for: Acme, Torstr\. 1, Berlin, DE\n/)
+  const terms = ['--terms', 'postpaid', '--grace-hours', '24', '--time-zone', 'Europe/Berlin']
+  await set(...terms, '--po-number', 'PO-7', '--actor', 'Bob')
+  t.match(await set(...terms), { code: 0, stderr: /unchanged/ })
+  await set('--po-number', 'none', '--emails', 'none', '--language', 'zh')
+  t.same(await asked('billing', 'show', '--tenant', tenant), {
+    tenantId: tenant,
+    revision: 3,
+    legalName: 'Acme',
+    address: ['Torstr. 1', 'Berlin'],
+    country: 'DE',
+    emails: [],
+    language: 'zh',
+    timeZone: 'Europe/Berlin',
+    numberPrefix: 'ACME',
+    terms: 'postpaid',
+    graceHours: 24,
+  })
+  const history = (await run('replay', '--tenant', tenant)).stdout
+  t.match(
+    history,
+    /BillingProfileSet[^\n]*Acme, DE, postpaid, ACME by the months of Europe\/Berlin \(2\), by Bob/,
+  )
+  for (const [args, message] of [
+    [[], /name a value to set/],
+    [['--terms', 'later'], /--terms must be prepaid or postpaid/],
+    [['--language', 'de'], /--language must be en or zh/],
+    [['--grace-hours', '-1'], /--grace-hours must be a whole number/],
+    [['--grace-hours', '721'], /grace_hours: must be a whole number from 0 to 720/],
+    [['--time-zone', 'CET'], /time_zone: must be UTC or a zone .*Europe\/Berlin/],
+  ] as const)
+    t.match(await set(...args), { code: 1, stderr: message })
+})
+
 t.test('budgets are set one by one, and shown with their spending', async (t) => {
   const [user] = await asked<{ userId: string }[]>('tenant', 'users', '--tenant', tenant)
   const of = ['--tenant', tenant, '--currency', 'CNY', '--period', 'day']

@@ -5,6 +5,7 @@ import { strictBodies, useJsonBody } from '../kit/json-body.ts'
 import { useNoStore } from '../kit/answer-headers.ts'
 import type { Services } from '../kit/services.ts'
 import { balanceAlertRoutes } from './balance-alerts.ts'
+import { billingRoutes } from './billing.ts'
 import { budgetRoutes } from './budgets.ts'
 import { limitRoutes } from './limits.ts'
 import { creditRoutes } from './credit.ts'
@@ -25,6 +26,7 @@ const routes: readonly ((instance: FastifyInstance, accounts: Services['accounts
   limitRoutes,
   balanceAlertRoutes,
   reportingRoutes,
+  billingRoutes,
   priceBookRoutes,
   whatIfRoute,
   accountPriceRoutes,

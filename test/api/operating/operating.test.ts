@@ -322,6 +322,7 @@ void t.test('/openapi.json describes every route with its failures and its token
     '/api/admin/tenants/{tenant_id}',
     '/api/admin/tenants/{tenant_id}/adjustments',
     '/api/admin/tenants/{tenant_id}/balance-alerts',
+    '/api/admin/tenants/{tenant_id}/billing',
     '/api/admin/tenants/{tenant_id}/budgets',
     '/api/admin/tenants/{tenant_id}/credit',
     '/api/admin/tenants/{tenant_id}/credit/grants',

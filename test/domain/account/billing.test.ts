@@ -131,7 +131,10 @@ t.test('a bad value is refused in words that name its member', async (t) => {
     refused({ numberPrefix }, 'number_prefix')
   refused({ terms: 'later' }, 'terms')
   for (const graceHours of [-1, 721, 1.5, Number.NaN]) refused({ graceHours }, 'grace_hours')
-  t.throws(() => decide(set(unnumbered)), { details: { param: 'number_prefix' } })
+  t.throws(() => decide(set(unnumbered)), {
+    message: /^number_prefix: is missing: an operator sets it/,
+    details: { param: 'number_prefix' },
+  })
 })
 
 t.test('the largest values are accepted', async (t) => {
