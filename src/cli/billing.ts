@@ -1,10 +1,10 @@
 import type { Command } from 'commander'
 import { managedBilling } from '../app/accounts/settings.ts'
 import {
-  type Billing,
+  type BillingProfile,
   billingLanguages,
   billingTerms,
-  type WantedBilling,
+  type WantedBillingProfile,
 } from '../domain/account/billing.ts'
 import { CommandError } from './output.ts'
 import type { Session } from './session.ts'
@@ -59,7 +59,7 @@ const commands = settingCommands(managedBilling, (_session, tenantId, profile) =
   ],
 }))
 
-function partyLines(profile: Billing): readonly string[] {
+function partyLines(profile: BillingProfile): readonly string[] {
   const { legalName, address, country, taxId, poNumber, emails, numberPrefix } = profile
   return [
     `statements for: ${[legalName, ...address, country].join(', ')}`,
@@ -93,7 +93,7 @@ async function setBillingCommand(session: Session, options: BillingOptions): Pro
   const terms = wordOf('--terms', options.terms, billingTerms)
   const graceHours = hoursOf(options.graceHours)
   const list = options.emails?.split(',').map((email) => email.trim())
-  await commands.change(session, options, (now): WantedBilling => ({
+  await commands.change(session, options, (now): WantedBillingProfile => ({
     legalName: options.legalName ?? now.legalName,
     address: options.address ?? now.address,
     country: options.country ?? now.country,

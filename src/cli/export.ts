@@ -9,6 +9,7 @@ import { lineFile, type LineFormat, lineFormats } from '../api/query/line-files.
 import { billingOf, ledgerExports } from '../api/query/projection-reads.ts'
 import type { LineExports } from '../api/query/reads.ts'
 import { readTimeRange, readZone, type TimeRange } from '../api/query/time-range.ts'
+import { createAccountFacts } from '../app/accounts/account-facts.ts'
 import { createReadModels } from '../app/read-models/read-models.ts'
 import { issuerName } from '../config.ts'
 import { systemClock } from '../kernel/clock.ts'
@@ -75,6 +76,7 @@ async function exportLines(session: Session, options: ExportOptions): Promise<vo
   const range = rangeOf(options)
   const asOf = await positionOf(session, options.asOf)
   const zone = readZone(tz)
+  const { of: settingsOf } = createAccountFacts({ log: session.log, db: session.pool })
   const shown = progress('lines')
   const counted = counting(exportsOf(session), shown.update)
   const filter = { tenantId, ...range, asOf }
@@ -85,7 +87,7 @@ async function exportLines(session: Session, options: ExportOptions): Promise<vo
   } = lineFile(
     counted.exports,
     { format, filter: { ...noFacts, ...filter }, hasByteOrderMark },
-    { ...billingOf(issuerName(session.config)), zone },
+    { ...billingOf(issuerName(session.config), settingsOf), zone },
   )
   const facts = { name: format === 'focus' ? 'focus' : 'ledger-lines', zone, ...filter }
   const name = fileName({ ...facts, asOf: String(asOf) }, extension)

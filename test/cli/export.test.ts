@@ -55,6 +55,21 @@ t.test('each format is the file of the API', async (t) => {
   t.ok(rows.some((row) => row['ChargeCategory'] === 'Purchase' && row['BilledCost'] !== '0'))
 })
 
+t.test('each tenant is billed by the terms of its profile', async (t) => {
+  const party = ['--legal-name', 'L', '--address', 'A', '--country', 'CN', '--number-prefix', 'L']
+  const set = await tollgate(['billing', 'set', ...ours, ...party, '--terms', 'postpaid'], env)
+  t.equal(set.code, 0, set.stderr)
+  const rows = readTable((await exported('--format', 'focus', '--as-of', asOf)).stdout)
+  const of = (tenantId: string, category: string) =>
+    rows.filter((row) => row['BillingAccountId'] === tenantId && row['ChargeCategory'] === category)
+  const billed = of(demo.tenantId, 'Usage')
+  t.equal(billed.length, 2)
+  t.ok(billed.every((row) => row['BilledCost'] === row['EffectiveCost']))
+  t.same(of(demo.tenantId, 'Purchase'), [])
+  t.ok(of(other.tenantId, 'Usage').every((row) => row['BilledCost'] === '0'))
+  t.ok(of(other.tenantId, 'Purchase').length > 0)
+})
+
 t.test('a range of days or a month of a zone, of one tenant or of all', async (t) => {
   const count = async (...args: readonly string[]) =>
     readTable((await exported('--as-of', asOf, ...args)).stdout).length

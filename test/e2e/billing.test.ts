@@ -1,9 +1,11 @@
 import t from 'tap'
 import { issueToken } from '../../src/app/accounts/account-commands.ts'
+import { readTable } from '../helpers/csv.ts'
+import { eventually } from '../helpers/eventually.ts'
 import { sharedStack } from '../helpers/stack.ts'
-import { call } from './support/client.ts'
+import { call, queriesOf, tasksOf } from './support/client.ts'
 
-const { url, access, demo, other } = await sharedStack(t)
+const { url, access, demo, other, caughtUp } = await sharedStack(t)
 const { tenantId, userId, adminToken: operator } = demo
 const { secret: administrator } = await issueToken(access, {
   tenantId,
@@ -140,4 +142,27 @@ t.test('400 names the member of a bad value', async (t) => {
       `${param}: ${JSON.stringify(body).slice(0, 60)}`,
     )
   t.match(await put(operator, { legal_name: 'x' }), { status: 400, body: { error: {} } })
+})
+
+t.test('the terms decide what a FOCUS file says was billed', async (t) => {
+  const tasks = tasksOf(url, demo.modelToken)
+  await tasks.reaches(await tasks.created(), 'succeeded')
+  await caughtUp()
+  const finance = queriesOf(url, demo.queryToken)
+  const billed = async () => {
+    const rows = readTable((await finance.lines('format=focus')).text)
+    const usage = rows.find((row) => row['ChargeCategory'] === 'Usage') ?? {}
+    const bought = rows.filter((row) => row['ChargeCategory'] === 'Purchase').length
+    return { billed: usage['BilledCost'], effective: usage['EffectiveCost'], bought }
+  }
+  const { effective, ...postpaid } = await billed()
+  t.ok(Number(effective) > 0)
+  t.same(postpaid, { billed: effective, bought: 0 }, 'billed as it was used')
+  t.match(await put(operator, { ...profile, terms: 'prepaid' }), { status: 200 })
+  // The process reads the change from the log.
+  const prepaid = await eventually('prepaid', async () => {
+    const now = await billed()
+    return now.bought > 0 ? now : undefined
+  })
+  t.same(prepaid, { billed: '0', effective, bought: 2 }, 'billed as it was bought')
 })

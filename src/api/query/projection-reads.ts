@@ -24,7 +24,7 @@ import type { Billing } from './focus/table.ts'
 import { createKnownNames } from './known-names.ts'
 import type { Queries } from './services.ts'
 import type { Catalog, ServedModel } from '../../domain/catalog/catalog.ts'
-import type { AccountSettings } from '../../domain/account/settings.ts'
+import { type AccountSettings, settingIn } from '../../domain/account/settings.ts'
 import type { Clock } from '../../kernel/clock.ts'
 
 /** Maximum time for which the history of an unknown id waits for the read model. */
@@ -135,9 +135,12 @@ export function projectionReads({ db, logEnd, readModels }: ProjectionReadsDeps)
   }
 }
 
-/** Describes the issuer and the terms of files of charges. No tenant can be billed afterwards yet. */
-export function billingOf(issuer: string): Billing {
-  return { issuer, termsOf: () => Promise.resolve('prepaid') }
+type SettingsOf = (tenantId: string) => Promise<AccountSettings>
+
+/** Describes the issuer and the terms of files of charges: those that a tenant has now. */
+export function billingOf(issuer: string, settingsOf: SettingsOf): Billing {
+  const termsOf = async (tenantId: string) => settingIn(await settingsOf(tenantId), 'billing').terms
+  return { issuer, termsOf }
 }
 
 /** All reads of finance, support and consoles, over one database. */
@@ -152,13 +155,13 @@ export function readsOver(deps: {
   readonly served: readonly ServedModel[]
   /** Name of the gateway in files of charges. */
   readonly issuer: string
-  readonly settingsOf: (tenantId: string) => Promise<AccountSettings>
+  readonly settingsOf: SettingsOf
 }): Queries {
   const balances = createReadBalances(deps)
   return {
     reads: projectionReads(deps),
     accounts: accountReads({ ...deps, balances }),
     knownNames: createKnownNames(deps),
-    billing: billingOf(deps.issuer),
+    billing: billingOf(deps.issuer, deps.settingsOf),
   }
 }

@@ -12,10 +12,10 @@ export const billingTerms = ['prepaid', 'postpaid'] as const
 type BillingLanguage = (typeof billingLanguages)[number]
 export type BillingTerms = (typeof billingTerms)[number]
 /** Whom statements are for, and by which terms the tenant is billed. */
-export type Billing = SettingValue<typeof billing>
+export type BillingProfile = SettingValue<typeof billing>
 
 /** The billing profile a tenant shall have: all of it. */
-export interface WantedBilling {
+export interface WantedBillingProfile {
   readonly legalName: string
   readonly address: readonly string[]
   readonly country: string
@@ -82,7 +82,7 @@ export const billing = accountSetting({
     terms: 'prepaid',
     graceHours: DEFAULT_GRACE_HOURS,
   },
-  canonical: ({ taxId, poNumber, ...wanted }: WantedBilling, now) => {
+  canonical: ({ taxId, poNumber, ...wanted }: WantedBillingProfile, now) => {
     const { legalName, address, country, emails, language } = wanted
     requireLine('legal_name', legalName, MAX_LEGAL_NAME_CHARACTERS)
     checkAddress(address)
@@ -142,7 +142,7 @@ interface OperatorTerms {
   readonly graceHours: number
 }
 
-function canonicalTerms(wanted: WantedBilling, now: OperatorTerms): OperatorTerms {
+function canonicalTerms(wanted: WantedBillingProfile, now: OperatorTerms): OperatorTerms {
   const { timeZone = now.timeZone, numberPrefix = now.numberPrefix } = wanted
   const { terms = now.terms, graceHours = now.graceHours } = wanted
   const zone = readZone(timeZone)

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { billing, type WantedBilling } from '../../../src/domain/account/billing.ts'
+import { billing, type WantedBillingProfile } from '../../../src/domain/account/billing.ts'
 import { accountDecider } from '../../../src/domain/account/decider.ts'
 import type { AccountEvent } from '../../../src/domain/account/events.ts'
 import { settingIn, type SetSetting } from '../../../src/domain/account/settings.ts'
@@ -11,7 +11,7 @@ const opened: AccountEvent = {
   type: 'TenantOpened',
   data: { tenantId, name: 'Demo', openedAt: at },
 }
-const profile: WantedBilling = {
+const profile: WantedBillingProfile = {
   legalName: '晶石影业（上海）有限公司',
   address: ['南京西路 1 号', '上海 200040'],
   country: 'CN',
@@ -21,7 +21,7 @@ const profile: WantedBilling = {
 }
 const ofOperator = { timeZone: 'Asia/Shanghai', terms: 'postpaid', graceHours: 0 } as const
 
-const set = (wanted: WantedBilling, basis?: number): SetSetting => ({
+const set = (wanted: WantedBillingProfile, basis?: number): SetSetting => ({
   kind: 'set-setting',
   setting: 'billing',
   tenantId,
@@ -138,7 +138,7 @@ t.test('a bad value is refused in words that name its member', async (t) => {
 })
 
 t.test('the largest values are accepted', async (t) => {
-  const largest: WantedBilling = {
+  const largest: WantedBillingProfile = {
     ...profile,
     legalName: '😀'.repeat(200),
     address: Array.from({ length: 6 }, () => '号'.repeat(100)),

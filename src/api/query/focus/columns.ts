@@ -1,3 +1,4 @@
+import type { BillingTerms } from '../../../domain/account/billing.ts'
 import { fromTimestamp, wholeSecond } from '../../../kernel/clock.ts'
 
 /** The columns of a FOCUS 1.4 file, dataset Cost and Usage, in their order; our own begin with `x_` and come last. */
@@ -65,9 +66,6 @@ export function rowOf(cells: readonly FocusCell[]): FocusRow {
   return Object.fromEntries(focusColumns.map((column, n) => [column, cells[n] ?? null])) as FocusRow
 }
 
-/** `prepaid`: usage is paid by credit that was bought, and is not billed once more. */
-export type BillingTerms = 'prepaid' | 'postpaid'
-
 /** The month of a row in the zone of the file, and what is true of all its rows. */
 export interface FocusMonth {
   /** RFC 3339 in UTC. */
@@ -77,6 +75,7 @@ export interface FocusMonth {
   readonly statement: string | null
   /** Name of the gateway, which provides the service and issues the statements. */
   readonly issuer: string
+  /** `prepaid`: usage is paid by credit that was bought, and is not billed once more. */
   readonly terms: BillingTerms
 }
 

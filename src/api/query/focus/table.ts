@@ -4,9 +4,10 @@ import {
   purchaseCell,
   refundCell,
 } from '../../../../projections/ledger/query.ts'
+import type { BillingTerms } from '../../../domain/account/billing.ts'
 import { fromTimestamp, wholeSecond } from '../../../kernel/clock.ts'
 import type { TimeZone } from '../../../kernel/time-zone.ts'
-import type { BillingTerms, FocusMonth } from './columns.ts'
+import type { FocusMonth } from './columns.ts'
 import { purchaseCells, refundCells } from './credits.ts'
 import { usageCells } from './usage.ts'
 
