@@ -13,6 +13,7 @@ import {
   type TokenEvent,
   type TokenKind,
   type TokenLimits,
+  type TokenRole,
 } from '../../src/domain/token/events.ts'
 import type { RecordedEvent } from '../../src/eventlog/log/types.ts'
 import { allSettledOrThrow } from '../../src/kernel/all-settled.ts'
@@ -139,6 +140,8 @@ export const tokens = rowsOf<TokenEvent>()({
       kind: text<TokenKind>(),
       name: text(),
       scope: nullable(json<QueryScope>()),
+      /** What an admin token is bound to within its scope; null: to nothing. */
+      role: nullable(text<TokenRole>()),
       /** External model names it may use; null means all. */
       models: nullable(texts()),
       /** Ranges of addresses (CIDR) it may be used from; null means from anywhere. */
@@ -227,7 +230,7 @@ const ofSecrets: StreamTable = {
 /** Tenants, users and tokens (hashes only). */
 export const accessProjection: Projection = {
   name: 'access',
-  version: 7,
+  version: 8,
   ...fromTables(
     { tenants: tenants.table, users: users.table, accounts, tokens: tokens.table, secrets },
     {

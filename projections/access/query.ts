@@ -1,7 +1,6 @@
 import { reader, type StoredRow } from '../engine/column.ts'
 import type { AccountEvent } from '../../src/domain/account/events.ts'
 import type { Queryable } from '../engine/queryable.ts'
-
 import { tenants, tokens, users } from './projection.ts'
 
 const { position: _position, ...shownOfTokens } = tokens.table.record.columns
@@ -16,6 +15,8 @@ export interface FoundToken extends TokenRow {
   readonly secretHash: string
   /** Time at which this secret ends because it was rotated; undefined for the current one. */
   readonly secretValidUntilMs: number | undefined
+  /** False in tables of an earlier version, in which no token has a role. */
+  readonly isRoleKnown: boolean
 }
 
 /**
@@ -23,7 +24,7 @@ export interface FoundToken extends TokenRow {
  * them: every token must keep working while they are rebuilt.
  */
 const tokenColumns = `t.token_id, t.tenant_id, t.user_id, t.kind, t.name, t.scope, t.models,
-  to_jsonb(t) -> 'limits' as limits, to_jsonb(t) -> 'addresses' as addresses,
+  to_jsonb(t) ->> 'role' as role, to_jsonb(t) -> 'limits' as limits, to_jsonb(t) -> 'addresses' as addresses,
   to_jsonb(t) ->> 'issued_by' as issued_by, t.expires_at, t.issued_at, t.rotated_at, t.last_four,
   t.disabled_at, t.disabled_reason`
 
@@ -32,9 +33,13 @@ export async function findTokenByHash(
   db: Queryable,
   secretHash: string,
 ): Promise<FoundToken | undefined> {
-  const { rows } = await db.query<{ secret_hash: string; valid_until: Date | null }>({
+  const { rows } = await db.query<{
+    secret_hash: string
+    valid_until: Date | null
+    roles: boolean
+  }>({
     name: 'access.token.hash',
-    text: `select ${tokenColumns}, s.secret_hash, s.valid_until
+    text: `select ${tokenColumns}, s.secret_hash, s.valid_until, to_jsonb(t) ? 'role' as roles
            from access.secrets s join access.tokens t on t.token_id = s.token_id
            where s.secret_hash = $1`,
     values: [secretHash],
@@ -45,6 +50,7 @@ export async function findTokenByHash(
       ...toToken(row),
       secretHash: row.secret_hash,
       secretValidUntilMs: row.valid_until?.getTime(),
+      isRoleKnown: row.roles,
     }
   )
 }
@@ -87,6 +93,7 @@ export async function listTokens(
     readonly limit: number
   },
 ): Promise<readonly TokenRow[]> {
+  const { tenantId = null, userId = null, issuedBy = null, after = null, limit } = page
   const { rows } = await db.query<Readonly<Record<string, unknown>>>({
     name: 'access.tokens',
     text: `select ${tokenColumns} from access.tokens t
@@ -99,13 +106,7 @@ export async function listTokens(
              and ($4::text is null or t.user_id = $4)
              and ($5::text is null or to_jsonb(t) ->> 'issued_by' = $5)
            order by t.issued_at, t.token_id limit $3`,
-    values: [
-      page.tenantId ?? null,
-      page.after ?? null,
-      page.limit,
-      page.userId ?? null,
-      page.issuedBy ?? null,
-    ],
+    values: [tenantId, after, limit, userId, issuedBy],
   })
   return rows.map(toToken)
 }

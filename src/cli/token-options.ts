@@ -4,7 +4,9 @@ import {
   type QueryScope,
   type TokenKind,
   type TokenLimits,
+  type TokenRole,
   tokenPrefixes,
+  tokenRoles,
 } from '../domain/token/events.ts'
 import { type LimitName, limitNames, type TokenLimitChanges } from '../domain/token/limits.ts'
 import { catalog } from '../families/index.ts'
@@ -108,6 +110,15 @@ export function kindOf(text: string): TokenKind {
   const kind = kinds.find((known) => known === text)
   if (!kind) throw new CommandError(`--kind must be one of ${kinds.join(', ')}`)
   return kind
+}
+
+/** @throws CommandError naming the roles */
+export function roleOf(kind: TokenKind, text: string | undefined): TokenRole | undefined {
+  if (text === undefined) return undefined
+  const role = tokenRoles.find((known) => known === text)
+  if (role === undefined) throw new CommandError(`--role must be ${tokenRoles.join(' or ')}`)
+  if (kind !== 'admin') throw new CommandError('--role is for an admin token only')
+  return role
 }
 
 /** By default a query token reads its user's data and an admin token is an operator's. */

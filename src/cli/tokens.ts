@@ -21,6 +21,7 @@ import {
   limitsText,
   type LimitOptions,
   modelsOf,
+  roleOf,
   scopeOf,
   splitList,
 } from './token-options.ts'
@@ -53,6 +54,7 @@ function addIssue(group: Command): void {
       '--scope <level>',
       'for a query token: current_user, specified_users, all_users or all_tenants; for an admin token: all_users (its tenant) or all_tenants',
     )
+    .option('--role <role>', 'for an admin token: finance, for credit and billing only')
     .option('--users <ids>', 'user ids, comma-separated, with specified_users')
     .option('--models <names>', 'only these models, comma-separated')
     .option('--addresses <ranges>', 'only from these addresses or ranges (CIDR), comma-separated')
@@ -131,6 +133,7 @@ async function issueTokenCommand(
       kind: string
       name?: string
       scope?: string
+      role?: string
       users?: string
       models?: string
       addresses?: string
@@ -140,6 +143,7 @@ async function issueTokenCommand(
 ): Promise<void> {
   const kind = kindOf(options.kind)
   const scope = scopeOf(kind, options.scope, options.users)
+  const role = roleOf(kind, options.role)
   const limits = limitsOf(options)
   const named = scope?.level === 'specified_users' ? scope.userIds : []
   const deps = depsOf(session, options)
@@ -150,6 +154,7 @@ async function issueTokenCommand(
     kind,
     name: options.name ?? `${kind} token`,
     ...(scope ? { scope } : {}),
+    ...(role ? { role } : {}),
     ...(options.models ? { models: await modelsOf(session, options.models) } : {}),
     ...(options.addresses ? { addresses: splitList(options.addresses) } : {}),
     ...(limits ? { limits } : {}),
@@ -264,7 +269,7 @@ async function listTokensCommand(
   if (options.json) return print(toJson(tokens))
   const rows = tokens.map((t) => [
     t.tokenId,
-    t.kind,
+    t.role === undefined ? t.kind : `${t.kind} (${t.role})`,
     `…${t.lastFour}`,
     t.name,
     t.userId,

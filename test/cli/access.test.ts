@@ -262,6 +262,30 @@ t.test('limits of a tenant and of its users are set one by one', async (t) => {
   t.match((await run('limit', 'list', '--tenant', tenant)).stdout, /no limits \(revision 5\)/)
 })
 
+t.test('an admin token is issued with a role, and lists show it', async (t) => {
+  const who = ['--tenant', tenant, '--user', 'user_of_finance']
+  t.equal(
+    (await run('tenant', 'add-user', 'Finance', '--tenant', tenant, '--id', 'user_of_finance'))
+      .code,
+    0,
+  )
+  const issue = (...args: string[]) => run('token', 'issue', ...who, ...args)
+  const issued = await issue('--kind', 'admin', '--role', 'finance', '--scope', 'all_users')
+  t.match(issued, { code: 0, stdout: /adm-/ })
+  t.match((await run('token', 'list', '--tenant', tenant)).stdout, / admin \(finance\) /)
+  const [shown] = (
+    await asked<Record<string, unknown>[]>('token', 'list', '--tenant', tenant)
+  ).filter(({ role }) => role !== undefined)
+  t.match(shown, { kind: 'admin', role: 'finance', scope: { level: 'all_users' } })
+  const history = (await run('replay', '--tenant', tenant)).stdout
+  t.match(history, /TokenIssued[^\n]*admin token [^\n]* of the role finance/)
+  for (const [args, message] of [
+    [['--kind', 'admin', '--role', 'support'], /--role must be finance/],
+    [['--kind', 'query', '--role', 'finance'], /--role is for an admin token only/],
+  ] as const)
+    t.match(await issue(...args), { code: 1, stderr: message })
+})
+
 t.test('a billing profile is set by its members, and shown', async (t) => {
   const set = (...args: string[]) => run('billing', 'set', '--tenant', tenant, ...args)
   t.match((await run('billing', 'show', '--tenant', tenant)).stdout, /statements for: not set/)

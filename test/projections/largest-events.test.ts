@@ -222,7 +222,8 @@ function historyOf(
     return [...first, type].map((kind) => {
       const data = dataOf(kind)
       // Only a model token has limits.
-      if (kind === 'TokenIssued') Object.assign(data, { kind: 'model', scope: undefined })
+      if (kind === 'TokenIssued')
+        Object.assign(data, { kind: 'model', scope: undefined, role: undefined })
       if ('platformId' in data) data['platformId'] = dataOf('TaskRequested')['platformId']
       numbered(kind, n, data)
       if (kind === type)

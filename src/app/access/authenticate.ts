@@ -128,6 +128,7 @@ function judge(
     addresses: token.addresses,
     limits: limitsInForce(token.limits, defaults),
     scope: token.scope,
+    role: token.role,
   }
   return { ok: true, principal }
 }

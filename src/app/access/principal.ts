@@ -1,4 +1,4 @@
-import type { QueryScope, TokenKind } from '../../domain/token/events.ts'
+import type { QueryScope, TokenKind, TokenRole } from '../../domain/token/events.ts'
 import type { Limits } from '../spending/throttle/limits.ts'
 
 /** The caller, by its valid token. */
@@ -13,8 +13,10 @@ export interface Principal {
   readonly addresses: readonly string[] | undefined
   /** Undefined means none. */
   readonly limits: Limits | undefined
-  /** For query tokens only. */
+  /** For query and admin tokens only. */
   readonly scope: QueryScope | undefined
+  /** For admin tokens only; undefined: everything within its scope. */
+  readonly role: TokenRole | undefined
 }
 
 /** `too_many_unknown`: the address tried too many unknown secrets, with this one or before it. */

@@ -2,7 +2,7 @@ import type { Pool } from 'pg'
 import { createLru } from '../../kernel/lru.ts'
 import { findTokenByHash, type FoundToken } from '../../../projections/access/query.ts'
 import { waitForPosition } from '../../../projections/engine/wait.ts'
-import { tokenStreams } from '../../domain/token/events.ts'
+import { tokenStream, tokenStreams } from '../../domain/token/events.ts'
 import type { EventLog, RecordedEvent, UnknownEvent } from '../../eventlog/log/types.ts'
 import type { Clock } from '../../kernel/clock.ts'
 import type { RetryLog } from '../../kernel/retry-log.ts'
@@ -23,6 +23,7 @@ interface Read {
 /** Tokens by the hash of a secret: from memory if that is recent enough, else the read model. */
 export class TokenLookUp {
   readonly #pool: Pool
+  readonly #log: Pick<EventLog, 'readStream'>
   readonly #retries: RetryLog
   readonly #cache: TokenCache
   readonly #catchUp: () => Promise<void>
@@ -34,13 +35,14 @@ export class TokenLookUp {
 
   constructor(deps: {
     readonly pool: Pool
-    readonly log: Pick<EventLog, 'endPosition'>
+    readonly log: Pick<EventLog, 'endPosition' | 'readStream'>
     /** Measures how long ago a token was looked up. */
     readonly monotonic: Clock
     readonly retries: RetryLog
   }) {
     const { pool, log } = deps
     this.#pool = pool
+    this.#log = log
     this.#retries = deps.retries
     this.#cache = new TokenCache(deps.monotonic)
     this.#catchUp = createSharedCatchUp(async () => {
@@ -104,11 +106,23 @@ export class TokenLookUp {
       const readAt = this.#generation
       const token = await findTokenByHash(this.#pool, hash)
       const position = token && this.#changed.get(token.tokenId)
-      if (token === undefined || position === undefined) return { token, readAt }
+      if (token === undefined) return { token, readAt }
+      if (position === undefined) return { token: await this.#withRole(token), readAt }
       if (!(await waitForPosition(this.#pool, 'access', position, CATCH_UP_MS)))
         throw new Error('the access read model is behind a change of this token')
       if (this.#changed.get(token.tokenId) === position) this.#changed.delete(token.tokenId)
     }
+  }
+
+  /**
+   * Takes the role of an admin token from the log while the read model is rebuilt for it: without its role
+   * the token could do everything within its scope.
+   */
+  async #withRole(token: FoundToken): Promise<FoundToken> {
+    if (token.isRoleKnown || token.kind !== 'admin') return token
+    const [issued] = await this.#log.readStream(tokenStream(token.tokenId), { limit: 1 })
+    if (issued?.type !== 'TokenIssued') throw new Error('the log does not have this token')
+    return { ...token, role: issued.data.role }
   }
 
   /** Reads in the background, while memory serves the caller. */

@@ -6,6 +6,7 @@ import {
   type QueryScope,
   type TokenKind,
   type TokenLimits,
+  type TokenRole,
   tokenPrefixes,
   tokenStream,
 } from '../../domain/token/events.ts'
@@ -173,6 +174,8 @@ export interface IssueTokenInput {
   readonly name: string
   /** For query and admin tokens only. */
   readonly scope?: QueryScope
+  /** For admin tokens only. */
+  readonly role?: TokenRole
   /** For model tokens only, like limits. */
   readonly models?: readonly string[]
   readonly limits?: TokenLimits

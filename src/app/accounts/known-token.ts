@@ -36,6 +36,7 @@ export function knownToken(tokenId: string, token: IssuedToken): KnownToken {
     kind: token.kind,
     name: token.name,
     scope: token.scope,
+    role: token.role,
     models: token.models,
     addresses: token.addresses,
     limits: token.limits,

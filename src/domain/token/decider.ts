@@ -6,7 +6,7 @@ import type { Decider } from '../decider.ts'
 import { checkAddresses } from './addresses.ts'
 import { type Bounds, requireWithin } from './bounds.ts'
 import { type Changeable, type ChangeToken, changeToken } from './changes.ts'
-import type { QueryScope, TokenEvent, TokenEventData } from './events.ts'
+import type { QueryScope, TokenEvent, TokenEventData, TokenRole } from './events.ts'
 import { checkLimits, checkModels } from './limits.ts'
 
 /** One token, with the hash of its secret, never the secret itself (P7). */
@@ -18,6 +18,7 @@ export interface IssuedToken extends Changeable {
   readonly tenantId: string
   readonly userId: string
   readonly scope: QueryScope | undefined
+  readonly role: TokenRole | undefined
   readonly secretHash: string
   readonly lastFour: string
   /** Hashes this token ever had: a secret is never used twice. */
@@ -96,6 +97,7 @@ export const tokenDecider: Decider<TokenState, TokenCommand, TokenEvent> = {
           kind: data.kind,
           name: data.name,
           scope: data.scope,
+          role: data.role,
           models: data.models,
           addresses: data.addresses,
           limits: data.limits ?? {},
@@ -188,7 +190,12 @@ function bounded({ changes }: IssuedToken, events: readonly TokenEvent[]): reado
 }
 
 /** @throws DomainError `token_scope_invalid` */
-function checkScope({ tokenId, kind, scope }: TokenEventData<'TokenIssued'>): void {
+function checkScope({ tokenId, kind, scope, role }: TokenEventData<'TokenIssued'>): void {
+  if (role !== undefined && kind !== 'admin')
+    throw new DomainError('token_scope_invalid', 'only an admin token has a role', {
+      tokenId,
+      param: 'role',
+    })
   if (scope === undefined || kind === 'query') return
   const words =
     kind !== 'admin'

@@ -30,6 +30,13 @@ const QueryScopeSchema = Type.Union([
 ])
 export type QueryScope = Static<typeof QueryScopeSchema>
 
+/**
+ * Role of an admin token, which narrows what it may do within its scope: `finance` is for credit and
+ * billing, and manages no tokens, prices or limits.
+ */
+export const tokenRoles = ['finance'] as const
+export type TokenRole = (typeof tokenRoles)[number]
+
 /** Whether a token is an operator's: an admin token that is not bound to its tenant. */
 export function isOperator(token: {
   readonly kind: TokenKind
@@ -78,6 +85,8 @@ export const tokenEvents = {
     kind: TokenKindSchema,
     name: Type.String(),
     scope: Type.Optional(QueryScopeSchema),
+    /** For admin tokens only; absent: everything within its scope. */
+    role: Type.Optional(Type.Union(tokenRoles.map((role) => Type.Literal(role)))),
     /** External model names this token may use; absent means all. */
     models: Type.Optional(Type.Array(Type.String())),
     addresses: Addresses,
@@ -124,8 +133,8 @@ export const tokenFacts: FactsOf<typeof tokenEvents> = {
     source: ofToken,
     at: (d) => d.issuedAt,
     begins: true,
-    words: ({ kind, name, issuedBy }) =>
-      `${kind} token ${name}${issuedBy === undefined ? '' : `, issued by ${issuedBy}`}`,
+    words: ({ kind, role, name, issuedBy }) =>
+      `${kind} token ${name}${role === undefined ? '' : ` of the role ${role}`}${issuedBy === undefined ? '' : `, issued by ${issuedBy}`}`,
   },
   TokenRotated: {
     source: ofToken,

@@ -22,6 +22,7 @@ const model: Principal = {
   addresses: undefined,
   limits: undefined,
   scope: undefined,
+  role: undefined,
 }
 const tenantAdmin: Principal = { ...model, kind: 'admin', scope: { level: 'all_users' } }
 const operator: Principal = { ...model, kind: 'admin', scope: { level: 'all_tenants' } }

@@ -117,6 +117,7 @@ function principal(part: Partial<Principal> & Pick<Principal, 'kind'>): Principa
     addresses: undefined,
     limits: undefined,
     scope: undefined,
+    role: undefined,
     ...part,
   }
 }

@@ -414,6 +414,32 @@ for (const version of SERVER_VERSIONS)
     }
   })
 
+t.test('a token has its role also while tables without roles are rebuilt', async (t) => {
+  const world = await startWorld(t, { prices: false })
+  const access = {
+    log: world.log,
+    catalog,
+    clock: systemClock,
+    correlationId: 'test',
+    actor: 'tests',
+  }
+  const admin = { ...wanted, kind: 'admin' } as const
+  const { secret, tokenId } = await issueToken(access, { ...admin, role: 'finance' })
+  const { secret: full } = await issueToken(access, admin)
+  const roleOf = async (log: World['log'], of: string) => {
+    const deps = { catalog, pool: world.pool, clock: systemClock, logger: silentLog }
+    const answer = await createAuthenticator({ ...deps, log }).authenticate(of)
+    return answer.ok ? (answer.principal.role ?? 'all') : answer.reason
+  }
+  const roles = async (log = world.log) => [await roleOf(log, secret), await roleOf(log, full)]
+  t.same(await roles(), ['finance', 'all'])
+  await world.settle()
+  await world.pool.query('alter table access.tokens drop column role')
+  t.same(await roles(), ['finance', 'all'], 'by the log')
+  const readStream = () => Promise.resolve([])
+  t.same(await roles({ ...world.log, readStream }), ['unavailable', 'unavailable'], tokenId)
+})
+
 t.test('without Postgres a token is neither right nor wrong', async (t) => {
   const world = await startWorld(t, { prices: false })
   const broken = { query: () => Promise.reject(new Error('connection refused')) }

@@ -289,6 +289,7 @@ export function principalOf(tenantId: string = TENANT, limits?: Partial<Limits>)
     addresses: undefined,
     limits: limits && { ...noLimits, ...limits },
     scope: undefined,
+    role: undefined,
   }
 }
 

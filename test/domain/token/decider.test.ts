@@ -72,6 +72,17 @@ t.test('a query token has a scope, an admin token covers its tenant or all tenan
     })
 })
 
+t.test('only an admin token has a role', async (t) => {
+  const data = { ...issued, kind: 'admin', role: 'finance' } as const
+  t.same(after().when({ kind: 'issue', data }), [{ type: 'TokenIssued', data }])
+  for (const kind of ['model', 'profile', 'query'] as const)
+    t.throws(() => after().when({ kind: 'issue', data: { ...data, kind } }), {
+      code: 'token_scope_invalid',
+      message: 'only an admin token has a role',
+      details: { param: 'role' },
+    })
+})
+
 t.test('a token expires later than it is issued', async (t) => {
   t.equal(after().when({ kind: 'issue', data: { ...issued, expiresAt: later } }).length, 1)
   t.throws(() => after().when({ kind: 'issue', data: { ...issued, expiresAt: at } }), {

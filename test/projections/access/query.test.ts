@@ -100,6 +100,7 @@ t.test('tokens are found by the hash of any of their secrets', async (t) => {
     tenantId: 'tenant_1',
     secretHash: 'hash_query',
   })
+  t.match(await findTokenByHash(pool, 'hash_query'), { role: undefined, isRoleKnown: true })
   t.equal(await findTokenByHash(pool, 'hash_unknown'), undefined)
   t.equal((await findToken(pool, 'tok_tenant_1'))?.lastFour, 'hird')
   t.same((await findToken(pool, 'tok_tenant_1'))?.limits, { concurrentTasks: 5 })
@@ -148,6 +149,7 @@ t.test('tokens are found in tables of version 1 too, during their rebuild', asyn
   const pool = await testPool(t)
   await applied(t, pool, openTenant(new Recorder(), 'tenant_1'), [accessProjection], 2)
   await pool.query('alter table access.tokens drop column limits')
+  await pool.query('alter table access.tokens drop column role')
   const found = await findTokenByHash(pool, 'hash_tenant_1')
-  t.match(found, { tokenId: 'tok_tenant_1', limits: undefined })
+  t.match(found, { tokenId: 'tok_tenant_1', limits: undefined, isRoleKnown: false })
 })

@@ -118,6 +118,7 @@ function issued({ data, position }: Extract<RecordedEvent, { type: 'TokenIssued'
     kind: data.kind,
     name: data.name,
     scope: data.scope,
+    role: data.role ?? null,
     models: data.models,
     addresses: data.addresses,
     limits: data.limits,

@@ -58,6 +58,7 @@ function toToken(token: ShownToken) {
       concurrent_tasks: limitOf(limits.concurrentTasks),
     },
     scope: token.scope === undefined ? null : toScope(token.scope),
+    role: token.role ?? null,
     issued_by: token.issuedBy ?? null,
     created_at: toTimestamp(token.issuedAtMs),
     rotated_at: timestampOf(token.rotatedAtMs),

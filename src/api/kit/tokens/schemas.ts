@@ -1,7 +1,7 @@
 import { Type } from 'typebox'
 import { MAX_OVERLAP_MS } from '../../../app/accounts/account-commands.ts'
 import { MAX_TOKEN_ADDRESSES } from '../../../domain/token/addresses.ts'
-import { MAX_TOKEN_LIMIT } from '../../../domain/token/events.ts'
+import { MAX_TOKEN_LIMIT, tokenRoles } from '../../../domain/token/events.ts'
 import { DisplayName, KnownId, successOf } from '../account-surface.ts'
 import { NextCursor } from '../queries.ts'
 
@@ -123,7 +123,17 @@ export const NewOwnTokenSchema = Type.Object(newTokenMembers, {
 })
 
 export const NewTokenSchema = Type.Object(
-  { tenant_id: KnownId, user_id: KnownId, ...newTokenMembers },
+  {
+    tenant_id: KnownId,
+    user_id: KnownId,
+    ...newTokenMembers,
+    role: Type.Optional(
+      Type.Enum([...tokenRoles], {
+        description:
+          'Binds an admin token within its scope: `finance` to credit and billing. It is never changed.',
+      }),
+    ),
+  },
   {
     named: 'NewToken',
     ...strict,
@@ -197,6 +207,9 @@ const tokenFields = {
     ],
     { description: 'Scope of a query or admin token; null for other kinds.' },
   ),
+  role: Type.Union([Type.Enum([...tokenRoles]), Type.Null()], {
+    description: 'Role of an admin token; null: everything within its scope.',
+  }),
   issued_by: Type.Union([Type.String(), Type.Null()], {
     description:
       'Id of the token that issued it; null: issued by an operator at the command line, or not recorded.',

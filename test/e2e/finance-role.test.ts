@@ -1,0 +1,57 @@
+import t from 'tap'
+import { sharedStack } from '../helpers/stack.ts'
+import { call } from './support/client.ts'
+
+const { url, demo, other, caughtUp } = await sharedStack(t)
+
+const ask = (token: string, method: string, path: string, body?: object) =>
+  call(`${url}/api/admin${path}`, {
+    method,
+    token,
+    ...(body === undefined
+      ? {}
+      : { headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) }),
+  })
+const operator = demo.adminToken
+const of = { tenant_id: demo.tenantId, user_id: demo.userId, name: 'for finance' }
+const issue = async (level: string): Promise<{ readonly id: string; readonly secret: string }> => {
+  const wanted = { ...of, kind: 'admin', scope: { level }, role: 'finance' }
+  const { status, text, body } = await ask(operator, 'POST', '/tokens', wanted)
+  if (status !== 200) throw new Error(text)
+  return body.data
+}
+
+t.test('an admin token is issued with the role finance, and shown with it', async (t) => {
+  const { id } = await issue('all_users')
+  await caughtUp()
+  const found = await ask(operator, 'GET', `/tokens/${id}`)
+  t.match(found.body.data, { kind: 'admin', role: 'finance', scope: { level: 'all_users' } })
+  const { body } = await ask(operator, 'GET', `/tokens?tenant_id=${demo.tenantId}`)
+  const roles = body.data.items.map((token: { role: unknown }) => token.role)
+  t.same(new Set(roles), new Set([null, 'finance']))
+  const { secret: _, ...rotated } = (await ask(operator, 'POST', `/tokens/${id}/rotate`, {})).body
+    .data
+  t.match(rotated, { role: 'finance' }, 'a new secret keeps it')
+  const renamed = await ask(operator, 'PATCH', `/tokens/${id}`, { name: 'renamed' })
+  t.match(renamed.body.data, { name: 'renamed', role: 'finance' })
+})
+
+t.test('400 names the role of a token of another kind, an unknown one, and a change', async (t) => {
+  const refused = { status: 400, body: { error: { code: 'invalid_request', param: 'role' } } }
+  for (const kind of ['model', 'profile', 'query'])
+    t.match(await ask(operator, 'POST', '/tokens', { ...of, kind, role: 'finance' }), {
+      ...refused,
+      body: { ...refused.body, message: /only an admin token has a role/i },
+    })
+  const admin = { ...of, kind: 'admin', scope: { level: 'all_users' } }
+  t.match(await ask(operator, 'POST', '/tokens', { ...admin, role: 'support' }), refused)
+  const { id } = await issue('all_users')
+  t.match(await ask(operator, 'PATCH', `/tokens/${id}`, { role: null }), refused)
+  const own = await call(`${url}/api/user/tokens`, {
+    method: 'POST',
+    token: other.profileToken,
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ kind: 'model', name: 'x', role: 'finance' }),
+  })
+  t.match(own, refused)
+})
