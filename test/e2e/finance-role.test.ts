@@ -55,3 +55,51 @@ t.test('400 names the role of a token of another kind, an unknown one, and a cha
   })
   t.match(own, refused)
 })
+
+t.test('an operator of finance gives credit and sets terms, and nothing else', async (t) => {
+  const { secret } = await issue('all_tenants')
+  const path = `/tenants/${other.tenantId}`
+  const grant = { currency: 'CNY', amount: '5', reason: 'invoice paid', grant_id: 'by-finance' }
+  t.match(await ask(secret, 'POST', `${path}/credit/grants`, grant), { status: 200 })
+  t.match(await ask(secret, 'GET', `${path}/credit`), { status: 200 })
+  const billing = {
+    legal_name: 'Other',
+    address: ['Torstr. 1'],
+    country: 'DE',
+    number_prefix: 'OTHER',
+    terms: 'postpaid',
+  }
+  t.match(await ask(secret, 'PUT', `${path}/billing`, billing), { status: 200 })
+  const refused = {
+    status: 403,
+    body: { message: /without a role/, error: { code: 'scope_denied' } },
+  }
+  const limit = { currency: 'CNY', amount: '5', limit_id: 'by-finance' }
+  t.match(await ask(secret, 'PUT', `${path}/credit/limit`, limit), refused)
+  t.match(await ask(secret, 'PUT', `${path}/prices`, { multiplier: '0.5', prices: [] }), refused)
+  t.match(await ask(secret, 'PUT', `${path}/reporting`, { tag_keys: [] }), refused)
+  t.match(await ask(secret, 'GET', '/tokens'), refused)
+  const wider = { ...of, kind: 'admin', scope: { level: 'all_tenants' } }
+  t.match(await ask(secret, 'POST', '/tokens', wider), refused, 'it issues no wider token')
+  t.match(await ask(secret, 'POST', '/tokens', { ...wider, role: 'finance' }), refused)
+})
+
+t.test('finance of a tenant stays within the tenant, and within its administrator', async (t) => {
+  const { id, secret } = await issue('all_users')
+  const grant = { currency: 'CNY', amount: '5', reason: 'mine', grant_id: 'mine' }
+  t.match(await ask(secret, 'POST', `/tenants/${demo.tenantId}/credit/grants`, grant), {
+    status: 403,
+    body: { message: /operator/ },
+  })
+  t.match(await ask(secret, 'GET', `/tenants/${other.tenantId}/billing`), { status: 404 })
+  const { body } = await ask(secret, 'GET', '/tenants')
+  t.same(
+    body.data.items.map((tenant: { id: string }) => tenant.id),
+    [demo.tenantId],
+  )
+  const queries = await call(`${url}/api/query/v1/balance`, { token: secret })
+  t.match(queries, { status: 403, body: { error: { code: 'wrong_token_kind' } } })
+  t.match(await ask(secret, 'DELETE', `/tokens/${id}`), { status: 403 }, 'nor ends itself')
+  t.match(await ask(operator, 'DELETE', `/tokens/${id}`), { status: 200 })
+  t.match(await ask(secret, 'GET', '/tenants'), { status: 401 })
+})

@@ -42,6 +42,7 @@ export function creditRoutes(
     failures: [...readFailures, 'tenant_not_found'],
   })
   app.get('/tenants/:tenant_id/credit', {
+    config: { finance: true },
     schema: { ...get, params: TenantParamsSchema },
     handler: async (request) => {
       const { tenantId } = await tenants.find(adminScopeOf(request), request.params.tenant_id)
@@ -67,6 +68,7 @@ function grantRoute(instance: FastifyInstance, tenants: ManagedTenants): void {
     failures: [...postingFailures, 'posting_id_taken'],
   })
   instance.withTypeProvider<TypeBoxTypeProvider>().post('/tenants/:tenant_id/credit/grants', {
+    config: { finance: true },
     schema: {
       ...grant,
       params: TenantParamsSchema,
@@ -99,6 +101,7 @@ function adjustmentRoute(instance: FastifyInstance, tenants: ManagedTenants): vo
     ],
   })
   instance.withTypeProvider<TypeBoxTypeProvider>().post('/tenants/:tenant_id/adjustments', {
+    config: { finance: true },
     schema: {
       ...adjustment,
       params: TenantParamsSchema,

@@ -1,5 +1,11 @@
 import type { FastifyInstance } from 'fastify'
-import { requireToken, useQueryBounds } from '../kit/authenticate.ts'
+import { DomainError } from '../../kernel/errors.ts'
+import {
+  principalOf,
+  requireToken,
+  type TokenServices,
+  useQueryBounds,
+} from '../kit/authenticate.ts'
 import { useEnvelope } from '../kit/envelope.ts'
 import { strictBodies, useJsonBody } from '../kit/json-body.ts'
 import { useNoStore } from '../kit/answer-headers.ts'
@@ -16,6 +22,13 @@ import { accountPriceRoutes } from './prices/tenants.ts'
 import { tenantRoutes, userRoutes } from './tenants.ts'
 import { reportingRoutes } from './reporting.ts'
 import { adminTokenRoutes } from './tokens.ts'
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** Marks a route that an admin token of the role finance may use. */
+    readonly finance?: boolean
+  }
+}
 
 /** In the order of the documentation. */
 const routes: readonly ((instance: FastifyInstance, accounts: Services['accounts']) => void)[] = [
@@ -36,17 +49,32 @@ const routes: readonly ((instance: FastifyInstance, accounts: Services['accounts
 /** Bodies about an account hold a few names and figures. */
 const BODY_LIMIT_BYTES = 64 * 1024
 
+/** Refuses an admin token of the role finance on every route that is not marked for it. */
+function requireRole(app: FastifyInstance): void {
+  app.addHook('onRequest', (request, _reply, done) => {
+    const { role } = principalOf(request)
+    const { config } = request.routeOptions
+    if (role === undefined || request.is404 || config.finance === true) return done()
+    const message = `This needs an admin token without a role: the role ${role} is for credit and billing`
+    return done(new DomainError('scope_denied', message, {}))
+  })
+}
+
 /**
  * Tenants, users, credit, prices and tokens for holders of an admin token, to be registered under
  * `/api/admin`.
  */
-export function adminPlugin(services: Pick<Services, 'tokens' | 'throttle' | 'accounts' | 'http'>) {
+export function adminPlugin(
+  services: TokenServices &
+    Pick<Services, 'accounts'> & { readonly throttle: Pick<Services['throttle'], 'query'> },
+) {
   // oxlint-disable-next-line typescript/require-await -- Fastify recognises a plugin by it
   return async (instance: FastifyInstance): Promise<void> => {
     useEnvelope(instance, adminEnvelope)
     useNoStore(instance)
     useJsonBody(instance, BODY_LIMIT_BYTES)
     requireToken(instance, services, 'admin')
+    requireRole(instance)
     useQueryBounds(instance, services)
     instance.setValidatorCompiler(strictBodies)
     for (const register of routes) register(instance, services.accounts)

@@ -34,6 +34,8 @@ interface SettingSurface<
   readonly path: string
   readonly operation: OperationName
   readonly get: { readonly summary: string; readonly querystring?: Query }
+  /** Methods that an admin token of the role finance may use; absent: none. */
+  readonly finance?: readonly ('get' | 'put')[]
   readonly put: {
     readonly summary: string
     readonly querystring?: TSchema
@@ -68,7 +70,7 @@ export function settingRoutes<
   Body extends TSchema,
   Query extends TSchema,
 >(surface: SettingSurface<Name, Shown, Body, Query>) {
-  const { setting, path: name, put, delete: remove, read, toBody } = surface
+  const { setting, path: name, finance = [], put, delete: remove, read, toBody } = surface
   const schemas = schemasOf(surface)
   const path = `/tenants/:tenant_id/${name}`
   const show = (shown: Shown, tenantId: string, query?: Static<Query>) => ({
@@ -89,6 +91,7 @@ export function settingRoutes<
       return success({ ...show(done.shown, tenantId), changed: done.changed }, done.warnings)
     }
     app.get<OfTenant>(path, {
+      config: { finance: finance.includes('get') },
       schema: schemas.get,
       handler: async (request) => {
         const { tenant_id: tenantId } = request.params
@@ -97,6 +100,7 @@ export function settingRoutes<
       },
     })
     app.put<OfTenant>(path, {
+      config: { finance: finance.includes('put') },
       ...(put.bodyLimit === undefined ? {} : { bodyLimit: put.bodyLimit }),
       schema: schemas.put,
       handler: (request) => {

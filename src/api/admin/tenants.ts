@@ -46,6 +46,7 @@ export function tenantRoutes(
     failures: [...readFailures, 'invalid_cursor'],
   })
   app.get('/tenants', {
+    config: { finance: true },
     schema: { ...list, querystring: PageQuerySchema },
     handler: async (request) => {
       const { items, next_cursor } = await readPage(
@@ -78,6 +79,7 @@ export function tenantRoutes(
     failures: [...readFailures, 'tenant_not_found'],
   })
   app.get('/tenants/:tenant_id', {
+    config: { finance: true },
     schema: { ...one, params: TenantParamsSchema },
     handler: async (request) => {
       const tenant = await tenants.find(adminScopeOf(request), request.params.tenant_id)

@@ -50,7 +50,7 @@ function secretOf(request: FastifyRequest, keyHeaders: readonly string[]): strin
 }
 
 /** The services that check tokens. */
-interface TokenServices {
+export interface TokenServices {
   readonly tokens: Pick<Services['tokens'], 'authenticate'>
   readonly http: Pick<Services['http'], 'refusedForms'>
 }

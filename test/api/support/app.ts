@@ -106,6 +106,15 @@ export const noPriceBooks: ManagedPriceBooks = {
 
 const noSettings: ManagedSettings = { show: noTenant, set: noTenant }
 
+/** Management of a gateway that has no accounts. */
+export const noManagement: GatewayServices['accounts'] = {
+  tenants: noTenants,
+  tokens: noTokens,
+  settings: noSettings,
+  priceBooks: noPriceBooks,
+  balances: noAccounts.balances,
+}
+
 export const nowMs = Date.parse('2026-03-04T05:06:07.000Z')
 
 function principal(part: Partial<Principal> & Pick<Principal, 'kind'>): Principal {
@@ -139,6 +148,7 @@ export const principals: Readonly<Record<string, Principal>> = {
   }),
   'pat-one': principal({ kind: 'profile' }),
   'adm-one': principal({ kind: 'admin' }),
+  'adm-finance': principal({ kind: 'admin', tokenId: 'tok_4', role: 'finance' }),
   'qak-user': principal({ kind: 'query', scope: { level: 'current_user' } }),
   'qak-some': principal({
     kind: 'query',
@@ -155,7 +165,7 @@ const refusedSecrets: Readonly<Record<string, 'expired' | 'disabled' | 'unavaila
   'qak-away': 'unavailable',
 }
 
-const authenticate: Authenticate = async (secret) => {
+export const authenticate: Authenticate = async (secret) => {
   await Promise.resolve()
   const found = principals[secret]
   if (/^(?:sk|pat|qak|adm)-guess$/.test(secret))
@@ -230,14 +240,7 @@ function memoryServices(
       quota: noQuota,
       ...part.files,
     },
-    accounts: {
-      tenants: noTenants,
-      tokens: noTokens,
-      settings: noSettings,
-      priceBooks: noPriceBooks,
-      balances: noAccounts.balances,
-      ...part.accounts,
-    },
+    accounts: { ...noManagement, ...part.accounts },
     hosts: { resolve, upstream: new Set(), ...part.hosts },
     queries: {
       reads: ledger,
