@@ -111,7 +111,7 @@ function oddFor({ name, schema, value }: Leaf): fc.Arbitrary<unknown> | undefine
 
 /** Ids that a second thing of the kind has otherwise. */
 const OWN_IDS =
-  /^(?:platformId|callId|fileId|assetId|groupId|verificationId|grantId|adjustmentId|secretHash|version|voiceId)$/
+  /^(?:platformId|callId|fileId|assetId|groupId|verificationId|grantId|adjustmentId|proposalId|secretHash|version|voiceId)$/
 const dataOf = (type: string): Record<string, unknown> => {
   const fixture = eventFixtures.find((one) => one.type === type)
   if (fixture === undefined) throw new Error(`no fixture of ${type}`)

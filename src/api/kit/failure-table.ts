@@ -1,27 +1,11 @@
 import type { ProviderErrorKind } from '../../app/ports/provider.ts'
 import { type SettingCode, settingCodes } from '../../domain/account/settings.ts'
 import type { DomainCode } from '../../kernel/errors.ts'
+import { ofAdministration } from './administration-failures.ts'
+import { type FailureRow, own } from './failure-row.ts'
 import type { RequestFault } from './request-error.ts'
 
 /** The one mapping of failures to HTTP. */
-
-export type FailureStatus =
-  | 400
-  | 401
-  | 402
-  | 403
-  | 404
-  | 409
-  | 413
-  | 415
-  | 422
-  | 429
-  | 431
-  | 500
-  | 502
-  | 503
-  | 504
-  | 507
 
 /** Settings of accounts fail each under its own name. */
 type SettingFailure = `${SettingCode}_${'invalid' | 'changed'}`
@@ -32,27 +16,6 @@ export type FailureCode =
   | RequestFault
   | `refused_${ProviderErrorKind}`
   | SettingFailure
-
-export interface FailureRow {
-  readonly status: FailureStatus
-  /** Message in plain words, without internal details. */
-  readonly words: string
-  /** Whether the error's own message is shown: it names the field or the value. */
-  readonly ownWords?: boolean
-  /**
-   * Whether a client may retry automatically: `never` if a retry could do it twice or cannot help,
-   * or after this many milliseconds. Absent: clients decide by the status.
-   */
-  readonly retry?: 'never' | number
-}
-
-/** Rows that may show the error's own message. */
-const own = (status: FailureStatus, words: string, retry?: FailureRow['retry']): FailureRow => ({
-  status,
-  words,
-  ownWords: true,
-  ...(retry === undefined ? {} : { retry }),
-})
 
 const away: FailureRow = {
   status: 503,
@@ -135,47 +98,6 @@ const ofStores = {
   storage_full: { status: 507, words: 'Storage is full at the moment', retry: 30_000 },
   upload_quota_reached: own(429, 'The tenant is at its limit of uploads', 'never'),
   read_model_behind: away,
-} as const satisfies Partial<Record<FailureCode, FailureRow>>
-
-const ofAdministration = {
-  tenant_exists: own(409, 'The tenant already exists', 'never'),
-  // One constant text each: what a token may not see reads exactly like a missing thing (P8).
-  tenant_not_found: own(404, 'The tenant does not exist'),
-  too_many_users: own(409, 'The tenant has the maximum number of users', 'never'),
-  user_exists: own(409, 'The tenant already has this user', 'never'),
-  user_not_found: own(404, 'The tenant has no such user'),
-  amount_invalid: own(400, 'The amount is not valid'),
-  adjustment_source_invalid: own(400, 'The line or grant to adjust does not exist'),
-  adjustment_out_of_bounds: own(409, 'The adjustment is beyond what can be given or taken back'),
-  adjustment_id_taken: own(409, 'This id is already used by another posting', 'never'),
-  line_not_found: own(404, 'The tenant has no such line'),
-  posting_id_taken: own(409, 'This id is already used by another posting', 'never'),
-  limit_id_taken: own(409, 'This id is already used by another credit limit', 'never'),
-  // A retry under the same id moves no money twice.
-  posting_outcome_unknown: own(
-    503,
-    'The change was not confirmed in time and may have been recorded; send it again with the same id',
-    2_000,
-  ),
-  token_exists: own(409, 'The token already exists', 'never'),
-  token_not_found: { status: 404, words: 'The token does not exist' },
-  token_disabled: own(409, 'The token is disabled', 'never'),
-  token_limits_invalid: own(400, 'The limits are not valid'),
-  token_models_invalid: own(400, 'The models are not valid'),
-  token_addresses_invalid: own(400, 'The addresses are not valid'),
-  token_bound_reached: own(409, 'The limit of tokens, or of changes of one, is reached', 'never'),
-  token_scope_invalid: own(400, 'The scope is not valid'),
-  token_expiry_invalid: own(400, 'The time is not valid'),
-  token_secret_reused: own(409, 'The secret was used before', 'never'),
-  setting_invalid: own(400, 'The setting is not valid'),
-  setting_changed: own(409, 'The setting was changed in the meantime', 'never'),
-  price_book_invalid: own(400, 'The price book is not valid'),
-  price_books_changed: own(409, 'Another price book was published in the meantime', 'never'),
-  price_book_version_taken: own(409, 'The version is already used by another price book', 'never'),
-  price_book_replaced: own(409, 'Another price book has replaced this one', 'never'),
-  price_book_not_found: own(404, 'No price book has this version'),
-  confirmation_required: own(409, 'Nothing was changed: this needs `"confirm": true`', 'never'),
-  audit_state_foreign: own(409, 'The earlier audit read another log', 'never'),
 } as const satisfies Partial<Record<FailureCode, FailureRow>>
 
 /** Makes the row of a surface for each failure of each setting. */

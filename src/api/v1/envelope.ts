@@ -1,7 +1,7 @@
 import { isDomainError } from '../../kernel/errors.ts'
 import { isJsonObject, type JsonObject } from '../../kernel/json.ts'
 import type { Answer, Envelope } from '../kit/envelope.ts'
-import type { FailureStatus } from '../kit/failure-table.ts'
+import type { FailureStatus } from '../kit/failure-row.ts'
 import { callFailureHeaders, readCallFailure, upstreamType } from '../kit/call-failures.ts'
 import type { Failure } from '../kit/surface-failures.ts'
 

@@ -118,11 +118,18 @@ export function setLimit(command: SetCreditLimit, state: CreditState): readonly 
 
 /** The state after a grant. */
 export function granted(state: CreditState, event: AccountEventData<'CreditGranted'>) {
-  const { grantId, currency, amount, keyHash } = event
+  const { currency, amount } = event
+  return { ...grantNamed(state, event), postedPico: withPosted(state, currency, amount) }
+}
+
+/** The state in which the id and the key of a grant are taken. */
+export function grantNamed(
+  state: CreditState,
+  terms: RequestFields<'CreditGranted'> & { readonly keyHash?: string | undefined },
+): Pick<CreditState, 'postings' | 'keys'> {
   return {
-    ...withPosting(state, grantId, grantPrint(event)),
-    postedPico: withPosted(state, currency, amount),
-    keys: withKey(state.keys, keyHash, grantFingerprint(event)),
+    ...withPosting(state, terms.grantId, grantPrint(terms)),
+    keys: withKey(state.keys, terms.keyHash, grantFingerprint(terms)),
   }
 }
 

@@ -1,11 +1,11 @@
 import { OrderedMap } from 'immutable'
 import { unreachable } from '../../kernel/assert.ts'
+import { fromTimestamp } from '../../kernel/clock.ts'
 import { DomainError } from '../../kernel/errors.ts'
 import { parseAmount, type Currency } from '../../kernel/money.ts'
 import type { Decider } from '../decider.ts'
 import {
   checkCorrection,
-  type Correctable,
   type Correction,
   correctsOf,
   nameOf,
@@ -16,11 +16,11 @@ import {
 import { canonicalAmount } from './amount.ts'
 import {
   checkPosted,
-  type CreditState,
   fingerprint,
   grant,
   type GrantCredit,
   granted,
+  grantNamed,
   isRepeated,
   limitSet,
   noCredit,
@@ -32,14 +32,20 @@ import {
   withKey,
 } from './credit.ts'
 import { type Person, postingMembers, type ReasonCode } from './postings.ts'
+import { withRecent } from './approvals.ts'
 import type { AccountEvent, AccountEventData } from './events.ts'
 import {
-  type AccountSettings,
-  evolveSettings,
-  isSettingEvent,
-  setSetting,
-  type SetSetting,
-} from './settings.ts'
+  approve,
+  type ApprovePosting,
+  noProposals,
+  postOrPropose,
+  type PostingState,
+  reject,
+  type RejectPosting,
+  withEnd,
+  withProposal,
+} from './proposals.ts'
+import { evolveSettings, isSettingEvent, setSetting, type SetSetting } from './settings.ts'
 
 /** Users of one tenant: each is read with its account. */
 export const MAX_USERS = 10_000
@@ -48,13 +54,11 @@ export const MAX_USERS = 10_000
  * One tenant's account: its identity and its credit. Balances are a projection of the ledger
  * instead.
  */
-export interface AccountState extends CreditState {
+export interface AccountState extends PostingState {
   /** Undefined until the tenant is opened. */
   readonly name: string | undefined
   /** Users by id, in the order in which they were added. */
   readonly users: OrderedMap<string, AccountEventData<'UserAdded'>>
-  readonly correctable: Correctable
-  readonly settings: AccountSettings
 }
 
 /** `at` is RFC 3339, amounts are decimal strings of at most 12 decimals. */
@@ -89,6 +93,8 @@ export type AccountCommand =
       readonly keyHash?: string | undefined
       readonly at: string
     }
+  | ApprovePosting
+  | RejectPosting
   | SetSetting
 
 /**
@@ -97,13 +103,15 @@ export type AccountCommand =
  *
  * @throws DomainError `tenant_exists`, `tenant_not_found`, `user_exists`, `too_many_users`,
  *   `posting_id_taken`, `limit_id_taken`, `idempotency_key_reused`, `amount_invalid`,
- *   `adjustment_source_invalid`, `adjustment_out_of_bounds`, those of `decideSetting`
+ *   `adjustment_source_invalid`, `adjustment_out_of_bounds`, `proposal_not_found`, `proposal_ended`,
+ *   `proposal_expired`, `proposal_own`, those of `decideSetting`
  */
 export const accountDecider: Decider<AccountState, AccountCommand, AccountEvent> = {
   initial: {
     name: undefined,
     users: OrderedMap(),
     ...noCredit,
+    ...noProposals,
     correctable: nothingCorrectable,
     settings: {},
   },
@@ -134,11 +142,19 @@ export const accountDecider: Decider<AccountState, AccountCommand, AccountEvent>
         return [{ type: 'UserAdded', data: { tenantId, userId, name, addedAt: at } }]
       }
       case 'grant':
-        return grant(command, state)
+        return postOrPropose({ ...command, postingId: command.grantId }, state, () =>
+          grant(command, state),
+        )
       case 'set-limit':
         return setLimit(command, state)
       case 'post-adjustment':
-        return adjust(command, state)
+        return postOrPropose({ ...command, postingId: command.adjustmentId }, state, () =>
+          adjust(command, state),
+        )
+      case 'approve':
+        return approve(command, state)
+      case 'reject':
+        return reject(command, state)
       case 'set-setting':
         return setSetting(command, state.settings)
       default:
@@ -158,19 +174,34 @@ export const accountDecider: Decider<AccountState, AccountCommand, AccountEvent>
           ...state,
           ...granted(state, event.data),
           correctable: withGrant(state.correctable, event.data),
+          recent: withRecent(state.recent, {
+            ...event.data,
+            atMs: fromTimestamp(event.data.grantedAt),
+          }),
         }
       case 'CreditLimitSet':
         return { ...state, ...limitSet(state, event.data) }
       case 'AdjustmentPosted': {
-        const { adjustmentId, currency, amount, corrects, keyHash } = event.data
+        const { currency, amount, postedAt } = event.data
         return {
           ...state,
-          ...withPosting(state, adjustmentId, fingerprint(nameOf(corrects), currency, amount)),
+          ...adjustmentNamed(state, event.data),
           postedPico: withPosted(state, currency, amount),
-          keys: withKey(state.keys, keyHash, adjustmentFingerprint(event.data)),
           correctable: withCorrection(state.correctable, event.data),
+          recent: withRecent(state.recent, { ...event.data, atMs: fromTimestamp(postedAt) }),
         }
       }
+      case 'PostingProposed': {
+        const { posting, keyHash } = event.data
+        const named =
+          posting.kind === 'grant'
+            ? grantNamed(state, { ...posting, keyHash })
+            : adjustmentNamed(state, { ...posting, keyHash })
+        return { ...state, ...named, ...withProposal(state, event.data) }
+      }
+      case 'PostingApproved':
+      case 'PostingRejected':
+        return { ...state, ...withEnd(state, event) }
       default:
         return unreachable(event)
     }
@@ -194,6 +225,23 @@ function adjust(command: Command<'post-adjustment'>, state: AccountState): reado
   return [{ type: 'AdjustmentPosted', data }]
 }
 
+type AdjustmentTerms = Omit<
+  AccountEventData<'AdjustmentPosted'>,
+  'tenantId' | 'keyHash' | 'by' | 'postedAt'
+>
+
+/** The state in which the id and the key of an adjustment are taken. */
+function adjustmentNamed(
+  state: AccountState,
+  terms: AdjustmentTerms & { readonly keyHash?: string | undefined },
+): Pick<AccountState, 'postings' | 'keys'> {
+  const { adjustmentId, currency, amount, corrects, keyHash } = terms
+  return {
+    ...withPosting(state, adjustmentId, fingerprint(nameOf(corrects), currency, amount)),
+    keys: withKey(state.keys, keyHash, adjustmentFingerprint(terms)),
+  }
+}
+
 /** All members of a request for an adjustment, as one text. */
 function adjustmentFingerprint({
   adjustmentId,
@@ -202,7 +250,7 @@ function adjustmentFingerprint({
   corrects,
   code,
   reason,
-}: Omit<AccountEventData<'AdjustmentPosted'>, 'tenantId' | 'keyHash' | 'by' | 'postedAt'>): string {
+}: AdjustmentTerms): string {
   return JSON.stringify([
     'adjustment',
     adjustmentId,

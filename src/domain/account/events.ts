@@ -1,12 +1,12 @@
 import { type Static, type TSchema, Type } from '@sinclair/typebox'
-import { CorrectsSchema, CurrencySchema, DecimalSchema } from '../pricing/settlement.ts'
+import { CurrencySchema, DecimalSchema } from '../pricing/settlement.ts'
 import { type EventFacts, type FactsOf, noDescription } from '../event-facts.ts'
 import {
-  amountMembers,
-  grantMembers,
+  adjustmentTerms,
+  grantTerms,
   KeyHashSchema,
   PersonSchema,
-  ReasonCodeSchema,
+  PostingSchema,
 } from './postings.ts'
 import { allSettings, type SettingEvent } from './settings.ts'
 
@@ -34,11 +34,7 @@ export const accountEvents = {
   }),
   CreditGranted: Type.Object({
     tenantId: Type.String(),
-    grantId: Type.String(),
-    /** The amount is positive; taking back is an adjustment. */
-    ...amountMembers,
-    ...grantMembers,
-    reason: Type.String(),
+    ...grantTerms,
     keyHash: Type.Optional(KeyHashSchema),
     by: Type.Optional(PersonSchema),
     grantedAt: Type.String(),
@@ -55,15 +51,35 @@ export const accountEvents = {
   }),
   AdjustmentPosted: Type.Object({
     tenantId: Type.String(),
-    adjustmentId: Type.String(),
-    /** The amount is signed: positive gives to the tenant. */
-    ...amountMembers,
-    corrects: CorrectsSchema,
-    code: Type.Optional(ReasonCodeSchema),
-    reason: Type.String(),
+    ...adjustmentTerms,
     keyHash: Type.Optional(KeyHashSchema),
     by: Type.Optional(PersonSchema),
     postedAt: Type.String(),
+  }),
+  /** A posting above what its person may post alone: it moves no money until a second user approves it. */
+  PostingProposed: Type.Object({
+    tenantId: Type.String(),
+    proposalId: Type.String(),
+    posting: PostingSchema,
+    by: Type.Optional(PersonSchema),
+    keyHash: Type.Optional(KeyHashSchema),
+    proposedAt: Type.String(),
+    /** No approval is possible from this time on; the lapse itself is no event. */
+    expiresAt: Type.String(),
+  }),
+  /** Always in one append with the posting that it approves. */
+  PostingApproved: Type.Object({
+    tenantId: Type.String(),
+    proposalId: Type.String(),
+    by: PersonSchema,
+    approvedAt: Type.String(),
+  }),
+  PostingRejected: Type.Object({
+    tenantId: Type.String(),
+    proposalId: Type.String(),
+    by: Type.Optional(PersonSchema),
+    reason: Type.String(),
+    rejectedAt: Type.String(),
   }),
   ...settingEvents,
 } as const
@@ -109,6 +125,21 @@ export const accountFacts: FactsOf<typeof accountEvents> = {
     },
     words: ({ corrects, reason }) =>
       `${corrects.kind === 'line' ? corrects.lineId : corrects.grantId}: ${reason}`,
+  },
+  PostingProposed: {
+    source: ofAccount,
+    at: (d) => d.proposedAt,
+    words: ({ proposalId, posting }) => {
+      const { kind, amount, currency, reason } = posting
+      const id = posting.kind === 'grant' ? posting.grantId : posting.adjustmentId
+      return `${proposalId}: ${kind} ${id} of ${amount} ${currency}: ${reason}`
+    },
+  },
+  PostingApproved: { source: ofAccount, at: (d) => d.approvedAt, words: (d) => d.proposalId },
+  PostingRejected: {
+    source: ofAccount,
+    at: (d) => d.rejectedAt,
+    words: (d) => `${d.proposalId}: ${d.reason}`,
   },
   ...settingFacts,
 }

@@ -1,6 +1,6 @@
 import { type Static, Type } from '@sinclair/typebox'
 import { membersGiven } from '../../kernel/json.ts'
-import { CurrencySchema, DecimalSchema } from '../pricing/settlement.ts'
+import { CorrectsSchema, CurrencySchema, DecimalSchema } from '../pricing/settlement.ts'
 
 /** Grants and adjustments have these members of their events in common. */
 
@@ -36,13 +36,38 @@ export const referenceShape = /^[\x20-\x7e]{1,128}$/
 /** Lower-case hex SHA-256 of the `Idempotency-Key` a request was sent under; absent: it had none. */
 export const KeyHashSchema = Type.String()
 
-/** Members of a grant in addition to its amount. */
-export const grantMembers = {
+/** An amount of credit; the sign of an adjustment is that of what the tenant gets. */
+const amountMembers = { currency: CurrencySchema, amount: DecimalSchema } as const
+
+/** The terms of a grant, as its event and a proposal of it have them. */
+export const grantTerms = {
+  grantId: Type.String(),
+  /** The amount is positive; taking back is an adjustment. */
+  ...amountMembers,
   /** Absent: paid. */
   credit: Type.Optional(CreditKindSchema),
   /** The invoice or payment outside that it stands for. */
   reference: Type.Optional(Type.String()),
+  reason: Type.String(),
 } as const
+
+/** The terms of an adjustment, as its event and a proposal of it have them. */
+export const adjustmentTerms = {
+  adjustmentId: Type.String(),
+  /** The amount is signed: positive gives to the tenant. */
+  ...amountMembers,
+  corrects: CorrectsSchema,
+  code: Type.Optional(ReasonCodeSchema),
+  reason: Type.String(),
+} as const
+
+/** A grant or an adjustment that is proposed. */
+export const PostingSchema = Type.Union([
+  Type.Object({ kind: Type.Literal('grant'), ...grantTerms }),
+  Type.Object({ kind: Type.Literal('adjustment'), ...adjustmentTerms }),
+])
+
+export type Posting = Static<typeof PostingSchema>
 
 /** Members of a posting as its event has them: those that are undefined are absent. */
 export function postingMembers<Members extends Readonly<Record<string, unknown>>>(
@@ -50,6 +75,3 @@ export function postingMembers<Members extends Readonly<Record<string, unknown>>
 ): { readonly [Name in keyof Members]?: Exclude<Members[Name], undefined> } {
   return membersGiven(members) as { [Name in keyof Members]?: Exclude<Members[Name], undefined> }
 }
-
-/** An amount of credit; the sign of an adjustment is that of what the tenant gets. */
-export const amountMembers = { currency: CurrencySchema, amount: DecimalSchema } as const

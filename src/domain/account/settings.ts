@@ -1,3 +1,4 @@
+import { approvals } from './approvals.ts'
 import { balanceAlerts } from './balance-alerts.ts'
 import { billing } from './billing.ts'
 import { budgets } from './budgets.ts'
@@ -23,6 +24,7 @@ const settings = {
   limits,
   reporting,
   billing,
+  approvals,
 } as const
 
 type Settings = typeof settings

@@ -51,6 +51,7 @@ export function accountEventRows(events: readonly RecordedEvent[]): ExpectedRows
     'BudgetsSet',
     'LimitsSet',
     'ReportingSet',
+    'ApprovalsSet',
   ]
   const rows = events.flatMap(({ type, data, stream, revision, position }) => {
     if (!stream.startsWith('account-')) return []

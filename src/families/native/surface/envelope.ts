@@ -15,7 +15,7 @@ import {
 import { costMember, costInLastFrame, withCost } from '../../../api/kit/answer-headers.ts'
 import type { Answer, Envelope } from '../../../api/kit/envelope.ts'
 import { oneLine, type StreamDialect } from '../../../api/kit/event-stream.ts'
-import type { FailureStatus } from '../../../api/kit/failure-table.ts'
+import type { FailureStatus } from '../../../api/kit/failure-row.ts'
 import type { Failure } from '../../../api/kit/surface-failures.ts'
 import type { TextFrame } from '../../text/calls/types.ts'
 import type { Cost } from '../../../domain/pricing/settlement.ts'

@@ -16,7 +16,8 @@ import {
   type SurfaceFailures,
 } from '../../../api/kit/surface-failures.ts'
 import type { Answer, Envelope } from '../../../api/kit/envelope.ts'
-import type { FailureCode, FailureStatus } from '../../../api/kit/failure-table.ts'
+import type { FailureStatus } from '../../../api/kit/failure-row.ts'
+import type { FailureCode } from '../../../api/kit/failure-table.ts'
 import {
   eitherVersion,
   INVALID,

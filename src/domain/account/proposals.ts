@@ -1,0 +1,282 @@
+import { List, Map as ManyEntries } from 'immutable'
+import { fromTimestamp, toTimestamp } from '../../kernel/clock.ts'
+import { DomainError } from '../../kernel/errors.ts'
+import { sha256Hex } from '../../kernel/ids.ts'
+import { checkCorrection, type Correctable, type Correction } from './adjustments.ts'
+import { isAboveLimit, personKey, type RecentAmount, withRecent } from './approvals.ts'
+import { checkPosted, type CreditState } from './credit.ts'
+import type { Corrects } from '../pricing/settlement.ts'
+import type { AccountEvent, AccountEventData } from './events.ts'
+import { type Person, type Posting, postingMembers } from './postings.ts'
+import { type AccountSettings, settingIn } from './settings.ts'
+
+/**
+ * Proposals: postings above what one person may post alone within 24 hours. A proposal holds the id
+ * and the `Idempotency-Key` of its posting and moves no money; the posting is made when a second
+ * user approves it.
+ */
+
+const HOUR_MS = 60 * 60 * 1_000
+/** Hex digits of the id of a proposal: 128 bits. */
+const ID_LENGTH = 32
+
+/** A proposal, and the event that ended it, if one did. */
+export interface Proposal {
+  readonly proposed: AccountEventData<'PostingProposed'>
+  readonly end?: Extract<AccountEvent, { readonly type: 'PostingApproved' | 'PostingRejected' }>
+}
+
+/** How a proposal is at a time; it has lapsed from the time on that its event names. */
+export type ProposalStatus = 'proposed' | 'approved' | 'rejected' | 'lapsed'
+
+export interface ProposalState {
+  /** Proposals by id, also those that have ended. */
+  readonly proposals: ManyEntries<string, Proposal>
+  /** What was posted and proposed in the last 24 hours, in the order of the stream. */
+  readonly recent: List<RecentAmount>
+}
+
+export const noProposals: ProposalState = { proposals: ManyEntries(), recent: List() }
+
+/** The parts of an account that decide about postings. */
+export interface PostingState extends CreditState, ProposalState {
+  readonly correctable: Correctable
+  readonly settings: AccountSettings
+}
+
+/** Makes the posting of a proposal. `at` is RFC 3339. */
+export interface ApprovePosting {
+  readonly kind: 'approve'
+  readonly tenantId: string
+  readonly proposalId: string
+  /** Always a user by a token: a shell approves nothing. */
+  readonly by: Person
+  /** The settled line that the posting corrects, if it corrects one. */
+  readonly line?: Extract<Correction, { readonly kind: 'line' }>['line'] | undefined
+  readonly at: string
+}
+
+/** Ends a proposal without its posting. `at` is RFC 3339. */
+export interface RejectPosting {
+  readonly kind: 'reject'
+  readonly tenantId: string
+  readonly proposalId: string
+  readonly by?: Person | undefined
+  readonly reason: string
+  readonly at: string
+}
+
+/** One posting id is one proposal, so that a repeated request is the same proposal. */
+export function proposalIdOf(tenantId: string, postingId: string): string {
+  const hash = sha256Hex(JSON.stringify(['proposal', tenantId, postingId]))
+  return `proposal_${hash.slice(0, ID_LENGTH)}`
+}
+
+/** The id of the posting itself. */
+export function postingIdOf(posting: Posting): string {
+  return posting.kind === 'grant' ? posting.grantId : posting.adjustmentId
+}
+
+/** How a proposal is at a time. */
+export function statusAt({ proposed, end }: Proposal, atMs: number): ProposalStatus {
+  if (end !== undefined) return end.type === 'PostingApproved' ? 'approved' : 'rejected'
+  return atMs < fromTimestamp(proposed.expiresAt) ? 'proposed' : 'lapsed'
+}
+
+/** The proposal under the id of a posting. */
+export function proposalOf(
+  { proposals }: Pick<ProposalState, 'proposals'>,
+  tenantId: string,
+  postingId: string,
+): Proposal | undefined {
+  return proposals.isEmpty() ? undefined : proposals.get(proposalIdOf(tenantId, postingId))
+}
+
+interface Posted {
+  readonly tenantId: string
+  readonly postingId: string
+  readonly at: string
+}
+
+/**
+ * Decides a posting, or its proposal where it is above what its person may post alone. `post`
+ * decides the posting by all other rules.
+ *
+ * @throws DomainError `proposal_ended` where the id is that of a proposal without a posting, and
+ *   those of `post`
+ */
+export function postOrPropose(
+  { tenantId, postingId, at }: Posted,
+  state: PostingState,
+  post: () => readonly AccountEvent[],
+): readonly AccountEvent[] {
+  const known = proposalOf(state, tenantId, postingId)
+  const status = known && statusAt(known, fromTimestamp(at))
+  if (status === 'rejected' || status === 'lapsed')
+    throw new DomainError(
+      'proposal_ended',
+      `this posting was proposed and has ${status === 'lapsed' ? 'lapsed' : 'been rejected'}: propose it again under a new id`,
+      { id: postingId },
+    )
+  const posted = post()
+  const [event] = posted
+  if (event?.type !== 'CreditGranted' && event?.type !== 'AdjustmentPosted') return posted
+  const { by, currency, amount, keyHash } = event.data
+  const approvals = settingIn(state.settings, 'approvals')
+  const nowMs = fromTimestamp(at)
+  const earlier = (): readonly RecentAmount[] => countedAt(state, nowMs)
+  if (!isAboveLimit(approvals, { by, currency, amount, atMs: nowMs }, earlier)) return posted
+  const data = {
+    tenantId,
+    proposalId: proposalIdOf(tenantId, postingId),
+    posting: postingOf(event),
+    ...postingMembers({ by, keyHash }),
+    proposedAt: at,
+    expiresAt: toTimestamp(nowMs + approvals.lapseHours * HOUR_MS),
+  }
+  return [{ type: 'PostingProposed', data }]
+}
+
+/**
+ * The approval of a proposal together with its posting, which carries the person and the key of the
+ * proposer. A repetition by the same user decides to no event.
+ *
+ * @throws DomainError `proposal_not_found`, `proposal_ended`, `proposal_own`, `proposal_expired`,
+ *   `amount_invalid`, `adjustment_source_invalid`, `adjustment_out_of_bounds`
+ */
+export function approve(command: ApprovePosting, state: PostingState): readonly AccountEvent[] {
+  const { tenantId, proposalId, by, at } = command
+  const proposal = knownProposal(state, proposalId)
+  const { proposed, end } = proposal
+  if (end?.type === 'PostingApproved' && personKey(end.data.by) === personKey(by)) return []
+  if (end === undefined && personKey(proposed.by) === personKey(by))
+    throw new DomainError('proposal_own', 'another user than its proposer approves a proposal', {
+      proposalId,
+    })
+  requireOpen(proposal, at)
+  checkAgain(command, proposed.posting, state)
+  return [
+    { type: 'PostingApproved', data: { tenantId, proposalId, by, approvedAt: at } },
+    postedBy(proposed, at),
+  ]
+}
+
+/**
+ * A repetition by the same person with the same reason decides to no event.
+ *
+ * @throws DomainError `proposal_not_found`, `proposal_ended`, `proposal_expired`
+ */
+export function reject(command: RejectPosting, state: ProposalState): readonly AccountEvent[] {
+  const { tenantId, proposalId, by, reason, at } = command
+  const proposal = knownProposal(state, proposalId)
+  const { end } = proposal
+  const isRepeated =
+    end?.type === 'PostingRejected' &&
+    end.data.reason === reason &&
+    personKey(end.data.by) === personKey(by)
+  if (isRepeated) return []
+  requireOpen(proposal, at)
+  const data = { tenantId, proposalId, ...postingMembers({ by }), reason, rejectedAt: at }
+  return [{ type: 'PostingRejected', data }]
+}
+
+/** The state after a proposal was made. Its posting's id and key are held by the caller. */
+export function withProposal(
+  state: ProposalState,
+  proposed: AccountEventData<'PostingProposed'>,
+): ProposalState {
+  const { proposalId, posting, by, proposedAt } = proposed
+  const { currency, amount } = posting
+  const atMs = fromTimestamp(proposedAt)
+  return {
+    proposals: state.proposals.set(proposalId, { proposed }),
+    recent: withRecent(state.recent, { by, currency, amount, atMs, proposalId }),
+  }
+}
+
+/** The state after a proposal was ended. */
+export function withEnd(
+  { proposals }: ProposalState,
+  end: NonNullable<Proposal['end']>,
+): Pick<ProposalState, 'proposals'> {
+  const { proposalId } = end.data
+  const proposal = proposals.get(proposalId)
+  return { proposals: proposal ? proposals.set(proposalId, { ...proposal, end }) : proposals }
+}
+
+function knownProposal({ proposals }: ProposalState, proposalId: string): Proposal {
+  const proposal = proposals.get(proposalId)
+  if (proposal !== undefined) return proposal
+  throw new DomainError('proposal_not_found', 'the tenant has no such proposal', { proposalId })
+}
+
+/** @throws DomainError `proposal_ended`, `proposal_expired` */
+function requireOpen(proposal: Proposal, at: string): void {
+  const { proposalId, expiresAt } = proposal.proposed
+  const status = statusAt(proposal, fromTimestamp(at))
+  if (status === 'lapsed')
+    throw new DomainError('proposal_expired', `the proposal lapsed at ${expiresAt}`, {
+      proposalId,
+    })
+  if (status !== 'proposed')
+    throw new DomainError('proposal_ended', `the proposal has already been ${status}`, {
+      proposalId,
+    })
+}
+
+/** Other postings may have been made since the proposal: its bounds are checked as of now. */
+function checkAgain(
+  { tenantId, line }: ApprovePosting,
+  posting: Posting,
+  state: PostingState,
+): void {
+  const { currency, amount } = posting
+  if (posting.kind === 'adjustment') {
+    const correction = correctionOf(posting.corrects, line)
+    checkCorrection({ tenantId, currency, amount, correction }, state.correctable)
+  }
+  checkPosted(state, currency, amount)
+}
+
+function correctionOf(corrects: Corrects, line: ApprovePosting['line']): Correction {
+  if (corrects.kind === 'grant') return corrects
+  if (line?.lineId === corrects.lineId) return { kind: 'line', line }
+  throw new DomainError('adjustment_source_invalid', `there is no line ${corrects.lineId}`, {
+    source: corrects.lineId,
+  })
+}
+
+/** The amounts that count towards a person's sum: what was posted, and what is proposed at a time. */
+function countedAt({ recent, proposals }: ProposalState, atMs: number): readonly RecentAmount[] {
+  const isOpen = (proposalId: string): boolean => {
+    const proposal = proposals.get(proposalId)
+    return proposal !== undefined && statusAt(proposal, atMs) === 'proposed'
+  }
+  return [...recent].filter(({ proposalId }) => proposalId === undefined || isOpen(proposalId))
+}
+
+/** The terms of a posting, out of its event. */
+function postingOf(
+  event: Extract<AccountEvent, { readonly type: 'CreditGranted' | 'AdjustmentPosted' }>,
+): Posting {
+  if (event.type === 'CreditGranted') {
+    const { tenantId: _tenantId, keyHash: _keyHash, by: _by, grantedAt: _at, ...terms } = event.data
+    return { kind: 'grant', ...terms }
+  }
+  const { tenantId: _tenantId, keyHash: _keyHash, by: _by, postedAt: _at, ...terms } = event.data
+  return { kind: 'adjustment', ...terms }
+}
+
+/** The event of a proposed posting, made at a time. */
+function postedBy(
+  { tenantId, posting, by, keyHash }: AccountEventData<'PostingProposed'>,
+  at: string,
+): AccountEvent {
+  const further = postingMembers({ keyHash, by })
+  if (posting.kind === 'grant') {
+    const { kind: _kind, ...terms } = posting
+    return { type: 'CreditGranted', data: { tenantId, ...terms, ...further, grantedAt: at } }
+  }
+  const { kind: _kind, ...terms } = posting
+  return { type: 'AdjustmentPosted', data: { tenantId, ...terms, ...further, postedAt: at } }
+}

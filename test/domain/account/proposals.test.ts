@@ -1,0 +1,435 @@
+import * as fc from 'fast-check'
+import t from 'tap'
+import { accountDecider, type AccountCommand } from '../../../src/domain/account/decider.ts'
+import type { AccountEvent } from '../../../src/domain/account/events.ts'
+import type { Person } from '../../../src/domain/account/postings.ts'
+import { proposalIdOf, statusAt } from '../../../src/domain/account/proposals.ts'
+import { isDomainError } from '../../../src/kernel/errors.ts'
+import { formatAmount, parseAmount } from '../../../src/kernel/money.ts'
+import { propertyRuns } from '../../helpers/property-runs.ts'
+
+type Command<Kind extends AccountCommand['kind']> = Extract<AccountCommand, { kind: Kind }>
+
+const tenantId = 'tenant_1'
+const START_MS = Date.parse('2026-01-02T00:00:00.000Z')
+const HOUR_MS = 60 * 60 * 1_000
+const at = (hours: number): string => new Date(START_MS + hours * HOUR_MS).toISOString()
+const person = (userId: string, tokenId = `token_${userId}`): Person => ({
+  tenantId,
+  userId,
+  tokenId,
+})
+const ann = person('ann')
+const ben = person('ben')
+const open: AccountCommand = { kind: 'open', tenantId, name: 'Demo', at: at(0) }
+const limited = (above: string, lapseHours = 72, hours = 0): AccountCommand => ({
+  kind: 'set-setting',
+  tenantId,
+  setting: 'approvals',
+  wanted: { limits: [{ currency: 'USD', above }], lapseHours },
+  at: at(hours),
+})
+const grant = (id: string, amount: string, more: Partial<Command<'grant'>> = {}) =>
+  ({
+    kind: 'grant',
+    tenantId,
+    grantId: id,
+    currency: 'USD',
+    amount,
+    reason: 'invoice 17',
+    by: ann,
+    at: at(1),
+    ...more,
+  }) as const
+const line = { lineId: 'call_1:1', tenantId, currency: 'USD', amount: '500' } as const
+const refund = (id: string, amount: string, more: Partial<Command<'post-adjustment'>> = {}) =>
+  ({
+    kind: 'post-adjustment',
+    tenantId,
+    adjustmentId: id,
+    currency: 'USD',
+    amount,
+    correction: { kind: 'line', line },
+    reason: 'broken',
+    by: ann,
+    at: at(1),
+    ...more,
+  }) as const
+const proposalId = (posting: string): string => proposalIdOf(tenantId, posting)
+const approve = (posting: string, more: Partial<Command<'approve'>> = {}) =>
+  ({
+    kind: 'approve',
+    tenantId,
+    proposalId: proposalId(posting),
+    by: ben,
+    at: at(2),
+    ...more,
+  }) as const
+const reject = (posting: string, more: Partial<Command<'reject'>> = {}) =>
+  ({
+    kind: 'reject',
+    tenantId,
+    proposalId: proposalId(posting),
+    by: ben,
+    reason: 'not paid',
+    at: at(2),
+    ...more,
+  }) as const
+
+function after(...commands: readonly AccountCommand[]) {
+  const state = commands.reduce(
+    (state, command) => accountDecider.decide(command, state).reduce(accountDecider.evolve, state),
+    accountDecider.initial,
+  )
+  const when = (command: AccountCommand) => accountDecider.decide(command, state)
+  const types = (command: AccountCommand) => when(command).map(({ type }) => type)
+  return { state, when, types }
+}
+const account = (...commands: readonly AccountCommand[]) => after(open, limited('100'), ...commands)
+
+t.test('without a limit in its currency a posting needs no approval', async (t) => {
+  t.same(after(open).types(grant('g1', '1000000')), ['CreditGranted'])
+  t.same(account().types(grant('g1', '101', { currency: 'CNY' })), ['CreditGranted'])
+  t.same(account().types(grant('g1', '100')), ['CreditGranted'], 'the limit itself may be posted')
+})
+
+t.test('a posting above the limit is proposed, with its person and its key', async (t) => {
+  const command = grant('g1', '100.50', { credit: 'promotional', reference: 'INV-1', keyHash: 'k' })
+  t.strictSame(account().when(command), [
+    {
+      type: 'PostingProposed',
+      data: {
+        tenantId,
+        proposalId: proposalId('g1'),
+        posting: {
+          kind: 'grant',
+          grantId: 'g1',
+          currency: 'USD',
+          amount: '100.5',
+          reason: 'invoice 17',
+          credit: 'promotional',
+          reference: 'INV-1',
+        },
+        by: ann,
+        keyHash: 'k',
+        proposedAt: at(1),
+        expiresAt: at(73),
+      },
+    },
+  ])
+  t.match(proposalId('g1'), /^proposal_[0-9a-f]{32}$/)
+  const proposed = account(command)
+  t.equal(proposed.state.postedPico.get('USD'), undefined, 'it moves no money')
+})
+
+t.test(
+  'the sum of a person is of 24 hours, of both kinds, by size, with open proposals',
+  async (t) => {
+    const half = grant('g1', '60')
+    t.same(account(half).types(grant('g2', '40')), ['CreditGranted'])
+    t.same(account(half).types(grant('g2', '40.000000000001')), ['PostingProposed'])
+    t.same(account(half).types(grant('g2', '60', { by: ben })), ['CreditGranted'], 'another user')
+    const otherToken = person('ann', 'token_other')
+    t.same(account(half).types(grant('g2', '60', { by: otherToken })), ['PostingProposed'])
+    const elsewhere = { ...ann, tenantId: 'tenant_2' }
+    t.same(account(half).types(grant('g2', '60', { by: elsewhere })), ['CreditGranted'])
+    t.same(account(half).types(refund('a1', '41')), ['PostingProposed'])
+    const back = { correction: { kind: 'grant', grantId: 'g1' } } as const
+    t.same(account(half).types(refund('a1', '-41', back)), ['PostingProposed'], 'by size')
+    t.same(account(half).types(refund('a1', '-40', back)), ['AdjustmentPosted'])
+    t.same(account(half).types(grant('g2', '60', { at: at(24.9) })), ['PostingProposed'])
+    t.same(account(half).types(grant('g2', '60', { at: at(25) })), ['CreditGranted'])
+    const waiting = account(grant('g1', '101'))
+    t.same(waiting.types(grant('g2', '1')), ['PostingProposed'], 'an open proposal counts')
+    const rejected = account(grant('g1', '101'), reject('g1'))
+    t.same(rejected.types(grant('g2', '1')), ['CreditGranted'], 'a rejected one does not')
+    const short = after(open, limited('100', 1), grant('g1', '101'))
+    t.same(short.types(grant('g2', '1', { at: at(2) })), ['CreditGranted'], 'nor a lapsed one')
+    const shells = account(grant('g1', '60', { by: undefined }))
+    t.same(shells.types(grant('g2', '60', { by: undefined })), ['PostingProposed'])
+  },
+)
+
+t.test('the approval and the posting of the proposer are one decision', async (t) => {
+  const proposed = account(grant('g1', '101', { keyHash: 'k' }))
+  const approved = { tenantId, proposalId: proposalId('g1'), by: ben, approvedAt: at(2) }
+  t.strictSame(proposed.when(approve('g1')), [
+    { type: 'PostingApproved', data: approved },
+    {
+      type: 'CreditGranted',
+      data: {
+        tenantId,
+        grantId: 'g1',
+        currency: 'USD',
+        amount: '101',
+        reason: 'invoice 17',
+        keyHash: 'k',
+        by: ann,
+        grantedAt: at(2),
+      },
+    },
+  ])
+  const refunded = account(refund('a1', '101', { code: 'quality' }))
+  t.match(refunded.when(approve('a1', { line })), [
+    { type: 'PostingApproved' },
+    { type: 'AdjustmentPosted', data: { adjustmentId: 'a1', code: 'quality', by: ann } },
+  ])
+  t.match(account(grant('g1', '101', { by: undefined })).when(approve('g1'))[1], {
+    data: { grantId: 'g1', by: undefined },
+  })
+})
+
+t.test('an approval counts once, for the user who gave it', async (t) => {
+  const done = account(grant('g1', '101'), approve('g1'))
+  t.strictSame(done.when(approve('g1', { at: at(999) })), [])
+  t.strictSame(done.when(approve('g1', { by: person('ben', 'token_2') })), [])
+  for (const by of [person('cleo'), ann])
+    t.throws(() => done.when(approve('g1', { by })), { code: 'proposal_ended' })
+  t.throws(() => done.when(reject('g1')), { code: 'proposal_ended' })
+  t.equal(done.state.postedPico.get('USD'), parseAmount('101'))
+})
+
+t.test('who may not approve, and when', async (t) => {
+  const proposed = account(grant('g1', '101'))
+  t.throws(() => proposed.when(approve('g2')), { code: 'proposal_not_found' })
+  t.throws(() => proposed.when(approve('g1', { by: person('ann', 'token_other') })), {
+    code: 'proposal_own',
+  })
+  t.equal(proposed.when(approve('g1', { at: at(72.999) })).length, 2)
+  for (const decide of [approve('g1', { at: at(73) }), reject('g1', { at: at(73) })])
+    t.throws(() => proposed.when(decide), { code: 'proposal_expired' })
+  const rejected = account(grant('g1', '101'), reject('g1'))
+  t.throws(() => rejected.when(approve('g1')), { code: 'proposal_ended' })
+  t.strictSame(rejected.when(reject('g1', { at: at(99) })), [], 'a repetition')
+  t.throws(() => rejected.when(reject('g1', { reason: 'other' })), { code: 'proposal_ended' })
+  t.match(proposed.when(reject('g1', { by: ann })), [{ type: 'PostingRejected' }], 'withdrawn')
+  t.strictSame(proposed.when(reject('g1', { by: undefined })), [
+    {
+      type: 'PostingRejected',
+      data: { tenantId, proposalId: proposalId('g1'), reason: 'not paid', rejectedAt: at(2) },
+    },
+  ])
+})
+
+t.test('bounds are checked when it is proposed and again when it is approved', async (t) => {
+  t.throws(() => account().when(refund('a1', '501')), { code: 'adjustment_out_of_bounds' })
+  const between = account(
+    refund('a1', '300'),
+    refund('a2', '100', { by: ben }),
+    refund('a3', '300'),
+  )
+  t.equal(between.when(approve('a3', { line })).length, 2)
+  const taken = account(refund('a1', '300'), refund('a3', '300'), approve('a1', { line }))
+  t.throws(() => taken.when(approve('a3', { line })), { code: 'adjustment_out_of_bounds' })
+  t.throws(() => between.when(approve('a1')), { code: 'adjustment_source_invalid' })
+  t.throws(() => between.when(approve('a1', { line: { ...line, lineId: 'call_1:2' } })), {
+    code: 'adjustment_source_invalid',
+  })
+  const most = '999999999999999'
+  const full = account(grant('g1', most), grant('g2', most, { by: ben }), approve('g1'))
+  t.throws(() => full.when(approve('g2', { by: person('cleo') })), { code: 'amount_invalid' })
+})
+
+t.test('a proposal holds its id and its key', async (t) => {
+  const first = grant('g1', '101', { keyHash: 'k' })
+  for (const before of [account(first), account(first, approve('g1'))]) {
+    t.strictSame(before.when(first), [], 'the same request is the same proposal, then its posting')
+    t.strictSame(before.when({ ...first, by: ben }), [], 'also of another person')
+    t.throws(() => before.when(grant('g1', '5')), { code: 'posting_id_taken' })
+    t.throws(() => before.when(grant('g2', '101', { keyHash: 'k' })), {
+      code: 'idempotency_key_reused',
+    })
+    t.throws(() => before.when(refund('g1', '101')), { code: 'posting_id_taken' })
+  }
+  const relaxed = account(first, limited('1000', 72, 2))
+  t.strictSame(relaxed.when(first), [], 'also where the limit is higher by now')
+  t.equal(relaxed.when(approve('g1')).length, 2)
+})
+
+t.test('the id of a rejected or lapsed proposal is used up, and the message says so', async (t) => {
+  const message = /under a new id$/
+  const rejected = account(grant('g1', '101'), reject('g1'))
+  t.throws(() => rejected.when(grant('g1', '101')), { code: 'proposal_ended', message })
+  t.throws(() => rejected.when(grant('g1', '1')), { code: 'proposal_ended', message })
+  const lapsed = account(refund('a1', '101'))
+  t.throws(() => lapsed.when(refund('a1', '101', { at: at(73) })), {
+    code: 'proposal_ended',
+    message,
+  })
+  t.match(lapsed.when(refund('a2', '101', { at: at(73) })), [{ type: 'PostingProposed' }])
+})
+
+t.test('the setting is checked, and the same again changes nothing', async (t) => {
+  const wanted = (limits: readonly object[], lapseHours = 72) =>
+    ({ ...limited('1'), wanted: { limits, lapseHours } }) as AccountCommand
+  const usd = { currency: 'USD', above: '100.0' }
+  for (const wrong of [
+    wanted([{ ...usd, above: '-1' }]),
+    wanted([usd, usd]),
+    wanted([usd], 0),
+    wanted([usd], 721),
+    wanted([usd], 1.5),
+  ])
+    t.throws(() => after(open).when(wrong), { code: 'setting_invalid' })
+  t.strictSame(after(open, limited('100')).when(wanted([usd])), [])
+  t.match(after(open).when(wanted([{ ...usd, above: '0' }])), [{ type: 'ApprovalsSet' }])
+})
+
+/** A history of commands of three users and a shell, and which of them are refused. */
+const people = [ann, ben, person('cleo'), person('ann', 'token_other'), undefined]
+const amounts = ['1', '40', '60', '100', '100.000000000001', '250']
+const step = fc.record({
+  kind: fc.constantFrom('grant', 'adjust', 'approve', 'approve', 'reject', 'limit'),
+  id: fc.integer({ min: 0, max: 12 }),
+  by: fc.constantFrom(...people),
+  amount: fc.constantFrom(...amounts),
+  key: fc.boolean(),
+  later: fc.constantFrom(0, 0.1, 1, 5, 23.9, 24, 30),
+})
+
+function commandOf(
+  {
+    kind,
+    id,
+    by,
+    amount,
+    key,
+  }: { kind: string; id: number; by: Person | undefined; amount: string; key: boolean },
+  hours: number,
+): AccountCommand | undefined {
+  const posting = `p${id}`
+  const keyHash = key ? { keyHash: `key_${id}` } : {}
+  switch (kind) {
+    case 'grant':
+      return grant(posting, amount, { by, at: at(hours), ...keyHash })
+    case 'adjust':
+      return refund(posting, amount, { by, at: at(hours), ...keyHash })
+    case 'approve':
+      return by && approve(posting, { by, line, at: at(hours) })
+    case 'reject':
+      return reject(posting, { by, at: at(hours) })
+    default:
+      return limited(amount, 1 + (id % 40), hours)
+  }
+}
+
+/** Checks one append against all before it, by the rules and not by the state of the decider. */
+function explain(before: readonly AccountEvent[], appended: readonly AccountEvent[]): void {
+  const [first, second] = appended
+  const who = (by: Person | undefined) => (by === undefined ? 'shell' : by.userId)
+  const posting = appended.find(
+    ({ type }) => type === 'CreditGranted' || type === 'AdjustmentPosted',
+  )
+  if (posting?.type !== 'CreditGranted' && posting?.type !== 'AdjustmentPosted') return
+  const { by, amount } = posting.data
+  const timeOf = (event: AccountEvent): number =>
+    Date.parse(
+      event.type === 'CreditGranted'
+        ? event.data.grantedAt
+        : event.type === 'AdjustmentPosted'
+          ? event.data.postedAt
+          : '',
+    )
+  if (first?.type === 'PostingApproved') {
+    const { proposalId: id, by: approver, approvedAt } = first.data
+    const proposed = before.find(
+      (event) => event.type === 'PostingProposed' && event.data.proposalId === id,
+    )
+    if (proposed?.type !== 'PostingProposed' || second !== posting) throw new Error('unproposed')
+    if (who(proposed.data.by) === who(approver)) throw new Error('approved by its own proposer')
+    if (who(proposed.data.by) !== who(by)) throw new Error('posted for another person')
+    if (Date.parse(proposed.data.expiresAt) <= Date.parse(approvedAt)) throw new Error('too late')
+    return
+  }
+  const set = before.findLast((event) => event.type === 'ApprovalsSet')
+  const limit = set?.type === 'ApprovalsSet' ? set.data.limits[0]?.above : undefined
+  if (limit === undefined) return
+  const nowMs = timeOf(posting)
+  const ended = new Set(
+    before.flatMap((event) =>
+      event.type === 'PostingApproved' || event.type === 'PostingRejected'
+        ? [event.data.proposalId]
+        : [],
+    ),
+  )
+  const sumPico = before.reduce((sum, event) => {
+    const size = (given: string) => {
+      const pico = parseAmount(given)
+      return pico < 0n ? -pico : pico
+    }
+    if (event.type === 'CreditGranted' || event.type === 'AdjustmentPosted')
+      return who(event.data.by) === who(by) && timeOf(event) > nowMs - 24 * HOUR_MS
+        ? sum + size(event.data.amount)
+        : sum
+    if (event.type !== 'PostingProposed' || ended.has(event.data.proposalId)) return sum
+    const { proposedAt, expiresAt, posting: waits } = event.data
+    const counts =
+      who(event.data.by) === who(by) &&
+      Date.parse(proposedAt) > nowMs - 24 * HOUR_MS &&
+      Date.parse(expiresAt) > nowMs
+    return counts ? sum + size(waits.amount) : sum
+  }, parseAmount(amount))
+  if (sumPico > parseAmount(limit))
+    throw new Error(`${formatAmount(sumPico)} is above ${limit} without a second user`)
+}
+
+t.test('for any history nothing above the limit is posted without a second user', async (t) => {
+  const seen = new Map<string, number>()
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 40 }), (steps) => {
+      const events: AccountEvent[] = []
+      let state = accountDecider.initial
+      let hours = 0
+      const run = (command: AccountCommand): void => {
+        let decided: readonly AccountEvent[]
+        try {
+          decided = accountDecider.decide(command, state)
+        } catch (error) {
+          if (!isDomainError(error)) throw error
+          seen.set(error.code, (seen.get(error.code) ?? 0) + 1)
+          return
+        }
+        explain(events, decided)
+        if (accountDecider.decide(command, decided.reduce(accountDecider.evolve, state)).length > 0)
+          throw new Error(`${command.kind} again decides again`)
+        state = decided.reduce(accountDecider.evolve, state)
+        events.push(...decided)
+        for (const { type } of decided) seen.set(type, (seen.get(type) ?? 0) + 1)
+      }
+      run(open)
+      run(limited('100', 24))
+      for (const one of steps) {
+        hours += one.later
+        const command = commandOf(one, hours)
+        if (command !== undefined) run(command)
+      }
+      const postings = events.flatMap((event) =>
+        event.type === 'CreditGranted'
+          ? [event.data.grantId]
+          : event.type === 'AdjustmentPosted'
+            ? [event.data.adjustmentId]
+            : [],
+      )
+      if (new Set(postings).size !== postings.length) throw new Error('posted twice')
+      for (const proposal of state.proposals.values())
+        if (statusAt(proposal, START_MS) === 'approved') {
+          const { posting } = proposal.proposed
+          const id = posting.kind === 'grant' ? posting.grantId : posting.adjustmentId
+          if (!postings.includes(id)) throw new Error('approved without its posting')
+        }
+    }),
+    { numRuns: propertyRuns(500) },
+  )
+  for (const one of [
+    'CreditGranted',
+    'AdjustmentPosted',
+    'PostingProposed',
+    'PostingApproved',
+    'PostingRejected',
+    'proposal_own',
+    'proposal_ended',
+    'proposal_expired',
+    'proposal_not_found',
+  ])
+    t.ok((seen.get(one) ?? 0) > 0, `${one}: ${seen.get(one) ?? 0}`)
+})
