@@ -4,6 +4,7 @@ import type { Projection } from './engine/types.ts'
 import { filesProjection } from './files/projection.ts'
 import { ledgerProjection } from './ledger/projection.ts'
 import { pricesProjection } from './prices/projection.ts'
+import { proposalsProjection } from './proposals/projection.ts'
 import { tasksProjection } from './tasks/projection.ts'
 import { timelineProjection } from './timeline/projection.ts'
 import { voicesProjection } from './voices/projection.ts'
@@ -12,6 +13,7 @@ import { voicesProjection } from './voices/projection.ts'
 export const allProjections: readonly Projection[] = [
   accessProjection,
   pricesProjection,
+  proposalsProjection,
   tasksProjection,
   filesProjection,
   voicesProjection,

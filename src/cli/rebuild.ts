@@ -20,7 +20,10 @@ export function addRebuild(program: Command): void {
   program
     .command('rebuild')
     .description('rebuild read models next to the live ones, compare and swap them')
-    .argument('<names...>', 'of access, assets, files, ledger, prices, tasks, timeline, voices')
+    .argument(
+      '<names...>',
+      'of access, assets, files, ledger, prices, proposals, tasks, timeline, voices',
+    )
     .addOption(
       new Option('--check', 'only compare, do not swap; exit code 1 on any difference').conflicts(
         'force',

@@ -3,6 +3,7 @@ import type { Registry } from 'prom-client'
 import type { GatewayServices } from '../api/app.ts'
 import { readsOver } from '../api/query/projection-reads.ts'
 import { createReadKey } from '../app/access/token-status.ts'
+import { createManagedProposals } from '../app/accounts/managed-proposals.ts'
 import { createManagedTenants } from '../app/accounts/managed-tenants.ts'
 import { createManagedTokens } from '../app/accounts/managed-tokens.ts'
 import type { ManagementDeps } from '../app/accounts/management.ts'
@@ -156,6 +157,7 @@ function accountsOver(
   const tenants = createManagedTenants(deps)
   return {
     tenants,
+    proposals: createManagedProposals(deps),
     tokens: createManagedTokens({ ...deps, defaultLimits, served }),
     settings: createManagedSettings(
       { ...deps, servedModels: () => Promise.resolve(served), resolveHost, trustedTargets },

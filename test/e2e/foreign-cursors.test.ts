@@ -1,8 +1,10 @@
 import t from 'tap'
+import { grantCredit } from '../../src/app/accounts/credit.ts'
+import { setSetting } from '../../src/app/accounts/settings.ts'
 import { sharedStack } from '../helpers/stack.ts'
 import { type Answer, call, steadyHeaders, taskBody, TASKS } from './support/client.ts'
 
-const { demo, other, url, caughtUp } = await sharedStack(t)
+const { access, demo, other, url, caughtUp } = await sharedStack(t)
 
 const json = { 'content-type': 'application/json' }
 const post = async (token: string, path: string, body: object): Promise<Answer> => {
@@ -40,6 +42,14 @@ async function recordsOf(tenant: typeof other) {
 }
 
 const theirs = await recordsOf(other)
+/** A grant of the other tenant that waits for a second user. */
+async function proposed(): Promise<string> {
+  const { tenantId } = other
+  const wanted = { limits: [{ currency: 'USD', above: '1' }], lapseHours: 1 } as const
+  await setSetting(access, 'approvals', { tenantId, wanted })
+  const terms = { currency: 'USD', amount: '2', reason: 'test' } as const
+  return (await grantCredit(access, { tenantId, ...terms })).proposal?.proposalId ?? ''
+}
 const ours = await admin(demo)
 const cursor = (id: string): string => `cursor=${Buffer.from(id).toString('base64url')}`
 const after = (id: string): string => `after=${id}`
@@ -51,6 +61,7 @@ const lists: Readonly<
   Record<string, readonly [token: string, id: string, place: (id: string) => string]>
 > = {
   '/api/admin/price-books': [demo.adminToken, theirs.token, cursor],
+  '/api/admin/proposals': [ours.secret, await proposed(), cursor],
   '/api/admin/tenants': [ours.secret, other.tenantId, cursor],
   '/api/admin/tenants/{tenant_id}/users': [ours.secret, other.userId, cursor],
   '/api/admin/tokens': [ours.secret, theirs.token, cursor],

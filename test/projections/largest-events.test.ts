@@ -129,6 +129,7 @@ function beginningOf(type: string): string {
         [/^Verification/, 'VerificationStarted'],
         [/^File/, 'FileUploaded'],
         [/^Token/, 'TokenIssued'],
+        [/^Posting(?:Approved|Rejected)/, 'PostingProposed'],
       ] as const
     ).find(([pattern]) => pattern.test(type)) ?? []
   return begins

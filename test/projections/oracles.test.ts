@@ -16,7 +16,7 @@ import { isTaskEvent } from '../../src/app/audit/task-state.ts'
 import type { RecordedEvent } from '../../src/eventlog/log/types.ts'
 import { history } from '../app/audit/support/audited.ts'
 import { propertyRuns } from '../helpers/property-runs.ts'
-import { accountEventRows, accountRows, tokenRows } from './oracles/access.ts'
+import { accountEventRows, accountRows, proposalRows, tokenRows } from './oracles/access.ts'
 import { assetAfter, groupAfter, verificationAfter } from './oracles/assets.ts'
 import { fileAfter, uploadAfter, voiceAfter } from './oracles/files.ts'
 import { nativeId, pollRow, taskRow } from './oracles/tasks.ts'
@@ -101,6 +101,7 @@ const oracles: Readonly<Record<string, Oracle>> = {
   'access.accounts': (events) => accountEventRows(events),
   'access.tokens': (events) => one('token_id', tokenRows(events).token),
   'access.secrets': (events) => tokenRows(events).secrets,
+  'proposals.proposals': (events) => proposalRows(events),
   'files.files': byStream('file_id', fileAfter),
   'voices.uploads': byStream('file_id', uploadAfter),
   'voices.voices': byStream('voice_key', voiceAfter),
@@ -336,6 +337,24 @@ t.test('for any events of tenants, users and tokens, rows equal their oracles', 
         data: { tenantId, currency: 'CNY', ...data },
       })),
   )
+  const ofProposal = fc
+    .record({ proposalId: fc.uuid(), end: fc.constantFrom('none', 'approved', 'rejected'), at })
+    .map(({ proposalId, end, at }): readonly AnyEvent[] => {
+      const terms = { grantId: proposalId, currency: 'CNY', amount: '1', reason: 'r' } as const
+      const posting = { kind: 'grant', ...terms } as const
+      const by = { tenantId, userId: 'ann', tokenId: 'token_ann' }
+      const of = { tenantId, proposalId }
+      const times = { proposedAt: at, expiresAt: at }
+      return [
+        { type: 'PostingProposed', data: { ...of, posting, by, ...times } },
+        ...(end === 'approved'
+          ? [{ type: 'PostingApproved', data: { ...of, by, approvedAt: at } } as const]
+          : []),
+        ...(end === 'rejected'
+          ? [{ type: 'PostingRejected', data: { ...of, reason: 'no', rejectedAt: at } } as const]
+          : []),
+      ]
+    })
   const record = (stream: string, events: readonly AnyEvent[]): readonly RecordedEvent[] => {
     const recorder = new Recorder()
     const opened = openTenant(recorder, tenantId).filter((event) => event.stream === stream)
@@ -344,6 +363,9 @@ t.test('for any events of tenants, users and tokens, rows equal their oracles', 
   agree(t, fc.array(ofToken, { maxLength: 8 }), (events) => record(tokenStream(tokenId), events))
   agree(t, fc.array(ofAccount, { maxLength: 8 }), (events) =>
     record(accountStream(tenantId), events),
+  )
+  agree(t, fc.array(ofProposal, { maxLength: 4 }), (events) =>
+    record(accountStream(tenantId), events.flat()),
   )
   t.end()
 })

@@ -1,5 +1,6 @@
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { ProposalRow } from '../../../projections/proposals/query.ts'
 import type { ManagedTenants, PostingName } from '../../app/accounts/managed-tenants.ts'
 import { actorOf, success } from '../kit/account-surface.ts'
 import { toBalanceAccount } from '../kit/balances.ts'
@@ -8,6 +9,7 @@ import { idempotencyKeyOf, PostingKeySchema, REPLAYED } from '../kit/idempotency
 import { RequestError } from '../kit/request-error.ts'
 import type { Services } from '../kit/services.ts'
 import { describe, adminScopeOf } from './envelope.ts'
+import { ProposedAnswerSchema, toProposal } from './proposals.ts'
 import {
   AdjustmentAnswerSchema,
   CreditAnswerSchema,
@@ -65,7 +67,8 @@ function grantRoute(instance: FastifyInstance, tenants: ManagedTenants): void {
     operationId: 'grantCredit',
     summary: 'Grant credit to a tenant (operators only)',
     ok: GrantAnswerSchema,
-    failures: [...postingFailures, 'posting_id_taken'],
+    accepted: ProposedAnswerSchema,
+    failures: [...postingFailures, 'posting_id_taken', 'proposal_ended'],
   })
   instance.withTypeProvider<TypeBoxTypeProvider>().post('/tenants/:tenant_id/credit/grants', {
     config: { finance: true },
@@ -80,8 +83,11 @@ function grantRoute(instance: FastifyInstance, tenants: ManagedTenants): void {
       const { tenant_id: tenantId } = request.params
       const name = postingName(request, 'grant_id', grantId)
       const input = { tenantId, currency, amount, reason, credit, reference, ...name }
-      const { id, changed } = await tenants.grant(adminScopeOf(request), actorOf(request), input)
+      const done = await tenants.grant(adminScopeOf(request), actorOf(request), input)
+      const { changed } = done
       markReplayed(reply, name, changed)
+      if (done.proposal !== undefined) return answerProposed(request, reply, done)
+      const { id } = done
       const object = 'credit_grant' as const
       return success({ object, id, tenant_id: tenantId, currency, amount, changed })
     },
@@ -93,11 +99,13 @@ function adjustmentRoute(instance: FastifyInstance, tenants: ManagedTenants): vo
     operationId: 'postAdjustment',
     summary: 'Give a part of a settled line back (operators only)',
     ok: AdjustmentAnswerSchema,
+    accepted: ProposedAnswerSchema,
     failures: [
       ...postingFailures,
       'adjustment_id_taken',
       'adjustment_out_of_bounds',
       'line_not_found',
+      'proposal_ended',
     ],
   })
   instance.withTypeProvider<TypeBoxTypeProvider>().post('/tenants/:tenant_id/adjustments', {
@@ -115,6 +123,7 @@ function adjustmentRoute(instance: FastifyInstance, tenants: ManagedTenants): vo
       const input = { tenantId, lineId, amount, code, reason, ...name }
       const done = await tenants.adjust(adminScopeOf(request), actorOf(request), input)
       markReplayed(reply, name, done.changed)
+      if (done.proposal !== undefined) return answerProposed(request, reply, done)
       const object = 'adjustment' as const
       return success({ object, tenant_id: tenantId, line_id: lineId, amount, ...done })
     },
@@ -146,6 +155,16 @@ function limitRoute(instance: FastifyInstance, tenants: ManagedTenants): void {
       return success({ object, id, tenant_id: tenantId, currency, amount, changed })
     },
   })
+}
+
+/** Answers that a posting waits for a second user: it is accepted, and moves no money yet. */
+function answerProposed(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { proposal, changed }: { readonly proposal: ProposalRow; readonly changed: boolean },
+) {
+  void reply.code(202)
+  return success({ ...toProposal(proposal, request), changed })
 }
 
 /** Id or key of a posting. @throws RequestError `parameter_invalid` if there is neither */

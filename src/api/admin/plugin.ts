@@ -10,12 +10,14 @@ import { useEnvelope } from '../kit/envelope.ts'
 import { strictBodies, useJsonBody } from '../kit/json-body.ts'
 import { useNoStore } from '../kit/answer-headers.ts'
 import type { Services } from '../kit/services.ts'
+import { approvalRoutes } from './approvals.ts'
 import { balanceAlertRoutes } from './balance-alerts.ts'
 import { billingRoutes } from './billing.ts'
 import { budgetRoutes } from './budgets.ts'
 import { limitRoutes } from './limits.ts'
 import { creditRoutes } from './credit.ts'
 import { adminEnvelope } from './envelope.ts'
+import { proposalRoutes } from './proposals.ts'
 import { priceBookRoutes } from './prices/books.ts'
 import { whatIfRoute } from './prices/what-if.ts'
 import { accountPriceRoutes } from './prices/tenants.ts'
@@ -35,6 +37,8 @@ const routes: readonly ((instance: FastifyInstance, accounts: Services['accounts
   tenantRoutes,
   userRoutes,
   creditRoutes,
+  proposalRoutes,
+  approvalRoutes,
   budgetRoutes,
   limitRoutes,
   balanceAlertRoutes,

@@ -7,8 +7,8 @@ import { cursorMembers, NextCursor } from '../kit/queries.ts'
 /** Shapes of tenants, their users and their credit. */
 
 const strict = { additionalProperties: false } as const
-const Currency = Type.Enum(['CNY', 'USD'])
-const Amount = (description: string) =>
+export const Currency = Type.Enum(['CNY', 'USD'])
+export const Amount = (description: string) =>
   Type.String({
     // 15 digits before the point, as `MAX_AMOUNT_DIGITS` says.
     pattern: '^(?:0|[1-9]\\d{0,14})(?:\\.\\d{1,12})?$',

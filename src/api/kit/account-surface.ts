@@ -88,6 +88,8 @@ export interface AccountRoute {
   readonly operationId: string
   readonly summary: string
   readonly ok: TSchema
+  /** Answered with 202 instead, where the request is accepted and not done yet. */
+  readonly accepted?: TSchema
   readonly failures: readonly FailureCode[]
   /** It can be answered as a table too. */
   readonly csv?: boolean
@@ -106,7 +108,7 @@ const tags = {
 export function describeAccount(
   envelope: Envelope,
   security: keyof typeof tags,
-  { operationId, summary, ok, failures, csv = false, files = {} }: AccountRoute,
+  { operationId, summary, ok, accepted, failures, csv = false, files = {} }: AccountRoute,
 ): FastifySchema {
   const shape = {
     envelope,
@@ -127,6 +129,7 @@ export function describeAccount(
     security: [{ [security]: [] }],
     response: {
       200: answer({ json: ok, ...(csv ? table : {}) }),
+      ...(accepted && { 202: answer({ json: accepted }) }),
       ...failureResponses(shape, failures),
     },
   }

@@ -1,5 +1,6 @@
 import type { TokenStatus } from '../../app/access/token-status.ts'
 import type { Authenticate, Principal } from '../../app/access/principal.ts'
+import type { ManagedProposals } from '../../app/accounts/managed-proposals.ts'
 import type { ManagedTenants } from '../../app/accounts/managed-tenants.ts'
 import type { ManagedTokens } from '../../app/accounts/managed-tokens.ts'
 import type { ManagedSettings } from '../../app/accounts/settings.ts'
@@ -77,6 +78,7 @@ export interface Services {
   /** Accounts, as they are managed over HTTP. */
   readonly accounts: {
     readonly tenants: ManagedTenants
+    readonly proposals: ManagedProposals
     readonly tokens: ManagedTokens
     readonly settings: ManagedSettings
     readonly priceBooks: ManagedPriceBooks

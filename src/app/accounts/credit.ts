@@ -1,12 +1,26 @@
+import type { ProposalRow } from '../../../projections/proposals/query.ts'
 import { type Correction, correctsOf, nameOf } from '../../domain/account/adjustments.ts'
 import { canonicalAmount } from '../../domain/account/amount.ts'
 import type { AccountCommand } from '../../domain/account/decider.ts'
 import type { CreditKind, Person, ReasonCode } from '../../domain/account/postings.ts'
-import { toTimestamp } from '../../kernel/clock.ts'
+import {
+  type ApprovePosting,
+  type Proposal,
+  proposalOf,
+  type RejectPosting,
+  statusAt,
+} from '../../domain/account/proposals.ts'
+import { invariant } from '../../kernel/assert.ts'
+import { fromTimestamp, toTimestamp } from '../../kernel/clock.ts'
 import { DomainError, isDomainError } from '../../kernel/errors.ts'
 import { newId, sha256Hex } from '../../kernel/ids.ts'
 import type { Currency } from '../../kernel/money.ts'
-import { type AccountCommandDeps, changeAccount, type Changed } from './account-commands.ts'
+import {
+  type AccountCommandDeps,
+  changeAccount,
+  type Changed,
+  decideOnAccount,
+} from './account-commands.ts'
 
 /** Commands that move a tenant's money: each has an id, and moves money once under one id. */
 
@@ -44,17 +58,23 @@ export interface GrantInput {
   readonly keyHash?: string
 }
 
+/** The outcome of a grant or an adjustment. */
+export interface PostingOutcome extends Changed {
+  /** It is above what its person may post alone: it is proposed, and nothing is posted. */
+  readonly proposal: ProposalRow | undefined
+}
+
 /**
- * Grants credit; a repeated grant id with the same figures changes nothing.
+ * Grants credit, or proposes it; a repeated grant id with the same figures changes nothing.
  * @throws DomainError of the account decider; `posting_outcome_unknown`
  */
 export async function grantCredit(
   deps: AccountCommandDeps,
   input: GrantInput,
-): Promise<Changed & { readonly grantId: string }> {
+): Promise<PostingOutcome & { readonly grantId: string }> {
   const grantId = input.grantId ?? newPostingId('grant', deps)
   const command = { kind: 'grant', ...input, grantId, at: now(deps) } as const
-  return { grantId, ...(await post(deps, command, grantId, 'grant_id')) }
+  return { grantId, ...(await postOrPropose(deps, command, grantId, 'grant_id')) }
 }
 
 export interface CreditLimitInput {
@@ -82,7 +102,7 @@ export async function setCreditLimit(
   const { limitId } = input
   return limitId === undefined
     ? changeAccount(deps, command)
-    : post(deps, command, limitId, 'limit_id')
+    : confirmed(limitId, 'limit_id', () => changeAccount(deps, command))
 }
 
 export interface AdjustmentInput {
@@ -100,12 +120,41 @@ export interface AdjustmentInput {
 }
 
 /**
- * Corrects a settled line or a grant by a signed amount.
+ * Corrects a settled line or a grant by a signed amount, or proposes it.
  * @throws DomainError of the account decider; `posting_outcome_unknown`
  */
-export function postAdjustment(deps: AccountCommandDeps, input: AdjustmentInput): Promise<Changed> {
+export function postAdjustment(
+  deps: AccountCommandDeps,
+  input: AdjustmentInput,
+): Promise<PostingOutcome> {
   const command = { kind: 'post-adjustment', ...input, at: now(deps) } as const
-  return post(deps, command, input.adjustmentId, 'adjustment_id')
+  return postOrPropose(deps, command, input.adjustmentId, 'adjustment_id')
+}
+
+/** A proposal after a decision about it. */
+export interface DecidedProposal extends Changed {
+  readonly proposal: ProposalRow
+}
+
+/**
+ * Approves or rejects a proposal; the same decision again changes nothing.
+ * @throws DomainError of the account decider; `posting_outcome_unknown`
+ */
+export async function decideProposal(
+  deps: AccountCommandDeps,
+  decision: Omit<ApprovePosting, 'at'> | Omit<RejectPosting, 'at'>,
+): Promise<DecidedProposal> {
+  const { proposalId } = decision
+  const { events, position, state } = await confirmed(proposalId, 'proposal_id', () =>
+    decideOnAccount(deps, { ...decision, at: now(deps) }),
+  )
+  const proposal = state.proposals.get(proposalId)
+  invariant(proposal, `${proposalId} was decided and is not there`)
+  return {
+    changed: events.length > 0,
+    position,
+    proposal: toProposalRow(proposal, deps.clock.nowMs()),
+  }
 }
 
 /** The id of an adjustment without one: the same request gives the same id. */
@@ -134,15 +183,50 @@ export function newPostingId(
   return newId(posting, clock.nowMs())
 }
 
-/** On an unknown outcome, the error names the id for the retry. */
-async function post(
+async function postOrPropose(
   deps: AccountCommandDeps,
-  command: AccountCommand,
+  command: Extract<AccountCommand, { readonly kind: 'grant' | 'post-adjustment' }>,
   id: string,
   param: string,
-): Promise<Changed> {
+): Promise<PostingOutcome> {
+  const decided = await confirmed(id, param, () => decideOnAccount(deps, command))
+  const known = proposalOf(decided.state, command.tenantId, id)
+  // One that was approved is posted.
+  const isOpen = known !== undefined && known.end === undefined
+  return {
+    changed: decided.events.length > 0,
+    position: decided.position,
+    proposal: isOpen ? toProposalRow(known, deps.clock.nowMs()) : undefined,
+  }
+}
+
+/** A proposal of the log, as the read model shows it at a time. */
+export function toProposalRow({ proposed, end }: Proposal, nowMs: number): ProposalRow {
+  const { tenantId, proposalId, posting, by = null, proposedAt, expiresAt } = proposed
+  const isRejected = end?.type === 'PostingRejected'
+  const endedAt = isRejected ? end.data.rejectedAt : end?.data.approvedAt
+  return {
+    tenantId,
+    proposalId,
+    posting,
+    by,
+    state: statusAt({ proposed, ...(end && { end }) }, nowMs),
+    proposedAtMs: fromTimestamp(proposedAt),
+    expiresAtMs: fromTimestamp(expiresAt),
+    endedAtMs: endedAt === undefined ? null : fromTimestamp(endedAt),
+    endedBy: end?.data.by ?? null,
+    reason: isRejected ? end.data.reason : null,
+  }
+}
+
+/** On an unknown outcome, the error names the id for the retry. */
+async function confirmed<Done>(
+  id: string,
+  param: string,
+  change: () => Promise<Done>,
+): Promise<Done> {
   try {
-    return await changeAccount(deps, command)
+    return await change()
   } catch (error) {
     if (!isDomainError(error, 'log_outcome_unknown')) throw error
     throw new DomainError(

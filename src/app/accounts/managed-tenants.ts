@@ -4,6 +4,7 @@ import {
   type TenantRow,
   type UserRow,
 } from '../../../projections/access/query.ts'
+import type { ProposalRow } from '../../../projections/proposals/query.ts'
 import { lineFacts } from '../../../projections/ledger/query.ts'
 import { accountStream } from '../../domain/account/events.ts'
 import { fromTimestamp } from '../../kernel/clock.ts'
@@ -58,12 +59,12 @@ export interface ManagedTenants {
     by: Actor,
     input: Parameters<typeof addUser>[1],
   ) => Promise<UserRow>
-  /** A repetition with the same id or key grants nothing more. */
+  /** A repetition with the same id or key grants or proposes nothing more. */
   readonly grant: (
     adminScope: AdminScope,
     by: Actor,
     input: Omit<GrantInput, 'grantId' | 'keyHash' | 'by'> & PostingName,
-  ) => Promise<Posted>
+  ) => Promise<Posted | Proposed>
   /** A repetition with the same id or key sets nothing. */
   readonly setLimit: (
     adminScope: AdminScope,
@@ -80,7 +81,7 @@ export interface ManagedTenants {
     input: Pick<AdjustmentInput, 'tenantId' | 'amount' | 'reason' | 'code'> & {
       readonly lineId: string
     } & PostingName,
-  ) => Promise<AdjustedLine>
+  ) => Promise<AdjustedLine | Proposed>
 }
 
 /** A line after an adjustment. */
@@ -99,6 +100,14 @@ export type PostingName =
 interface Posted {
   readonly id: string
   /** False: it was posted before. */
+  readonly changed: boolean
+  readonly proposal?: undefined
+}
+
+/** A posting that waits for the approval of a second user. */
+interface Proposed {
+  readonly proposal: ProposalRow
+  /** False: it was proposed before. */
   readonly changed: boolean
 }
 
@@ -194,8 +203,9 @@ function postingsOf(deps: ManagementDeps): Pick<ManagedTenants, 'grant' | 'setLi
       const { tenantId, currency, amount, reason, credit, reference } = input
       const terms = { currency, amount, reason, credit, reference, by: personOf(by) }
       const grant = { tenantId, grantId, ...terms, ...keyed }
-      const { changed, position } = await grantCredit(depsOf(deps, by), grant)
-      await shown(deps, 'ledger', position)
+      const { changed, position, proposal } = await grantCredit(depsOf(deps, by), grant)
+      await shown(deps, proposal === undefined ? 'ledger' : 'proposals', position)
+      if (proposal !== undefined) return { proposal, changed }
       return { id: grantId, changed }
     },
     setLimit: async (adminScope, by, input) => {
@@ -218,14 +228,14 @@ function postingsOf(deps: ManagementDeps): Pick<ManagedTenants, 'grant' | 'setLi
       const correction = { kind: 'line', line } as const
       const terms = { tenantId, adjustmentId, currency, amount, correction, reason, code }
       const adjustment = { ...terms, by: personOf(by), ...keyed }
-      const { changed, position } = await postAdjustment(depsOf(deps, by), adjustment).catch(
-        (error: unknown) => {
-          // The id of another adjustment or grant: the error names this request's member.
-          if (!isDomainError(error, 'posting_id_taken')) throw error
-          throw new DomainError('adjustment_id_taken', error.message, {})
-        },
-      )
-      await shown(deps, 'ledger', position)
+      const done = await postAdjustment(depsOf(deps, by), adjustment).catch((error: unknown) => {
+        // The id of another adjustment or grant: the error names this request's member.
+        if (!isDomainError(error, 'posting_id_taken')) throw error
+        throw new DomainError('adjustment_id_taken', error.message, {})
+      })
+      const { changed, position, proposal } = done
+      await shown(deps, proposal === undefined ? 'ledger' : 'proposals', position)
+      if (proposal !== undefined) return { proposal, changed }
       return { id: adjustmentId, changed, currency, net: await netOf(deps, line) }
     },
   }
@@ -244,7 +254,7 @@ async function netOf(
  * A line of the tenant, also one that was settled a moment ago. @throws DomainError `line_not_found`,
  * also for a line of another tenant
  */
-async function lineOf(deps: ManagementDeps, tenantId: string, lineId: string) {
+export async function lineOf(deps: ManagementDeps, tenantId: string, lineId: string) {
   const look = () => lineFacts(deps.db, lineId)
   const line = (await look()) ?? (await requireCaughtUp(deps, 'ledger').then(look))
   if (line?.tenantId === tenantId) return line

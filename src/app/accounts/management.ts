@@ -20,7 +20,7 @@ export interface Actor extends Person {
 }
 
 /** The read models from which managed objects are shown. */
-type ManagedReadModel = 'access' | 'ledger' | 'prices'
+type ManagedReadModel = 'access' | 'ledger' | 'prices' | 'proposals'
 
 /** After a change, the caller waits this long to see it. */
 const SHOWN_MS = 3_000

@@ -84,6 +84,12 @@ export const managedBilling: ManagedSetting<'billing', SettingValueOf<'billing'>
   prepare: () => Promise.resolve((billing) => billing),
 }
 
+/** Approval settings are shown without further facts. */
+export const managedApprovals: ManagedSetting<'approvals', SettingValueOf<'approvals'>> = {
+  name: 'approvals',
+  prepare: () => Promise.resolve((approvals) => approvals),
+}
+
 /**
  * Replaces a whole setting; a repetition changes nothing. It does not check it.
  * @throws DomainError of the account decider

@@ -48,6 +48,7 @@ const counted = {
   /** Files kept by providers. */
   uploads: 'voices.uploads',
   voices: 'voices.voices',
+  proposals: 'proposals.proposals',
   assets: 'assets.assets',
   assetGroups: 'assets.groups',
   verifications: 'assets.verifications',

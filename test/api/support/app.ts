@@ -6,6 +6,7 @@ import { type ApiOptions, buildApp, type GatewayServices } from '../../../src/ap
 import { logRedaction } from '../../../src/api/kit/observe.ts'
 import type { AccountReads } from '../../../src/api/query/account-reads.ts'
 import type { Authenticate, Principal } from '../../../src/app/access/principal.ts'
+import type { ManagedProposals } from '../../../src/app/accounts/managed-proposals.ts'
 import type { ManagedTenants } from '../../../src/app/accounts/managed-tenants.ts'
 import type { ManagedTokens } from '../../../src/app/accounts/managed-tokens.ts'
 import type { ManagedSettings } from '../../../src/app/accounts/settings.ts'
@@ -87,6 +88,13 @@ const noTenants: ManagedTenants = {
   adjust: noTenant,
 }
 
+const noProposals: ManagedProposals = {
+  list: () => Promise.resolve([]),
+  find: noTenant,
+  approve: noTenant,
+  reject: noTenant,
+}
+
 const noTokens: ManagedTokens = {
   list: () => Promise.resolve([]),
   find: noToken,
@@ -109,6 +117,7 @@ const noSettings: ManagedSettings = { show: noTenant, set: noTenant }
 /** Management of a gateway that has no accounts. */
 export const noManagement: GatewayServices['accounts'] = {
   tenants: noTenants,
+  proposals: noProposals,
   tokens: noTokens,
   settings: noSettings,
   priceBooks: noPriceBooks,

@@ -35,6 +35,7 @@ t.test('read models that equal the log have no finding, every row compared', asy
     files: 3,
     uploads: 2,
     voices: 1,
+    proposals: 3,
     assets: 44,
     assetGroups: 6,
     verifications: 5,

@@ -42,6 +42,39 @@ export function accountRows(events: Iterable<RecordedEvent>): {
   return { tenants, users }
 }
 
+/** The rows that a tenant's proposals leave. */
+export function proposalRows(events: readonly RecordedEvent[]): ExpectedRows {
+  const rows = new Map<string, Expected>()
+  for (const event of events) {
+    const { position } = event
+    if (event.type === 'PostingProposed') {
+      const { tenantId, proposalId, posting, by, proposedAt, expiresAt } = event.data
+      rows.set(proposalId, {
+        tenant_id: tenantId,
+        proposal_id: proposalId,
+        posting,
+        proposed_by: by,
+        state: 'proposed',
+        proposed_at: canonicalTime(proposedAt),
+        expires_at: canonicalTime(expiresAt),
+        ended_at: undefined,
+        ended_by: undefined,
+        reason: undefined,
+        position,
+      })
+    } else if (event.type === 'PostingApproved') {
+      const { proposalId, by, approvedAt } = event.data
+      const end = { state: 'approved', ended_at: canonicalTime(approvedAt), ended_by: by }
+      rows.set(proposalId, { ...rows.get(proposalId), ...end, position })
+    } else if (event.type === 'PostingRejected') {
+      const { proposalId, by, rejectedAt, reason } = event.data
+      const end = { state: 'rejected', ended_at: canonicalTime(rejectedAt), ended_by: by }
+      rows.set(proposalId, { ...rows.get(proposalId), ...end, reason, position })
+    }
+  }
+  return rows
+}
+
 /** The rows of an account's events: of each setting that which set it last, of the others all. */
 export function accountEventRows(events: readonly RecordedEvent[]): ExpectedRows {
   const settings = [

@@ -5,6 +5,7 @@ import { waitForPosition } from '../../../../projections/engine/wait.ts'
 import type { Engine } from '../../../../projections/engine/engine.ts'
 import { allProjections } from '../../../../projections/registry.ts'
 import { audit, type AuditOptions, type AuditReport } from '../../../../src/app/audit/audit.ts'
+import { type AccountEvent, accountStream } from '../../../../src/domain/account/events.ts'
 import { fileStream } from '../../../../src/domain/file/events.ts'
 import { uploadStream } from '../../../../src/domain/upload/events.ts'
 import { voiceStream } from '../../../../src/domain/voice/events.ts'
@@ -105,6 +106,26 @@ function recordVoices(recorder: Recorder, tenantId: string): readonly RecordedEv
   return [...uploaded, ...cloned]
 }
 
+/** Proposals of a tenant: one that waits, one by a shell that was approved, one that was rejected. */
+function recordProposals(recorder: Recorder, tenantId: string): readonly RecordedEvent[] {
+  const at = (n: number): string => new Date(START_MS + n * 1_000).toISOString()
+  const by = { tenantId, userId: 'user_0', tokenId: `tok_${tenantId}` }
+  const record = (event: AccountEvent) => recorder.record(accountStream(tenantId), event)
+  const proposed = [1, 2, 3].map((n) => {
+    const terms = { grantId: `proposed_${n}`, currency: 'CNY', amount: `${n}.5` } as const
+    const posting = { kind: 'grant', ...terms, reason: 'r' } as const
+    const times = { proposedAt: at(n), expiresAt: at(n + 3_600) }
+    const data = { tenantId, proposalId: `proposal_${n}`, posting, ...times }
+    return record({ type: 'PostingProposed', data: n === 2 ? data : { ...data, by } })
+  })
+  const ended = (n: number) => ({ tenantId, proposalId: `proposal_${n}`, by })
+  return [
+    ...proposed,
+    record({ type: 'PostingApproved', data: { ...ended(2), approvedAt: at(10) } }),
+    record({ type: 'PostingRejected', data: { ...ended(3), reason: 'no', rejectedAt: at(11) } }),
+  ]
+}
+
 /** A little of everything, of three tenants. */
 export function history(recorder: Recorder, tasks = 60, calls = 12): RecordedEvent[] {
   const rotated = `tok_tenant_1`
@@ -114,6 +135,7 @@ export function history(recorder: Recorder, tasks = 60, calls = 12): RecordedEve
     publishBook(recorder),
     ...openTenant(recorder, 'tenant_0'),
     ...openTenant(recorder, 'tenant_1'),
+    ...recordProposals(recorder, 'tenant_1'),
     recorder.record(stream, {
       type: 'TokenRotated',
       data: {

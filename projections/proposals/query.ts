@@ -1,0 +1,46 @@
+import { reader, type StoredRow } from '../engine/column.ts'
+import type { Queryable } from '../engine/queryable.ts'
+import { proposals } from './projection.ts'
+
+const { position: _position, state: _state, ...shown } = proposals.table.record.columns
+
+/** The states of a proposal; `lapsed`: its time is over, which no event says. */
+export const proposalStates = ['proposed', 'approved', 'rejected', 'lapsed'] as const
+export type ProposalState = (typeof proposalStates)[number]
+
+export type ProposalRow = StoredRow<typeof shown> & { readonly state: ProposalState }
+
+const toProposal = reader(shown, null)
+
+/** The state at a time, `$3` in Unix milliseconds. */
+const stateSql = `case when state = 'proposed' and expires_at <= to_timestamp($3::bigint / 1000.0)
+                       then 'lapsed' else state end`
+
+/**
+ * Proposals of a tenant, or of all without one, in one state or any as of a time, newest first; a
+ * page after the id of one of them. After any other id there are none, whether or not it exists (P8).
+ */
+export async function listProposals(
+  db: Queryable,
+  page: {
+    readonly tenantId?: string | undefined
+    readonly state?: ProposalState | undefined
+    readonly nowMs: number
+    readonly after?: string | undefined
+    readonly limit: number
+  },
+): Promise<readonly ProposalRow[]> {
+  const { rows } = await db.query<{ readonly state_now: ProposalState }>({
+    name: 'proposals.list',
+    text: `select *, ${stateSql} as state_now from proposals.proposals
+           where ($1::text is null or tenant_id = $1)
+             and ($2::text is null or ${stateSql} = $2)
+             and ($4::text is null
+                  or (proposed_at, proposal_id) <
+                     (select a.proposed_at, a.proposal_id from proposals.proposals a
+                      where a.proposal_id = $4 and ($1::text is null or a.tenant_id = $1)))
+           order by proposed_at desc, proposal_id desc limit $5`,
+    values: [page.tenantId ?? null, page.state ?? null, page.nowMs, page.after ?? null, page.limit],
+  })
+  return rows.map((row) => ({ ...toProposal(row), state: row.state_now }))
+}

@@ -1,0 +1,109 @@
+import {
+  listProposals,
+  type ProposalRow,
+  type ProposalState,
+} from '../../../projections/proposals/query.ts'
+import { allSettledOrThrow } from '../../kernel/all-settled.ts'
+import { DomainError } from '../../kernel/errors.ts'
+import { readAccountState } from './account-state.ts'
+import { type AdminScope, requireOperator } from './admin-scope.ts'
+import { decideProposal, toProposalRow } from './credit.ts'
+import { findTenant, lineOf } from './managed-tenants.ts'
+import { type Actor, depsOf, type ManagementDeps, personOf, shown } from './management.ts'
+import { requireCaughtUp } from '../read-models/catch-up.ts'
+
+interface ProposalName {
+  readonly tenantId: string
+  readonly proposalId: string
+}
+
+/**
+ * Proposals of grants and adjustments, by the bearer of an admin token. A proposal of a tenant
+ * outside the token's scope is `tenant_not_found` (P8). Administrators of a tenant see its own;
+ * operators decide them, `scope_denied` for others.
+ */
+export interface ManagedProposals {
+  /** Newest first; of one tenant or of all that the scope has. */
+  readonly list: (
+    adminScope: AdminScope,
+    page: {
+      readonly tenantId?: string | undefined
+      readonly state?: ProposalState | undefined
+      /** Id of the last one on the page before. */
+      readonly after: string | undefined
+      readonly limit: number
+    },
+  ) => Promise<readonly ProposalRow[]>
+  /** A proposal as the log has it. @throws DomainError `proposal_not_found` */
+  readonly find: (adminScope: AdminScope, name: ProposalName) => Promise<ProposalRow>
+  /**
+   * Makes the posting, in one append with its approval; a repetition by the same user changes
+   * nothing. @throws DomainError of the account decider, `line_not_found`
+   */
+  readonly approve: (
+    adminScope: AdminScope,
+    by: Actor,
+    name: ProposalName,
+  ) => Promise<DecidedProposal>
+  /** A repetition by the same user with the same reason changes nothing. */
+  readonly reject: (
+    adminScope: AdminScope,
+    by: Actor,
+    input: ProposalName & { readonly reason: string },
+  ) => Promise<DecidedProposal>
+}
+
+/** A proposal after a decision about it. */
+interface DecidedProposal {
+  readonly proposal: ProposalRow
+  /** False: it was decided so before. */
+  readonly changed: boolean
+}
+
+/** @throws the codes of the account decider, of the log and of the database; `read_model_behind` */
+export function createManagedProposals(deps: ManagementDeps): ManagedProposals {
+  const { db, clock } = deps
+  const find = async (adminScope: AdminScope, { tenantId, proposalId }: ProposalName) => {
+    await findTenant(deps, adminScope, tenantId)
+    const { proposals } = await readAccountState(deps, tenantId)
+    const proposal = proposals.get(proposalId)
+    if (proposal !== undefined) return toProposalRow(proposal, clock.nowMs())
+    throw new DomainError('proposal_not_found', 'The tenant has no such proposal', {})
+  }
+  const decide = async (
+    by: Actor,
+    decision: Parameters<typeof decideProposal>[1],
+  ): Promise<DecidedProposal> => {
+    const { proposal, changed, position } = await decideProposal(depsOf(deps, by), decision)
+    await allSettledOrThrow([
+      shown(deps, 'proposals', position),
+      ...(decision.kind === 'approve' ? [shown(deps, 'ledger', position)] : []),
+    ])
+    return { proposal, changed }
+  }
+  return {
+    find,
+    list: async (adminScope, { tenantId: asked, ...page }) => {
+      const own = adminScope.kind === 'all' ? undefined : adminScope.tenantId
+      const tenantId = asked ?? own
+      if (tenantId !== undefined) await findTenant(deps, adminScope, tenantId)
+      await requireCaughtUp(deps, 'proposals')
+      return listProposals(db, { ...page, tenantId, nowMs: clock.nowMs() })
+    },
+    approve: async (adminScope, by, { tenantId, proposalId }) => {
+      requireOperator(adminScope)
+      const { posting } = await find(adminScope, { tenantId, proposalId })
+      const lineId =
+        posting.kind === 'adjustment' && posting.corrects.kind === 'line'
+          ? posting.corrects.lineId
+          : undefined
+      const line = lineId === undefined ? undefined : await lineOf(deps, tenantId, lineId)
+      return decide(by, { kind: 'approve', tenantId, proposalId, by: personOf(by), line })
+    },
+    reject: async (adminScope, by, { tenantId, proposalId, reason }) => {
+      requireOperator(adminScope)
+      await find(adminScope, { tenantId, proposalId })
+      return decide(by, { kind: 'reject', tenantId, proposalId, by: personOf(by), reason })
+    },
+  }
+}

@@ -1,0 +1,364 @@
+import t from 'tap'
+import { addUser, issueToken } from '../../src/app/accounts/account-commands.ts'
+import { grantCredit } from '../../src/app/accounts/credit.ts'
+import { proposalIdOf } from '../../src/domain/account/proposals.ts'
+import { eventually } from '../helpers/eventually.ts'
+import { openTestTenant, startStack } from '../helpers/stack.ts'
+import { type Answer, call } from './support/client.ts'
+
+/** Money above what one person may post alone: it waits for a second user, and moves once. */
+
+const stack = await startStack({ env: { RATE_LIMIT_RPM: '6000' } })
+t.teardown(() => stack.stop())
+const { access, url } = stack
+const replica = await stack.replica(['api'])
+const { tenantId: home } = stack.other
+const { tenantId, modelToken } = await openTestTenant(access, 'approved')
+const HOUR_MS = 60 * 60 * 1_000
+
+const tokenOf = async (userId: string, level: 'all_tenants' | 'all_users', of = home) =>
+  issueToken(access, { tenantId: of, userId, kind: 'admin', name: userId, scope: { level } })
+const ids = ['ann', 'ben', 'cleo'] as const
+for (const userId of ids) await addUser(access, { tenantId: home, userId, name: userId })
+const ann = await tokenOf('ann', 'all_tenants')
+const annAgain = (await tokenOf('ann', 'all_tenants')).secret
+const ben = (await tokenOf('ben', 'all_tenants')).secret
+const cleo = (await tokenOf('cleo', 'all_tenants')).secret
+const own = (await tokenOf('user_approved', 'all_users', tenantId)).secret
+const foreign = (await tokenOf('ann', 'all_users')).secret
+await stack.caughtUp()
+
+const ask = (
+  token: string,
+  method: string,
+  path: string,
+  body?: object,
+  headers: Readonly<Record<string, string>> = {},
+  base = url,
+): Promise<Answer> =>
+  call(`${base}/api/admin${path}`, {
+    method,
+    token,
+    headers: { ...(body && { 'content-type': 'application/json' }), ...headers },
+    ...(body && { body: JSON.stringify(body) }),
+  })
+const tenant = `/tenants/${tenantId}`
+const grant = (grant_id: string, amount: string, token = ann.secret) =>
+  ask(token, 'POST', `${tenant}/credit/grants`, {
+    currency: 'USD',
+    amount,
+    reason: 'invoice 17',
+    grant_id,
+  })
+const of = (posting: string): string => `${tenant}/proposals/${proposalIdOf(tenantId, posting)}`
+const approve = (posting: string, token: string, base = url) =>
+  ask(token, 'POST', `${of(posting)}/approve`, undefined, {}, base)
+const reject = (posting: string, token: string, reason = 'not paid') =>
+  ask(token, 'POST', `${of(posting)}/reject`, { reason })
+const eventsOf = async (type: string) =>
+  (await access.log.readStream(`account-${tenantId}`, { limit: 500 })).filter(
+    (event) => event.type === type,
+  )
+const granted = async (grantId: string) =>
+  (await eventsOf('CreditGranted')).filter(
+    (event) => event.type === 'CreditGranted' && event.data.grantId === grantId,
+  )
+
+t.test('an operator sets the limits, and the tenant sees them', async (t) => {
+  const setting = { limits: [{ currency: 'USD', above: '100' }], lapse_hours: 48 }
+  t.match((await ask(own, 'GET', `${tenant}/approvals`)).body.data, { revision: 0, limits: [] })
+  t.match(await ask(own, 'PUT', `${tenant}/approvals`, setting), {
+    status: 403,
+    body: { error: { code: 'scope_denied' } },
+  })
+  for (const wrong of [
+    { ...setting, lapse_hours: 0 },
+    { ...setting, lapse_hours: 721 },
+    { ...setting, limits: [{ currency: 'EUR', above: '1' }] },
+    { ...setting, limits: [setting.limits[0], setting.limits[0]] },
+    { limits: setting.limits },
+  ])
+    t.equal((await ask(ben, 'PUT', `${tenant}/approvals`, wrong)).status, 400)
+  t.match((await ask(ben, 'PUT', `${tenant}/approvals`, setting)).body.data, {
+    object: 'approvals',
+    revision: 1,
+    changed: true,
+    ...setting,
+  })
+  t.match((await ask(own, 'GET', `${tenant}/approvals`)).body.data, { revision: 1, ...setting })
+  const late = { ...setting, lapse_hours: 24, expected_revision: 0 }
+  t.match(await ask(ben, 'PUT', `${tenant}/approvals`, late), {
+    status: 409,
+    body: { error: { code: 'approvals_changed' } },
+  })
+})
+
+t.test('a grant above the limit waits for a second user, and is posted once', async (t) => {
+  t.match(await grant('small', '40'), { status: 200, body: { data: { changed: true } } })
+  const key = { 'idempotency-key': 'invoice 17' }
+  const body = { currency: 'USD', amount: '70', reason: 'invoice 17', reference: 'INV-17' }
+  const path = `${tenant}/credit/grants`
+  const proposed = await ask(ann.secret, 'POST', path, body, key)
+  t.equal(proposed.status, 202, proposed.text)
+  const { id, posting } = proposed.body.data
+  const person = { tenant_id: home, user_id: 'ann', token_id: ann.tokenId }
+  t.match(proposed.body.data, {
+    object: 'proposal',
+    id: /^proposal_[0-9a-f]{32}$/,
+    tenant_id: tenantId,
+    state: 'proposed',
+    posting: { object: 'credit_grant', amount: '70', credit: 'paid', reference: 'INV-17' },
+    proposed_by: person,
+    expires_at: /Z$/,
+    ended_at: null,
+    changed: true,
+  })
+  const again = await ask(ann.secret, 'POST', path, body, key)
+  t.match(again, { status: 202, body: { data: { id, changed: false } } })
+  t.equal(again.headers.get('idempotent-replayed'), 'true')
+  t.same(await granted(posting.id), [], 'it moves no money')
+
+  for (const token of [ann.secret, annAgain])
+    t.match(await approve(posting.id, token), {
+      status: 403,
+      body: { error: { code: 'proposal_own' } },
+    })
+  t.match(await approve(posting.id, own), {
+    status: 403,
+    body: { error: { code: 'scope_denied' } },
+  })
+  const done = await approve(posting.id, ben)
+  t.match(done, {
+    status: 200,
+    body: { data: { id, state: 'approved', ended_by: { user_id: 'ben' }, changed: true } },
+  })
+  t.match((await granted(posting.id))[0], {
+    data: { by: { userId: 'ann', tokenId: ann.tokenId }, keyHash: /^[0-9a-f]{64}$/ },
+  })
+  t.match((await approve(posting.id, ben)).body.data, { state: 'approved', changed: false })
+  t.match(await approve(posting.id, cleo), {
+    status: 409,
+    body: { error: { code: 'proposal_ended' } },
+  })
+  const retry = await ask(ann.secret, 'POST', path, body, key)
+  t.match(retry, {
+    status: 200,
+    body: { data: { object: 'credit_grant', id: posting.id, changed: false } },
+  })
+  t.equal((await granted(posting.id)).length, 1)
+})
+
+t.test('two approve it at once, on two replicas: there is one posting', async (t) => {
+  t.equal((await grant('race', '500', ann.secret)).status, 202)
+  const answers = await Promise.all([
+    approve('race', ben),
+    approve('race', cleo, replica.url),
+    approve('race', ben, replica.url),
+    approve('race', cleo),
+  ])
+  t.equal((await granted('race')).length, 1)
+  t.equal(answers.filter(({ body }) => body.data?.changed === true).length, 1)
+  t.equal(answers.filter(({ status }) => status === 200).length, 2)
+  t.equal(answers.filter(({ status }) => status === 409).length, 2)
+  for (const { status, body } of answers)
+    if (status === 409) t.equal(body.error.code, 'proposal_ended')
+})
+
+t.test('one is proposed at the same time on two replicas: it is one proposal', async (t) => {
+  const body = { currency: 'USD', amount: '300', reason: 'x', grant_id: 'twice' }
+  const answers = await Promise.all(
+    [url, replica.url, url].map((base) =>
+      ask(ann.secret, 'POST', `${tenant}/credit/grants`, body, {}, base),
+    ),
+  )
+  t.same(
+    answers.map(({ status }) => status),
+    [202, 202, 202],
+  )
+  t.equal(answers.filter(({ body }) => body.data.changed === true).length, 1)
+  t.equal(new Set(answers.map(({ body }) => body.data.id)).size, 1)
+  t.match(await grant('twice', '1'), { status: 409, body: { error: { code: 'grant_exists' } } })
+})
+
+t.test('a rejected proposal cannot be approved, and its id is used up', async (t) => {
+  t.match((await reject('twice', ben)).body.data, {
+    state: 'rejected',
+    reason: 'not paid',
+    ended_by: { user_id: 'ben' },
+    changed: true,
+  })
+  t.match((await reject('twice', ben)).body.data, { state: 'rejected', changed: false })
+  for (const again of [
+    await approve('twice', cleo),
+    await reject('twice', cleo),
+    await grant('twice', '300'),
+  ])
+    t.match(again, { status: 409, body: { error: { code: 'proposal_ended' } } }, again.text)
+  t.match((await grant('twice', '300')).body.message, /under a new id/)
+  t.same(await granted('twice'), [])
+  t.equal((await grant('withdrawn', '300')).status, 202)
+  t.match((await reject('withdrawn', annAgain, 'a slip')).body.data, { state: 'rejected' })
+  t.match(await reject('withdrawn', own), {
+    status: 403,
+    body: { error: { code: 'scope_denied' } },
+  })
+  t.match(await reject('withdrawn', ben, ''), { status: 400, body: { error: { param: 'reason' } } })
+})
+
+t.test('409 proposal_expired once it has lapsed', async (t) => {
+  const clock = { nowMs: () => Date.now() - 49 * HOUR_MS }
+  const by = { tenantId: home, userId: 'cleo', tokenId: 'token_cleo' }
+  const terms = { currency: 'USD', amount: '101', reason: 'late', grantId: 'late' } as const
+  const { proposal } = await grantCredit({ ...access, clock }, { tenantId, ...terms, by })
+  t.equal(proposal?.proposalId, proposalIdOf(tenantId, 'late'))
+  for (const again of [await approve('late', ben), await reject('late', ben)])
+    t.match(again, { status: 409, body: { error: { code: 'proposal_expired' } } }, again.text)
+  t.match(await grant('late', '101'), { status: 409, body: { error: { code: 'proposal_ended' } } })
+  t.match((await ask(ben, 'GET', of('late'))).body.data, { state: 'lapsed', ended_at: null })
+})
+
+t.test('a shell may propose, and a user approves it', async (t) => {
+  const terms = { currency: 'USD', amount: '101', reason: 'shell', grantId: 'shell' } as const
+  const made = await grantCredit(access, { tenantId, ...terms })
+  t.match(made.proposal, { by: null, state: 'proposed' })
+  t.match((await approve('shell', ann.secret)).body.data, { proposed_by: null, changed: true })
+  const [posted] = await granted('shell')
+  t.notOk(posted?.type === 'CreditGranted' && posted.data.by)
+})
+
+t.test('an adjustment waits too, and its bounds are checked again', async (t) => {
+  const limits = [{ currency: 'USD', above: '0.001' }]
+  await ask(ben, 'PUT', `${tenant}/approvals`, { limits, lapse_hours: 48 })
+  const made = await call(`${url}/v1/images/generations`, {
+    method: 'POST',
+    token: modelToken,
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ model: 'image-2', prompt: 'a paper boat' }),
+  })
+  const line_id = `${made.headers.get('x-call-id')}:1`
+  const adjust = (adjustment_id: string, amount: string) =>
+    ask(cleo, 'POST', `${tenant}/adjustments`, {
+      line_id,
+      amount,
+      code: 'quality',
+      reason: 'broken',
+      adjustment_id,
+    })
+  t.match(await adjust('all', '0.011'), {
+    status: 202,
+    body: { data: { posting: { object: 'adjustment', line_id, code: 'quality', credit: null } } },
+  })
+  t.match(await adjust('half', '0.005'), { status: 202 })
+  t.match(await adjust('more', '0.012'), {
+    status: 409,
+    body: { error: { code: 'adjustment_out_of_bounds' } },
+  })
+  t.match(await approve('half', ben), { status: 200 })
+  t.match(await adjust('half', '0.005'), {
+    status: 200,
+    body: { data: { object: 'adjustment', net: '0.006', changed: false } },
+  })
+  t.match(await approve('all', ben), {
+    status: 409,
+    body: { error: { code: 'adjustment_out_of_bounds' } },
+  })
+  t.match((await ask(own, 'GET', of('all'))).body.data, { state: 'proposed' })
+})
+
+t.test('proposals are listed by state, of those tenants that the token sees', async (t) => {
+  const list = async (token: string, query = '') =>
+    (await ask(token, 'GET', `/proposals?tenant_id=${tenantId}${query}`)).body.data
+  const all = await list(ben)
+  const statesOf = (items: readonly { readonly state: string }[]) =>
+    items.map(({ state }) => state).sort()
+  t.same(statesOf(all.items), [
+    'approved',
+    'approved',
+    'approved',
+    'approved',
+    'lapsed',
+    'proposed',
+    'rejected',
+    'rejected',
+  ])
+  for (const state of ['approved', 'lapsed', 'proposed', 'rejected']) {
+    const { items } = await list(ben, `&state=${state}`)
+    t.same(
+      items,
+      all.items.filter((item: { readonly state: string }) => item.state === state),
+      state,
+    )
+  }
+  for (const item of all.items) {
+    const path = `${tenant}/proposals/${item.id}`
+    t.same((await ask(ben, 'GET', path)).body.data, item, 'as the log has it')
+  }
+  const pages = []
+  let cursor = ''
+  do {
+    const page = await list(ben, `&limit=3${cursor}`)
+    pages.push(...page.items)
+    cursor = page.next_cursor === null ? '' : `&cursor=${page.next_cursor}`
+  } while (cursor !== '')
+  t.same(pages, all.items)
+  const ofTenant = await ask(own, 'GET', '/proposals')
+  t.equal(ofTenant.body.data.items.length, all.items.length)
+  for (const item of ofTenant.body.data.items) t.notMatch(item, { proposed_by: {} })
+  t.equal(ofTenant.text.includes(ann.tokenId), false, 'a tenant sees no person of the operator')
+  const others = await ask(foreign, 'GET', '/proposals')
+  t.same(others.body.data.items, [])
+  const notFound = { status: 404, body: { error: { code: 'tenant_not_found' } } }
+  t.match(await ask(foreign, 'GET', `/proposals?tenant_id=${tenantId}`), notFound)
+  t.match(await ask(foreign, 'GET', of('race')), notFound)
+  t.match(await ask(own, 'GET', of('none')), {
+    status: 404,
+    body: { error: { code: 'proposal_not_found' } },
+  })
+  t.match(await approve('none', ben), {
+    status: 404,
+    body: { error: { code: 'proposal_not_found' } },
+  })
+  t.equal((await ask(ben, 'GET', '/proposals?state=open')).status, 400)
+})
+
+t.test('an approval whose answer is lost counts once, also on another replica', async (t) => {
+  const setting = { limits: [{ currency: 'USD', above: '100' }], lapse_hours: 48 }
+  for (const id of [tenantId, home])
+    t.equal((await ask(ben, 'PUT', `/tenants/${id}/approvals`, setting)).status, 200)
+  t.equal((await grant('lost', '600')).status, 202)
+  const elsewhere = () =>
+    ask(ann.secret, 'POST', `/tenants/${home}/credit/grants`, {
+      currency: 'USD',
+      amount: '600',
+      reason: 'invoice 18',
+      grant_id: 'lost_too',
+    })
+  await stack.eventStore.setFault('lose-ack-every:1')
+  t.teardown(() => stack.eventStore.setFault(''))
+  const [lost, proposal] = await Promise.all([approve('lost', ben), elsewhere()])
+  for (const [answer, param] of [
+    [lost, 'proposal_id'],
+    [proposal, 'grant_id'],
+  ] as const)
+    t.match(answer, { status: 503, body: { error: { code: 'outcome_unknown', param } } })
+  await stack.eventStore.setFault('')
+  await eventually('the log is well again', async () =>
+    (await call(`${url}/readyz`)).status === 200 ? true : undefined,
+  )
+  t.match((await approve('lost', ben, replica.url)).body.data, {
+    state: 'approved',
+    changed: false,
+  })
+  t.match((await approve('lost', ben)).body.data, { state: 'approved', changed: false })
+  t.match((await approve('lost', cleo)).body.error, { code: 'proposal_ended' })
+  t.equal((await granted('lost')).length, 1)
+  t.match(await elsewhere(), { status: 202, body: { data: { changed: false } } })
+  const approvals = await eventsOf('PostingApproved')
+  for (const { revision, metadata } of approvals) {
+    const after = await access.log.readStream(`account-${tenantId}`, {
+      from: revision + 1n,
+      limit: 1,
+    })
+    t.equal(after[0]?.metadata.commandId, metadata.commandId, 'one append with its posting')
+  }
+})
