@@ -67,3 +67,14 @@ export function depsOf(
 ): AccountCommandDeps & ManagementDeps {
   return { log, db, catalog, clock: systemClock, correlationId: 'cli', actor: actorOf(actor) }
 }
+
+/** The value of an option with few words; undefined where it is not given. @throws CommandError */
+export function oneOf<Word extends string>(
+  option: string,
+  words: readonly Word[],
+  given: string | undefined,
+): Word | undefined {
+  const word = words.find((known) => known === given)
+  if (given === undefined || word !== undefined) return word
+  throw new CommandError(`${option} must be one of ${words.join(', ')}`)
+}

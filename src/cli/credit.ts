@@ -12,8 +12,9 @@ import type { Correction } from '../domain/account/adjustments.ts'
 import { creditKinds, reasonCodes, referenceShape } from '../domain/account/postings.ts'
 import { currencies, type Currency, formatAmount } from '../kernel/money.ts'
 import { CommandError, note, print, show, table, toJson } from './output.ts'
+import { addProposals, showProposed } from './proposals.ts'
 import type { Session } from './session.ts'
-import { type ActorOption, changing, depsOf, JSON_OPTION, onStores } from './command.ts'
+import { type ActorOption, changing, depsOf, JSON_OPTION, onStores, oneOf } from './command.ts'
 
 const ADJUST_HELP = `
 A positive amount gives to the tenant, a negative one takes an earlier adjustment back:
@@ -58,6 +59,7 @@ export function addCredit(program: Command): void {
     .option('--id <id>', 'adjustment id instead of one made from the options')
     .addHelpText('after', ADJUST_HELP)
     .action(onStores(adjustCommand))
+  addProposals(command)
   command('balance')
     .description('credit, settled, held and available per currency')
     .option(...JSON_OPTION)
@@ -90,7 +92,8 @@ async function grantCommand(
   if (reference !== undefined && !referenceShape.test(reference))
     throw new CommandError('--reference must be 1 to 128 printable ASCII characters')
   const terms = { tenantId, grantId, currency, amount, reason, credit, reference }
-  const { position } = await grantCredit(deps, terms)
+  const { position, proposal } = await grantCredit(deps, terms)
+  if (proposal !== undefined) return showProposed(session, options, { grantId }, proposal, position)
   show({ grantId }, options.json)
   await session.projected('ledger', position)
 }
@@ -137,7 +140,10 @@ async function adjustCommand(
   noteId(adjustmentId)
   const code = oneOf('--code', reasonCodes, options.code)
   const adjustment = { ...terms, adjustmentId, code }
-  const { changed, position } = await postAdjustment(depsOf(session, options), adjustment)
+  const done = await postAdjustment(depsOf(session, options), adjustment)
+  const { changed, position, proposal } = done
+  if (proposal !== undefined)
+    return showProposed(session, options, { adjustmentId }, proposal, position)
   show({ adjustmentId, posted: changed }, options.json)
   if (!changed)
     note('this adjustment was already posted; use --id with a new id to post another one')
@@ -192,17 +198,6 @@ async function correctionOf(
   if (!line && (await caughtUp('ledger'))) line = await lineFacts(pool, id)
   if (!line) throw new CommandError(`the ledger has no line ${id}`)
   return { kind: 'line', line }
-}
-
-/** The value of an option with few words; undefined where it is not given. @throws CommandError */
-function oneOf<Word extends string>(
-  option: string,
-  words: readonly Word[],
-  given: string | undefined,
-): Word | undefined {
-  const word = words.find((known) => known === given)
-  if (given === undefined || word !== undefined) return word
-  throw new CommandError(`${option} must be one of ${words.join(', ')}`)
 }
 
 export function currencyOf(text: string): Currency {

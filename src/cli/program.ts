@@ -27,6 +27,7 @@ const files: readonly (readonly [names: readonly string[], load: () => Promise<R
   [['tenant'], async () => (await import('./tenants.ts')).addTenants],
   [['token'], async () => (await import('./tokens.ts')).addTokens],
   [['credit'], async () => (await import('./credit.ts')).addCredit],
+  [['approvals'], async () => (await import('./approvals.ts')).addApprovals],
   [['budget'], async () => (await import('./budgets.ts')).addBudgets],
   [['limit'], async () => (await import('./limits.ts')).addLimits],
   [['balance-alert'], async () => (await import('./balance-alerts.ts')).addBalanceAlerts],

@@ -1,0 +1,80 @@
+import type { Command } from 'commander'
+import { managedApprovals } from '../app/accounts/settings.ts'
+import { currencyOf } from './credit.ts'
+import { CommandError } from './output.ts'
+import type { Session } from './session.ts'
+import { type OfTenant, settingCommands } from './settings.ts'
+import { changing, JSON_OPTION, onStores } from './command.ts'
+
+const SET_HELP = `
+Above the limit of its currency a grant or an adjustment is only proposed, and another user approves it. The sum is of what
+one person granted, adjusted and has open proposals for in the last 24 hours. All shells together are one person.
+
+  tollgate approvals set --tenant tenant_acme --currency CNY --above 1000
+  tollgate approvals set --tenant tenant_acme --currency CNY --above none`
+
+/** Registers `tollgate approvals …`. */
+export function addApprovals(program: Command): void {
+  const group = program
+    .command('approvals')
+    .description('above which amounts another user approves grants and adjustments')
+  changing(group.command('set'))
+    .description('set the named values; others are unchanged')
+    .requiredOption('--tenant <id>', 'tenant')
+    .option('--currency <code>', 'CNY or USD, with --above')
+    .option(
+      '--above <amount>',
+      'what one person may post alone within 24 hours; or none: any amount',
+    )
+    .option('--lapse-hours <hours>', 'how long a proposal can be approved, from 1 to 720')
+    .addHelpText('after', SET_HELP)
+    .action(onStores(setApprovalsCommand))
+  group
+    .command('show')
+    .description('the limits of a tenant')
+    .requiredOption('--tenant <id>', 'tenant')
+    .option(...JSON_OPTION)
+    .action(onStores(commands.show))
+}
+
+const commands = settingCommands(
+  managedApprovals,
+  (_session, tenantId, { revision, limits, lapseHours }) => ({
+    json: { tenantId, revision, limits, lapseHours },
+    lines: [
+      `${tenantId}: approvals (revision ${revision})`,
+      `above: ${limits.length === 0 ? 'none' : limits.map((of) => `${of.above} ${of.currency}`).join(', ')}`,
+      `proposals lapse after ${lapseHours} h`,
+    ],
+  }),
+)
+
+interface ApprovalsOptions extends OfTenant {
+  readonly currency?: string
+  readonly above?: string
+  readonly lapseHours?: string
+}
+
+/** `tollgate approvals set` */
+async function setApprovalsCommand(session: Session, options: ApprovalsOptions): Promise<void> {
+  const { above } = options
+  if ((options.currency === undefined) !== (above === undefined))
+    throw new CommandError('--currency and --above must be given together')
+  if (above === undefined && options.lapseHours === undefined)
+    throw new CommandError(
+      'name --currency with --above, or --lapse-hours: nothing else can be set',
+    )
+  const hours = options.lapseHours
+  if (hours !== undefined && !/^[1-9]\d{0,2}$/.test(hours))
+    throw new CommandError('--lapse-hours must be a whole number from 1 to 720')
+  const currency = options.currency === undefined ? undefined : currencyOf(options.currency)
+  await commands.change(session, options, (now) => {
+    const others = now.limits.filter((one) => one.currency !== currency)
+    const own =
+      currency === undefined || above === undefined || above === 'none' ? [] : [{ currency, above }]
+    return {
+      limits: currency === undefined ? now.limits : [...others, ...own],
+      lapseHours: hours === undefined ? now.lapseHours : Number(hours),
+    }
+  })
+}

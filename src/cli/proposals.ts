@@ -1,0 +1,103 @@
+import type { Command } from 'commander'
+import {
+  listProposals,
+  type ProposalRow,
+  proposalStates,
+} from '../../projections/proposals/query.ts'
+import { decideProposal } from '../app/accounts/credit.ts'
+import { systemClock, toTimestamp } from '../kernel/clock.ts'
+import { CommandError, note, print, show, table, toJson } from './output.ts'
+import type { Session } from './session.ts'
+import {
+  type ActorOption,
+  changing,
+  depsOf,
+  JSON_OPTION,
+  LIST_LIMIT,
+  oneOf,
+  onStores,
+} from './command.ts'
+
+const APPROVE_HELP = `
+A proposal is a grant or an adjustment above what one person may post alone (tollgate approvals). A shell rejects
+proposals and approves none, because it cannot say which user it is: another user than the proposer's approves it over
+HTTP, with an operator's admin token:
+
+  POST /api/admin/tenants/<tenant>/proposals/<proposal>/approve`
+
+interface OfTenant {
+  readonly tenant: string
+  readonly json?: boolean
+}
+
+/** Registers `tollgate credit proposals` and `tollgate credit reject`. */
+export function addProposals(command: (name: string) => Command): void {
+  command('proposals')
+    .description('proposed grants and adjustments of a tenant, newest first')
+    .option('--state <state>', proposalStates.join(', '))
+    .option(...JSON_OPTION)
+    .addHelpText('after', APPROVE_HELP)
+    .action(onStores(listCommand))
+  changing(command('reject'))
+    .description('reject a proposed grant or adjustment')
+    .argument('<proposal>', 'id of the proposal')
+    .requiredOption('--reason <text>', 'why')
+    .addHelpText('after', APPROVE_HELP)
+    .action(onStores(rejectCommand))
+}
+
+/** `tollgate credit proposals` */
+async function listCommand(
+  { pool, caughtUp }: Session,
+  options: OfTenant & { readonly state?: string },
+): Promise<void> {
+  const state = oneOf('--state', proposalStates, options.state)
+  await caughtUp('proposals')
+  const page = { tenantId: options.tenant, state, nowMs: systemClock.nowMs(), limit: LIST_LIMIT }
+  const found = await listProposals(pool, page)
+  if (options.json) return print(toJson(found))
+  const rows = found.map((row) => [
+    toTimestamp(row.proposedAtMs),
+    row.proposalId,
+    row.state,
+    row.posting.kind,
+    row.posting.amount,
+    row.posting.currency,
+    row.by?.userId ?? 'shell',
+    toTimestamp(row.expiresAtMs),
+    row.posting.reason,
+  ])
+  const columns = ['proposed', 'proposal', 'state', 'kind', 'amount', 'currency', 'by', 'until']
+  for (const line of table([...columns, 'reason'], rows)) print(line)
+}
+
+/** `tollgate credit reject`: repeated with the same reason it changes nothing. */
+async function rejectCommand(
+  session: Session,
+  proposalId: string,
+  options: OfTenant & ActorOption & { readonly reason: string },
+): Promise<void> {
+  const { tenant: tenantId } = options
+  const reason = options.reason.trim()
+  if (reason === '') throw new CommandError('--reason must not be empty')
+  const decision = { kind: 'reject', tenantId, proposalId, reason } as const
+  const { changed, position, proposal } = await decideProposal(depsOf(session, options), decision)
+  if (!changed) note('it was already rejected')
+  show({ proposalId, state: proposal.state }, options.json)
+  await session.projected('proposals', position)
+}
+
+/** Shows that a grant or an adjustment is proposed, and how it is approved. */
+export async function showProposed(
+  session: Session,
+  options: { readonly json?: boolean },
+  posting: Readonly<Record<string, string>>,
+  { proposalId, tenantId, expiresAtMs, state }: ProposalRow,
+  position: bigint | undefined,
+): Promise<void> {
+  show({ ...posting, proposalId, state, expiresAt: toTimestamp(expiresAtMs) }, options.json)
+  note(
+    `it moves no money until another user approves it: POST /api/admin/tenants/${tenantId}/proposals/${proposalId}/approve`,
+  )
+  await session.projected('proposals', position)
+}
