@@ -1,5 +1,7 @@
 import t from 'tap'
 import { pictureOf } from '../../infra/sandbox/media/pictures.ts'
+import { grantCredit } from '../../src/app/accounts/credit.ts'
+import { setSetting } from '../../src/app/accounts/settings.ts'
 import { startStack } from '../helpers/stack.ts'
 import { withPage } from './support/browser.ts'
 import { type Answer, call } from './support/client.ts'
@@ -114,6 +116,14 @@ t.test('every body has an example, which the gateway accepts', async (t) => {
     if (found === undefined) throw new Error('the examples settled nothing that costs as much')
     return found.line_id
   }
+  /** A grant that waits for a second user; an example rejects it. */
+  const proposed = async (): Promise<string> => {
+    const wanted = { limits: [{ currency: 'USD', above: '1' }], lapseHours: 1 } as const
+    await setSetting(stack.access, 'approvals', { tenantId: 'acme', wanted })
+    const terms = { tenantId: 'acme', currency: 'USD', amount: '2', reason: 'test' } as const
+    return (await grantCredit(stack.access, terms)).proposal?.proposalId ?? ''
+  }
+  let proposalId = ''
   /** Ids of what was made, by the collection that it is in. */
   const made = new Map<string, string>()
   const targetOf = ({ path }: BodyExample): string =>
@@ -121,6 +131,7 @@ t.test('every body has an example, which the gateway accepts', async (t) => {
       ? '/provA?Action=CreateAssetGroup&Version=2024-01-01'
       : path
           .replace('{tenant_id}', path.endsWith('/adjustments') ? demo.tenantId : 'acme')
+          .replace('{proposal_id}', proposalId)
           .replace('{model}', 'text-basic')
           .replace('{id}', made.get(path.slice(0, path.indexOf('/{id}'))) ?? '')
   const send = async (one: BodyExample): Promise<Answer> => {
@@ -138,6 +149,7 @@ t.test('every body has an example, which the gateway accepts', async (t) => {
   for (const one of ordered) {
     const name = `${one.method} ${one.path}`
     t.ok(one.example, `${name} has an example`)
+    if (one.path.includes('{proposal_id}')) proposalId = await proposed()
     const { status, text, body } = await send(one)
     t.equal(status, 200, `${name}: ${text.slice(0, 300)}`)
     const code: unknown = body?.base_resp?.status_code
