@@ -146,6 +146,7 @@ const operator: Principal = {
   models: undefined,
   addresses: undefined,
   limits: undefined,
+  role: undefined,
   scope: { level: 'all_tenants' },
 }
 

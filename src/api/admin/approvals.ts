@@ -33,6 +33,8 @@ export const approvalRoutes = settingRoutes({
   setting: managedApprovals,
   path: 'approvals',
   operation: 'Approvals',
+  // Who moves money sees the limit, and never raises it.
+  finance: ['get'],
   get: { summary: 'Get above which amounts a second user approves grants and adjustments' },
   put: {
     summary:

@@ -66,13 +66,18 @@ t.test('the role finance opens these routes', async (t) => {
     .filter(({ method, finance }) => finance && method !== 'HEAD')
     .map(({ method, path }) => `${method} ${path.slice(PREFIX.length)}`)
   t.strictSame(open.toSorted(), [
+    'GET /proposals',
     'GET /tenants',
     'GET /tenants/:tenant_id',
+    'GET /tenants/:tenant_id/approvals',
     'GET /tenants/:tenant_id/billing',
     'GET /tenants/:tenant_id/credit',
+    'GET /tenants/:tenant_id/proposals/:proposal_id',
     'GET /tenants/:tenant_id/reporting',
     'POST /tenants/:tenant_id/adjustments',
     'POST /tenants/:tenant_id/credit/grants',
+    'POST /tenants/:tenant_id/proposals/:proposal_id/approve',
+    'POST /tenants/:tenant_id/proposals/:proposal_id/reject',
     'PUT /tenants/:tenant_id/billing',
   ])
 })

@@ -1,0 +1,69 @@
+import { mkdtemp, readdir, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import t from 'tap'
+import { pageText, printedCalls } from '../helpers/printed-calls.ts'
+import { serve, shell } from './support/tollgate.ts'
+
+/** Every command of `docs/finance.md`, run from the page in one shell on a gateway as a user starts it. */
+
+const folder = await mkdtemp(join(tmpdir(), 'tollgate-finance-'))
+t.teardown(() => rm(folder, { recursive: true, force: true }))
+const gateway = await serve(join(folder, 'data'))
+t.teardown(() => gateway.end('SIGKILL'))
+
+const [preface = '', ...sections] = pageText('docs/finance.md').split('\n## ')
+const titleOf = (section: string): string => section.slice(0, section.indexOf('\n'))
+const script = [
+  printedCalls(preface, gateway.demo.baseUrl),
+  ...sections.map(
+    (section) => `echo '## ${titleOf(section)}'\n${printedCalls(section, gateway.demo.baseUrl)}`,
+  ),
+].join('\n')
+
+/** What each section wrote, by its title. */
+async function run(): Promise<ReadonlyMap<string, string>> {
+  const { code, stdout } = await shell(script, folder)
+  if (code !== 0) throw new Error(`exit code ${code}: ${stdout}`)
+  return new Map(
+    stdout
+      .split(/^## /m)
+      .slice(1)
+      .map((said) => [titleOf(said), said.slice(said.indexOf('\n') + 1)]),
+  )
+}
+
+t.test('a month from its first credit to reports that tie', async (t) => {
+  const said = await run()
+  const of = (title: string): string => said.get(title) ?? ''
+  t.match(of('Open the account'), /acme: billing \(revision 1\)[^]*tags: project[^]*50 USD/i)
+
+  const credit = of('Credit comes in')
+  t.match(credit, /"object":"credit_grant".*"amount":"40".*"changed":true/)
+  t.match(credit, /"amount":"5".*"changed":true/)
+  t.match(credit, /proposal_[0-9a-f]{32} .*30/, 'the proposal is listed')
+  t.match(credit, /"state":"approved".*"changed":true/)
+
+  t.match(of('The month goes by'), /"object":"adjustment".*"net":"0.007".*"changed":true/)
+
+  const reports = of('What came of it')
+  t.match(reports, /grant +40 .*credit bought .*INV-77/)
+  t.match(reports, /grant +30 .*credit bought .*INV-78/)
+  t.match(reports, /refund +0\.004 /)
+  t.match(reports, /usage +-0\.033 +74\.971 .*3 requests/)
+  t.match(reports, /closing: 74\.971/)
+  t.match(reports, /apollo +image-2 .*0\.022/)
+  t.match(reports, /zeus +image-2 .*0\.011 .*0\.004 +0\.007/)
+  t.match(reports, /quality +broken picture, ticket 4711/)
+  t.match(reports, /"amount":"0.033","refunded":"0.004","net":"0.029"/)
+  t.match(reports, /"object":"receipt"/)
+
+  const tied = of('Tie it')
+  t.match(tied, /acme +USD +image +3 +0\.033 +3 +3 +0\.004 +0\.029/)
+  t.match(tied, /lines\.csv: 3 lines, 0\.033/)
+  t.match(tied, /75\.000000000000 .*0\.033000000000/)
+  t.match(tied, /^clean/m)
+
+  t.match(of('Hand it over'), /7 lines as of position \d+: .*focus_acme_at-\d+\.csv/)
+  t.ok((await readdir(folder)).some((name) => name.startsWith('focus_acme_at-')))
+})
