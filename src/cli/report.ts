@@ -190,7 +190,8 @@ async function shown(
     columns !== undefined || cells.some((row) => row[n] !== '') ? [n] : [],
   )
   const pick = (row: readonly string[]): readonly string[] => filled.map((n) => row[n] ?? '')
-  for (const line of table(pick(wanted), cells.map(pick))) print(line)
+  if (rows.length > 0) for (const line of table(pick(wanted), cells.map(pick))) print(line)
+  else note('no rows')
   for (const fact of factsOf(page)) note(fact)
   if (!isAll) note(`there are more than ${LIST_LIMIT} rows: --format csv has all`)
 }

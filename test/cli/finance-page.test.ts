@@ -1,7 +1,8 @@
-import { mkdtemp, readdir, rm } from 'node:fs/promises'
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
+import { readTable } from '../helpers/csv.ts'
 import { pageText, printedCalls } from '../helpers/printed-calls.ts'
 import { serve, shell } from './support/tollgate.ts'
 
@@ -44,7 +45,7 @@ t.test('a month from its first credit to reports that tie', async (t) => {
   t.match(credit, /proposal_[0-9a-f]{32} .*30/, 'the proposal is listed')
   t.match(credit, /"state":"approved".*"changed":true/)
 
-  t.match(of('The month goes by'), /"object":"adjustment".*"net":"0.007".*"changed":true/)
+  t.match(of('The month goes by'), /"object":"adjustment".*"changed":true.*"net":"0.007"/)
 
   const reports = of('What came of it')
   t.match(reports, /grant +40 .*credit bought .*INV-77/)
@@ -64,6 +65,20 @@ t.test('a month from its first credit to reports that tie', async (t) => {
   t.match(tied, /75\.000000000000 .*0\.033000000000/)
   t.match(tied, /^clean/m)
 
-  t.match(of('Hand it over'), /7 lines as of position \d+: .*focus_acme_at-\d+\.csv/)
-  t.ok((await readdir(folder)).some((name) => name.startsWith('focus_acme_at-')))
+  const handed = of('Hand it over')
+  t.match(handed, /3 lines as of position \d+: \S+focus_acme_at-\d+\.csv/)
+  t.match(handed, /no rows/, 'nothing is new since')
+  const name = (await readdir(folder)).find((one) => one.startsWith('focus_acme_at-')) ?? ''
+  const rows = readTable(await readFile(join(folder, name), 'utf8'))
+  t.same(
+    rows.map((row) => [row['ChargeCategory'], row['BilledCost'], row['EffectiveCost']]).toSorted(),
+    [
+      ['Credit', '0', '-0.004'],
+      ['Purchase', '30', '0'],
+      ['Purchase', '40', '0'],
+      ['Usage', '0', '0.011'],
+      ['Usage', '0', '0.011'],
+      ['Usage', '0', '0.011'],
+    ],
+  )
 })
