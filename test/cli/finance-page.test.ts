@@ -71,14 +71,16 @@ t.test('a month from its first credit to reports that tie', async (t) => {
   const name = (await readdir(folder)).find((one) => one.startsWith('focus_acme_at-')) ?? ''
   const rows = readTable(await readFile(join(folder, name), 'utf8'))
   t.same(
-    rows.map((row) => [row['ChargeCategory'], row['BilledCost'], row['EffectiveCost']]).toSorted(),
+    rows
+      .map((row) => `${row['ChargeCategory']} ${row['BilledCost']} ${row['EffectiveCost']}`)
+      .toSorted((one, other) => one.localeCompare(other)),
     [
-      ['Credit', '0', '-0.004'],
-      ['Purchase', '30', '0'],
-      ['Purchase', '40', '0'],
-      ['Usage', '0', '0.011'],
-      ['Usage', '0', '0.011'],
-      ['Usage', '0', '0.011'],
+      'Credit 0 -0.004',
+      'Purchase 30 0',
+      'Purchase 40 0',
+      'Usage 0 0.011',
+      'Usage 0 0.011',
+      'Usage 0 0.011',
     ],
   )
 })

@@ -38,14 +38,16 @@ const callsSql = (calls: number, of: Spread): string => `
   create unlogged table calls as
   select n, n * ${BYTES_A_CALL} as position,
          to_timestamp(${FIRST_MS / 1000} + n * ${(of.days * 86_400) / calls}::double precision) as at,
-         tenant, tenant || '_user_' || floor(${of.usersOfEach} * ${even(2)} ^ 2) as usr,
-         tenant || '_token_' || floor(${of.tokensOfEach} * ${even(3)} ^ 2) as token,
+         tenant, tenant || '_user_' || owner % ${of.usersOfEach} as usr,
+         tenant || '_token_' || owner as token,
          case when model >= 9 then 'USD' else 'CNY' end as currency,
          case when model = 12 then 'model-rare' else 'model-' || model end as model,
          case when model % 3 = 0 then 'v1.responses' else 'v1.chat' end as surface,
          'call_01' || lpad(upper(to_hex(n)), 10, '0') || upper(left(md5('c' || n), 14)) as source,
          'req_01' || lpad(upper(to_hex(n)), 10, '0') || upper(left(md5('r' || n), 14)) as request
   from (select n, 'tenant_' || floor(${of.tenants} * ${even(1)} ^ 3) as tenant,
+               -- A token is of one user.
+               floor(${of.tokensOfEach} * ${even(3)} ^ 2)::int as owner,
                case when ${even(4)} < 0.001 then 12 else floor(12 * ${even(5)} ^ 2)::int end as model
         from generate_series(1::bigint, ${calls}) as n) as facts`
 
