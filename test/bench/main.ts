@@ -32,6 +32,7 @@ const benchmarks: Readonly<Record<string, () => Promise<{ readonly run: Benchmar
   'asset-list': () => import('./asset-list.ts'),
   accounts: () => import('./accounts.ts'),
   explain: () => import('./explain.ts'),
+  export: () => import('./export.ts'),
 }
 
 const results = fileURLToPath(new URL('./results/', import.meta.url))

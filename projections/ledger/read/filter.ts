@@ -33,8 +33,8 @@ export function isOfLines({ sourceId, requestId, tags, endUser, since }: LedgerF
   return [sourceId, requestId, endUser, since, tags?.[0]].some((member) => member !== undefined)
 }
 
-/** The value of a tag of a line, as SQL, by the placeholder of its name. */
-export const tagSql = (name: string): string => `(tags::jsonb ->> ${name})`
+/** The value of a tag, as SQL, by the placeholder of its name and the column of a line's tags. */
+export const tagSql = (name: string, column = 'tags'): string => `(${column}::jsonb ->> ${name})`
 
 /** Parameters of a statement as they are collected. */
 export class Parameters {

@@ -101,7 +101,7 @@ export class UsageStatement {
 
   #factOf(key: UsageKey, n: number): readonly (readonly [name: string, sql: string])[] {
     if (isTimeKey(key)) return []
-    if (isTag(key)) return [[columnOf(key, n), tagSql(this.parameters.add(key.slice(TAG.length)))]]
+    if (isTag(key)) return [[columnOf(key, n), 'tags']]
     return [[columns[key], columns[key]]]
   }
 
@@ -242,6 +242,16 @@ export class UsageStatement {
     const facts = this.#facts.map(([name, sql]) => `${sql} as ${name}`).join(', ')
     const summed = figures.map((name) => `${numbers[name] ?? '0'} as ${name}`).join(', ')
     return `select ${period} as period, ${facts}, ${summed} from ${from}`
+  }
+
+  /**
+   * The value of a key in rows that are grouped by their columns. All tags of a row are one text, which is read
+   * once for each group of rows that have the same: reading it for each row would cost more than all else.
+   */
+  valueOf(key: UsageKey, n: number): string {
+    const column = columnOf(key, n)
+    if (!isTag(key)) return column
+    return tagSql(this.parameters.add(key.slice(TAG.length)), column)
   }
 
   /** Columns by which rows are grouped in addition to their period. */

@@ -38,24 +38,27 @@ export async function usage(db: Queryable, query: UsageQuery): Promise<readonly 
   const parts = statement.parts().map((part) => statement.select(part))
   const keys = query.groupBy.map(columnOf)
   const grouped = [...keys, 'currency'].join(', ')
-  const shown = keys.map((key, n) => `${key} as key_${n}, `).join('')
+  const values = query.groupBy.map((key, n) => `${statement.valueOf(key, n)} as key_${n}`)
+  const shown = query.groupBy.map((_, n) => `key_${n}`)
+  const ordered = [...shown, 'currency'].join(', ')
   const sums = figures.map((name) => `sum(${name}) as ${name}`).join(', ')
   const limit = statement.parameters.add(query.limit ?? null)
   const { rows } = await db.query<Cells>(
-    `select ${shown} currency,
+    `select ${ordered},
             case when min(unit) filter (where lines <> 0) = max(unit) filter (where lines <> 0)
                  then min(unit) filter (where lines <> 0) end as unit,
             sum(quantity)::text as quantity, trim_scale(sum(amount))::text as amount,
             trim_scale(sum(refunded))::text as refunded,
             trim_scale(sum(amount) - sum(refunded))::text as net,
             sum(requests)::text as requests, sum(lines)::text as lines
-     from (select ${grouped}, unit, ${sums}
-           from (${parts.join(' union all ')}) p group by ${grouped}, unit) t
-     group by ${grouped} having sum(lines) > 0 or sum(refunded) <> 0 limit ${limit}`,
+     from (select ${[...values, 'currency', 'unit', ...figures].join(', ')}
+           from (select ${grouped}, unit, ${sums}
+                 from (${parts.join(' union all ')}) p group by ${grouped}, unit) g) t
+     group by ${ordered} having sum(lines) > 0 or sum(refunded) <> 0 limit ${limit}`,
     statement.parameters.values,
   )
   // Sorted here, the few that are left: the server would sort all that they are made of.
-  const order = [...keys.map((_, n) => `key_${n}`), 'currency']
+  const order = [...shown, 'currency']
   const named = (cell: Cells[string]): string | undefined =>
     typeof cell === 'number' ? statement.nameOf(cell) : (cell ?? undefined)
   return rows

@@ -13,7 +13,8 @@ import { shownReceipt } from './view.ts'
 /** Matches an id of the gateway or of a model service, or the name of a ledger line. */
 const possibleId = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,127}(?::[1-9]\d{0,3})?$/
 
-async function readReceipt(reads: QueryReads, principal: Principal, id: string) {
+/** The receipt of an id, within what the principal may see. @throws DomainError `task_not_found` */
+export async function readReceipt(reads: QueryReads, principal: Principal, id: string) {
   const visible = visibleTo(principal)
   const receipt = possibleId.test(id) ? await reads.receipt(id, visible) : undefined
   // The reads filter already; this check keeps other tenants' receipts out even if one of them
