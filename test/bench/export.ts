@@ -53,7 +53,11 @@ export async function run(): Promise<readonly Figure[]> {
       termsOf: () => Promise.resolve('prepaid' as const),
       zone,
     }
-    const began = { cpu: process.cpuUsage(), ms: performance.now() }
+    const began = {
+      cpu: process.cpuUsage(),
+      ms: performance.now(),
+      rss: process.memoryUsage.rss(),
+    }
     let [bytes, mostRss] = [0, 0]
     const file = lineFile(exports, { format, filter, hasByteOrderMark: false }, terms)
     for await (const piece of file.pieces) {
@@ -72,12 +76,12 @@ export async function run(): Promise<readonly Figure[]> {
         note: `${ofWall} a second with Postgres; ${(bytes / MIB).toFixed(0)} MiB`,
       },
       {
-        name: `${format}: resident memory at most`,
-        value: Math.round(mostRss / MIB),
-        unit: 'MiB',
+        name: `${format}: resident memory`,
+        value: Math.round((mostRss - began.rss) / MIB),
+        unit: 'MiB more',
         reach: MAX_MIB,
         bound: 'most',
-        note: 'the whole process, with the benchmark',
+        note: `${Math.round(mostRss / MIB)} MiB with the benchmark itself`,
       },
     )
   }
