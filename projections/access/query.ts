@@ -3,6 +3,8 @@ import type { AccountEvent } from '../../src/domain/account/events.ts'
 import type { Queryable } from '../engine/queryable.ts'
 import { tenants, tokens, users } from './projection.ts'
 
+export { tenantNames, tokenNames, userNames } from './names.ts'
+
 const { position: _position, ...shownOfTokens } = tokens.table.record.columns
 
 /** A stored token; the secret itself is not stored. */
@@ -63,19 +65,6 @@ export async function findToken(db: Queryable, tokenId: string): Promise<TokenRo
     values: [tokenId],
   })
   return rows[0] && toToken(rows[0])
-}
-
-/** Names of tokens by their ids; one without a row is not in it. */
-export async function tokenNames(
-  db: Queryable,
-  tokenIds: readonly string[],
-): Promise<ReadonlyMap<string, string>> {
-  const { rows } = await db.query<{ token_id: string; name: string }>({
-    name: 'access.token.names',
-    text: 'select token_id, name from access.tokens where token_id = any($1::text[])',
-    values: [tokenIds],
-  })
-  return new Map(rows.map((row) => [row.token_id, row.name]))
 }
 
 /**

@@ -185,6 +185,15 @@ t.test('adjustments are listed with their line, by any facts of it', async (t) =
   t.match(gifts[0], { credit: 'promotional', code: null, reason: 'welcome' })
 })
 
+t.test('reports have the names of their ids', async (t) => {
+  const { body } = await finance.get('/usage?group_by=user,token&currency=USD')
+  t.match(body.data.items, [
+    { user_id: userId, user_name: 'over-time', token_name: 'over-time model' },
+  ])
+  const { text } = await everything.get('/usage?group_by=tenant,user&currency=USD&format=csv')
+  t.match(text, /,net,tenant_name,user_name\r?\n[^]*,over-time,\r?\n/, 'users of several tenants')
+})
+
 t.test('what means nothing is refused by name, and no account is shown to others', async (t) => {
   await addUser(access, { tenantId, userId: 'second', name: 'Second' })
   for (const [path, param] of [

@@ -244,14 +244,10 @@ export class UsageStatement {
     return `select ${period} as period, ${facts}, ${summed} from ${from}`
   }
 
-  /**
-   * The value of a key in rows that are grouped by their columns. All tags of a row are one text, which is read
-   * once for each group of rows that have the same: reading it for each row would cost more than all else.
-   */
+  /** The value of a key in grouped rows. Tags are read once a group: for each row it costs more than all else. */
   valueOf(key: UsageKey, n: number): string {
     const column = columnOf(key, n)
-    if (!isTag(key)) return column
-    return tagSql(this.parameters.add(key.slice(TAG.length)), column)
+    return isTag(key) ? tagSql(this.parameters.add(key.slice(TAG.length)), column) : column
   }
 
   /** Columns by which rows are grouped in addition to their period. */

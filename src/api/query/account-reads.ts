@@ -1,4 +1,9 @@
-import { listTenants, tokenNames } from '../../../projections/access/query.ts'
+import {
+  listTenants,
+  tenantNames,
+  tokenNames,
+  userNames,
+} from '../../../projections/access/query.ts'
 import type { Queryable } from '../../../projections/engine/queryable.ts'
 import { waitForPosition } from '../../../projections/engine/wait.ts'
 import {
@@ -41,6 +46,15 @@ export interface LogFacts {
   readonly requestedAtMs: ReadonlyMap<string, number>
 }
 
+/** Ids whose names are wanted; users only of one tenant, because two may have the same. */
+interface NamedIds {
+  readonly tenants: readonly string[]
+  readonly users: { readonly tenantId: string; readonly userIds: readonly string[] } | undefined
+  readonly tokens: readonly string[]
+}
+
+type Names = Readonly<Record<keyof NamedIds, ReadonlyMap<string, string>>>
+
 /** The reads behind the lists and totals of finance and support. */
 export interface AccountReads {
   readonly balances: ReadBalances
@@ -74,6 +88,8 @@ export interface AccountReads {
     limit: number,
   ) => Promise<readonly TaskRow[]>
   readonly settledAmounts: (ids: readonly string[]) => Promise<ReadonlyMap<string, SettledAmount>>
+  /** Current names of tenants, of users of one tenant and of tokens, by id. */
+  readonly names: (of: NamedIds) => Promise<Names>
   readonly usage: (query: UsageQuery) => Promise<readonly UsageGroup[]>
   /** The keys of tags that a tenant has declared. @throws errors of the log */
   readonly tagKeys: (tenantId: string) => Promise<readonly string[]>
@@ -87,6 +103,14 @@ const FACTS_WAIT_MS = 1_000
 /** Most groups in one answer about usage. */
 const MAX_GROUPS = 50_000
 const NARROW = 'narrow it by tenant_id and by a shorter time range'
+
+async function readNames(db: Queryable, { tenants, users, tokens }: NamedIds): Promise<Names> {
+  return {
+    tenants: tenants.length === 0 ? new Map() : await tenantNames(db, tenants),
+    users: users === undefined ? new Map() : await userNames(db, users.tenantId, users.userIds),
+    tokens: tokens.length === 0 ? new Map() : await tokenNames(db, tokens),
+  }
+}
 
 export function accountReads(deps: {
   /** The statements have a timeout. */
@@ -135,6 +159,7 @@ export function accountReads(deps: {
       return withQueryTimeout(NARROW, () => tasksBehind(db, filter, after, limit))
     },
     settledAmounts: (ids) => settledAmounts(db, ids),
+    names: (of) => readNames(db, of),
     usage: async (query) => {
       const groups = await withQueryTimeout(NARROW, () =>
         usage(db, { ...query, limit: MAX_GROUPS + 1 }),

@@ -4,6 +4,7 @@ import { type Static, Type } from 'typebox'
 import { timeKeys, type UsageGroup, type UsageKey } from '../../../projections/ledger/query.ts'
 import type { Principal } from '../../app/access/principal.ts'
 import { formatAmount, parseAmount } from '../../kernel/money.ts'
+import type { AccountReads } from './account-reads.ts'
 import { successOf } from '../kit/account-surface.ts'
 import { principalOf } from '../kit/authenticate.ts'
 import { RequestError } from '../kit/request-error.ts'
@@ -81,11 +82,14 @@ const UsageAnswerSchema = successOf(
         {
           ...Object.fromEntries(Object.values(keyNames).map((name) => [name, Key])),
           ...sumMembers,
+          tenant_name: Key,
+          user_name: Key,
+          token_name: Key,
         },
         {
           additionalProperties: Key,
           description:
-            'Each has the members of its keys; a tag is `tag:<key>`, null where a request had none.',
+            'Each has the members of its keys, and the names of ids; a tag is `tag:<key>`, null where a request had none.',
         },
       ),
     ),
@@ -135,6 +139,36 @@ function toItem(
   return { ...named, ...shownSums(group, isOfParts) }
 }
 
+/** Keys that are ids of something with a name. */
+const named = { tenant: 'tenants', user: 'users', token: 'tokens' } as const
+
+/** Puts names beside the ids of a report; one that is not known is null. */
+async function withNames(
+  accounts: Pick<AccountReads, 'names'>,
+  tenantId: string | undefined,
+  groupBy: readonly UsageKey[],
+  items: readonly Item[],
+): Promise<{ readonly items: readonly Item[]; readonly columns: readonly string[] }> {
+  const keys = groupBy.filter((key) => key === 'tenant' || key === 'user' || key === 'token')
+  if (keys.length === 0) return { items, columns: [] }
+  const idsOf = (key: keyof typeof named): readonly string[] =>
+    keys.includes(key) ? [...new Set(items.map((item) => String(item[keyNames[key]])))] : []
+  const names = await accounts.names({
+    tenants: idsOf('tenant'),
+    users: tenantId === undefined ? undefined : { tenantId, userIds: idsOf('user') },
+    tokens: idsOf('token'),
+  })
+  const nameIn = (item: Item, key: keyof typeof named): string | null =>
+    names[named[key]].get(String(item[keyNames[key]])) ?? null
+  return {
+    items: items.map((item) => ({
+      ...item,
+      ...Object.fromEntries(keys.map((key) => [`${key}_name`, nameIn(item, key)])),
+    })),
+    columns: keys.map((key) => `${key}_name`),
+  }
+}
+
 function totalsOf(found: readonly UsageGroup[], isOfParts: boolean) {
   return [...new Set(found.map(({ currency }) => currency))].toSorted().map((currency) => {
     const of = found.filter((group) => group.currency === currency)
@@ -178,8 +212,9 @@ export async function readUsage(
     withRefunds: true,
   })
   const isOfParts = filter.sku !== undefined
-  const items = found.map((group) => toItem(group, groupBy, isOfParts || groupBy.includes('sku')))
-  const names = groupBy.map((key) => key.replaceAll(/[^\w.-]/g, '-'))
+  const sums = found.map((group) => toItem(group, groupBy, isOfParts || groupBy.includes('sku')))
+  const { items, columns: names } = await withNames(accounts, filter.tenantId, groupBy, sums)
+  const keys = groupBy.map((key) => key.replaceAll(/[^\w.-]/g, '-'))
   const page = {
     group_by: [...groupBy],
     tz: query.tz ?? 'UTC',
@@ -189,8 +224,8 @@ export async function readUsage(
     items,
   }
   return {
-    name: `usage-by-${names.join('-')}`,
-    columns: [...groupBy.map(nameOf), ...sumColumns],
+    name: `usage-by-${keys.join('-')}`,
+    columns: [...groupBy.map(nameOf), ...sumColumns, ...names],
     facts: factsOf(report, query.tz),
     ...wholeList(page),
   }

@@ -43,6 +43,7 @@ const noAccounts: AccountReads = {
   tasks: () => Promise.resolve({ rows: [], total: 0 }),
   tasksBehind: () => Promise.resolve([]),
   settledAmounts: () => Promise.resolve(new Map()),
+  names: () => Promise.resolve({ tenants: new Map(), users: new Map(), tokens: new Map() }),
   usage: () => Promise.resolve([]),
   tagKeys: () => Promise.resolve([]),
   usageExtent: () => Promise.resolve(undefined),

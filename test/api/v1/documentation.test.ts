@@ -102,6 +102,8 @@ function schemeOf(path: string): string {
 
 interface Choice {
   readonly name: string
+  readonly in: string
+  readonly required?: boolean
   readonly schema: { readonly enum?: readonly string[] }
 }
 
@@ -114,14 +116,20 @@ void t.test('the refusal of a value outside an enumeration lists the choices', a
     return answer.body
   }
   let choices = 0
-  for (const [path, { get }] of Object.entries(paths))
-    for (const { name, schema } of (Object(get).parameters ?? []) as readonly Choice[]) {
+  for (const [path, { get }] of Object.entries(paths)) {
+    const parameters = (Object(get).parameters ?? []) as readonly Choice[]
+    for (const { name, schema } of parameters) {
       if (schema.enum === undefined) continue
       choices += 1
       const token = tokensByScheme[schemeOf(path)] ?? ''
-      const said = await refusalOf(`${path}?${name}=elsewhere`, token)
+      const others = parameters.filter(
+        (one) => one.in === 'query' && one.required === true && one.name !== name,
+      )
+      const query = others.map((one) => `${one.name}=${one.schema.enum?.[0] ?? 'x'}&`).join('')
+      const said = await refusalOf(`${path}?${query}${name}=elsewhere`, token)
       t.match(said, `${name} must be one of ${schema.enum.join(', ')}`)
     }
+  }
   t.ok(choices >= 4, `${choices} choices of queries`)
 
   const message = { role: 'user', content: 'x' }

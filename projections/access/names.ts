@@ -1,0 +1,43 @@
+import type { Queryable } from '../engine/queryable.ts'
+
+/** Names that stand beside ids in lists and reports. */
+
+/** Current names of tokens by id; unknown ones are absent. */
+export async function tokenNames(
+  db: Queryable,
+  tokenIds: readonly string[],
+): Promise<ReadonlyMap<string, string>> {
+  const { rows } = await db.query<{ token_id: string; name: string }>({
+    name: 'access.token.names',
+    text: 'select token_id, name from access.tokens where token_id = any($1::text[])',
+    values: [tokenIds],
+  })
+  return new Map(rows.map((row) => [row.token_id, row.name]))
+}
+
+/** Current names of tenants by id; unknown ones are absent. */
+export async function tenantNames(
+  db: Queryable,
+  tenantIds: readonly string[],
+): Promise<ReadonlyMap<string, string>> {
+  const { rows } = await db.query<{ tenant_id: string; name: string }>({
+    name: 'access.tenant.names',
+    text: 'select tenant_id, name from access.tenants where tenant_id = any($1::text[])',
+    values: [tenantIds],
+  })
+  return new Map(rows.map((row) => [row.tenant_id, row.name]))
+}
+
+/** Current names of users of one tenant by id; unknown ones are absent. */
+export async function userNames(
+  db: Queryable,
+  tenantId: string,
+  userIds: readonly string[],
+): Promise<ReadonlyMap<string, string>> {
+  const { rows } = await db.query<{ user_id: string; name: string }>({
+    name: 'access.user.names',
+    text: 'select user_id, name from access.users where tenant_id = $1 and user_id = any($2::text[])',
+    values: [tenantId, userIds],
+  })
+  return new Map(rows.map((row) => [row.user_id, row.name]))
+}
