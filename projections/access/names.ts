@@ -41,3 +41,16 @@ export async function userNames(
   })
   return new Map(rows.map((row) => [row.user_id, row.name]))
 }
+
+/** Users of tokens by the id of the token; unknown ones are absent. */
+export async function tokenUsers(
+  db: Queryable,
+  tokenIds: readonly string[],
+): Promise<ReadonlyMap<string, string>> {
+  const { rows } = await db.query<{ token_id: string; user_id: string }>({
+    name: 'access.token.users',
+    text: 'select token_id, user_id from access.tokens where token_id = any($1::text[])',
+    values: [tokenIds],
+  })
+  return new Map(rows.map((row) => [row.token_id, row.user_id]))
+}

@@ -157,9 +157,10 @@ t.test('grants are listed with kind, reference and reason, newest first', async 
     reference: 'INV-77',
     reason: 'bank transfer of 26 November',
     actor: null,
+    actor_user_id: null,
   })
   const all = await everything.get(`/grants?tenant_id=${tenantId}&currency=USD`)
-  t.match(all.body.data.items[1], { grant_id: 'bought', actor: /\S/ })
+  t.match(all.body.data.items[1], { grant_id: 'bought', actor: /^token_/, actor_user_id: userId })
   const first = await finance.get('/grants?currency=USD&limit=1')
   const rest = await finance.get(`/grants?currency=USD&cursor=${first.body.data.next_cursor}`)
   t.same(

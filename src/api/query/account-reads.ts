@@ -2,6 +2,7 @@ import {
   listTenants,
   tenantNames,
   tokenNames,
+  tokenUsers,
   userNames,
 } from '../../../projections/access/query.ts'
 import type { Queryable } from '../../../projections/engine/queryable.ts'
@@ -67,6 +68,8 @@ export interface AccountReads {
     filter: LedgerFilter & Pick<Parameters<typeof listCredits>[1], 'kinds'>,
     page: { readonly after: string | undefined; readonly limit: number },
   ) => Promise<{ readonly items: readonly CreditRow[]; readonly next: string | undefined }>
+  /** Users of tokens, by the id of the token. */
+  readonly tokenUsers: (tokenIds: readonly string[]) => Promise<ReadonlyMap<string, string>>
   /** An account by days; undefined where it has too many credits for one answer. */
   readonly movements: (range: AccountRange) => Promise<Account | undefined>
   /** Ids of tenants in order, after a given one. */
@@ -132,6 +135,7 @@ export function accountReads(deps: {
       const items = found.slice(0, limit)
       return { items, next: found.length > limit ? items.at(-1)?.position : undefined }
     },
+    tokenUsers: (ids) => tokenUsers(db, ids),
     movements: (range) => withQueryTimeout(NARROW, () => movementsOf(db, range)),
     tenants: async (page) => (await listTenants(db, page)).map(({ tenantId }) => tenantId),
     openLogs: (filter) => openLogs((read) => withQueryTimeout(NARROW, () => read(db)), filter),

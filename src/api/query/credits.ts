@@ -30,7 +30,10 @@ const TextOrNull = (description: string) =>
 
 const whyMembers = {
   reason: Type.String(),
-  actor: TextOrNull('Who posted it; for tokens that see all tenants, otherwise null.'),
+  actor: TextOrNull(
+    'Who posted it: a token, or the name at a shell. For tokens that see all tenants, otherwise null.',
+  ),
+  actor_user_id: TextOrNull('User of that token; null for a shell.'),
   posted_at: Type.String({ description: 'RFC 3339.' }),
   position: Type.String({ description: 'Position in the log.' }),
 } as const
@@ -70,40 +73,42 @@ const AdjustmentSchema = Type.Object(
 
 type Shown<Schema extends typeof GrantSchema | typeof AdjustmentSchema> = Static<Schema>
 
-const whyOf = ({ reason, actor, postedAtMs, position }: CreditRow, isOperator: boolean) => ({
+/** A credit, and who posted it as far as the token may see that. */
+interface ShownCredit extends CreditRow {
+  readonly actorUserId: string | null
+}
+
+const whyOf = ({ reason, actor, actorUserId, postedAtMs, position }: ShownCredit) => ({
   reason,
-  actor: isOperator ? actor : null,
+  actor,
+  actor_user_id: actorUserId,
   posted_at: toTimestamp(postedAtMs),
   position,
 })
 
-const shownGrant =
-  (isOperator: boolean) =>
-  (row: CreditRow): Shown<typeof GrantSchema> => ({
-    grant_id: row.id,
-    tenant_id: row.tenantId,
-    currency: row.currency,
-    amount: row.amount,
-    credit: row.credit ?? 'paid',
-    reference: row.reference,
-    ...whyOf(row, isOperator),
-  })
+const shownGrant = (row: ShownCredit): Shown<typeof GrantSchema> => ({
+  grant_id: row.id,
+  tenant_id: row.tenantId,
+  currency: row.currency,
+  amount: row.amount,
+  credit: row.credit ?? 'paid',
+  reference: row.reference,
+  ...whyOf(row),
+})
 
-const shownAdjustment =
-  (isOperator: boolean) =>
-  (row: CreditRow): Shown<typeof AdjustmentSchema> => ({
-    adjustment_id: row.id,
-    tenant_id: row.tenantId,
-    currency: row.currency,
-    amount: row.amount,
-    line_id: row.lineId,
-    grant_id: row.grantId,
-    user_id: row.userId,
-    model: row.model,
-    sku: row.sku,
-    code: row.code,
-    ...whyOf(row, isOperator),
-  })
+const shownAdjustment = (row: ShownCredit): Shown<typeof AdjustmentSchema> => ({
+  adjustment_id: row.id,
+  tenant_id: row.tenantId,
+  currency: row.currency,
+  amount: row.amount,
+  line_id: row.lineId,
+  grant_id: row.grantId,
+  user_id: row.userId,
+  model: row.model,
+  sku: row.sku,
+  code: row.code,
+  ...whyOf(row),
+})
 
 const answerOf = <Schema extends typeof GrantSchema | typeof AdjustmentSchema>(schema: Schema) =>
   successOf(
@@ -124,7 +129,7 @@ async function readCredits<Row>(
     readonly kind: CreditRow['kind']
     readonly name: string
     readonly columns: readonly (keyof Row & string)[]
-    readonly show: (isOperator: boolean) => (row: CreditRow) => Row
+    readonly show: (row: ShownCredit) => Row
   },
 ) {
   const { after, asOf } = placeOf(query)
@@ -133,10 +138,17 @@ async function readCredits<Row>(
       param: 'cursor',
     })
   const report = await readReport(services, principal, { ...query, ...(asOf && { as_of: asOf }) })
-  const read = (page: { readonly after: string | undefined; readonly limit: number }) =>
-    services.queries.accounts.credits({ ...report.filter, kinds: [list.kind] }, page)
+  const { accounts } = services.queries
   const isOperator = visibleTo(principal).tenantId === undefined
-  const pages = positionedList({ after, limit: query.limit }, report, read, list.show(isOperator))
+  const read = async (page: { readonly after: string | undefined; readonly limit: number }) => {
+    const { items, next } = await accounts.credits({ ...report.filter, kinds: [list.kind] }, page)
+    if (!isOperator)
+      return { items: items.map((row) => ({ ...row, actor: null, actorUserId: null })), next }
+    const users = await accounts.tokenUsers([...new Set(items.flatMap(({ actor }) => actor ?? []))])
+    const shown = items.map((row) => ({ ...row, actorUserId: users.get(row.actor ?? '') ?? null }))
+    return { items: shown, next }
+  }
+  const pages = positionedList({ after, limit: query.limit }, report, read, list.show)
   const { name, columns } = list
   return { name, columns, ...pages, facts: factsOf(report, query.tz) }
 }

@@ -34,6 +34,7 @@ const noAccounts: AccountReads = {
   balances: () => Promise.resolve({ byTenant: new Map(), asOf: undefined }),
   pastBalances: () => Promise.resolve(new Map()),
   credits: () => Promise.resolve({ items: [], next: undefined }),
+  tokenUsers: () => Promise.resolve(new Map()),
   movements: () => Promise.resolve({ openingPico: 0n, closingPico: 0n, movements: [] }),
   tenants: () => Promise.resolve([]),
   openLogs: () => Promise.resolve({ total: 0, page: () => Promise.resolve([]) }),
