@@ -122,6 +122,74 @@ t.test('a scoped token gets no suggestion from outside its scope', async (t) => 
   t.equal(theirs.body.message.replace(foreign.id, ''), none.body.message.replace('token_none', ''))
 })
 
+t.test(
+  'an unknown model is refused with where it is taken, or with the nearest name',
+  async (t) => {
+    const restricted = await api(demo.adminToken, 'POST', '/admin/tokens', {
+      tenant_id: demo.tenantId,
+      user_id: demo.userId,
+      kind: 'model',
+      name: 'restricted',
+      models: ['text-reason', 'artB-5.0'],
+    })
+    t.equal(restricted.status, 200, restricted.text)
+    const ask = async (path: string, body: object, token = demo.modelToken): Promise<string> => {
+      const answer = await call(`${url}${path}`, {
+        method: 'POST',
+        token,
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify(body),
+      })
+      const wires = answer.body?.error?.message ?? answer.body?.base_resp?.status_msg
+      return `${answer.status} ${wires ?? answer.text}`
+    }
+    const messages = [{ role: 'user', content: 'hello' }]
+    const chat = (model: string) => ask('/v1/chat/completions', { model, messages })
+    t.equal(
+      await chat('text-basik'),
+      '404 there is no model `text-basik` here: did you mean `text-basic`?',
+    )
+    t.equal(
+      await chat('llama-9'),
+      '404 there is no model `llama-9` here: GET /v1/models lists them',
+    )
+    t.equal(
+      await chat('image-2'),
+      '404 the model `image-2` is for /v1/images/generations or /v1/images/edits',
+    )
+    t.match(await chat('artB-5-0-260128'), /^404 the model `artB-5-0-260128` is for \/v1\/images\//)
+    t.match(await chat('x'.repeat(250)), /^404 there is no model `x{128}…` here: GET/)
+    t.equal(
+      await ask('/v1/images/generations', { model: 'text-basic', prompt: 'x' }),
+      '404 the model `text-basic` is for /v1/chat/completions or /v1beta/models/{model}:generateContent or /v1/responses',
+    )
+    t.equal(
+      await ask('/v1/videos', { model: 'domestic-vidoe-2-0', prompt: 'x' }),
+      '404 there is no model `domestic-vidoe-2-0` here: did you mean `domestic-video-2-0`?',
+    )
+    t.equal(
+      await ask('/provB/v1/t2a_v2', { model: 'speech-2.8-hb', text: 'x', voice_id: 'nova' }),
+      '200 there is no model `speech-2.8-hb` here: did you mean `speech-2.8-hd`?',
+    )
+    t.equal(
+      await ask('/v1/quote', {
+        path: '/v1/images/generations',
+        body: { model: 'imag-2', prompt: 'x' },
+      }),
+      '404 there is no model `imag-2` here: did you mean `image-2`?',
+    )
+    await t.test('only models that the token may use are named', async (t) => {
+      const { secret } = restricted.body.data
+      const video = (model: string) => ask('/v1/videos', { model, prompt: 'x' }, secret)
+      t.equal(
+        await video('image-2'),
+        '404 there is no model `image-2` here: GET /v1/models lists them',
+      )
+      t.match(await video('text-reason'), /^404 the model `text-reason` is for /)
+    })
+  },
+)
+
 t.test('a token is not bound to a misspelled model', async (t) => {
   const issue = (models: readonly string[]) =>
     api(demo.adminToken, 'POST', '/admin/tokens', {

@@ -7,6 +7,7 @@ import { type Envelope, useEnvelopes, useErrors } from './envelope.ts'
 import { type JsonBodyOptions, useJsonBody } from './json-body.ts'
 import { useKeptAnswers } from './idempotency.ts'
 import { limitHeadersOf, useLimitHeaders } from './answer-headers.ts'
+import { withModelHint } from './models.ts'
 import type { Services } from './services.ts'
 import { namesKnown, type Spellings } from './typo-check.ts'
 import type { RequestQuote } from '../../app/finance/prices/tenant-prices.ts'
@@ -143,7 +144,9 @@ export function useMount(
     const shapeOf = (request: FastifyRequest): Envelope => {
       // If several mounts share a prefix, one of them chooses the shape of unknown routes.
       const { readEnvelopeOf, envelopeOf: ofUrl } = mountOf(others, request.url) ?? mount
-      return readEnvelopeOf?.(request) ?? ofUrl?.(request.url) ?? envelopeOf(request.url)
+      const shape = readEnvelopeOf?.(request) ?? ofUrl?.(request.url) ?? envelopeOf(request.url)
+      return (error, requestId) =>
+        shape(withModelHint(services.models, request.principal, error), requestId)
     }
     if (mount.owns === undefined) useEnvelopes(app, shapeOf)
     else useErrors(app, shapeOf)

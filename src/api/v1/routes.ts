@@ -3,6 +3,7 @@ import type { FastifyInstance } from 'fastify'
 import type { Catalog } from '../../domain/catalog/catalog.ts'
 import { principalOf } from '../kit/authenticate.ts'
 import { modelFailures } from '../kit/call-failures.ts'
+import { listModels } from '../kit/models.ts'
 import type { QuotedPath, Surface } from '../kit/surface.ts'
 import { tokenFailures } from '../kit/route-failures.ts'
 import type { Services } from '../kit/services.ts'
@@ -13,7 +14,6 @@ import { imageTaskSurface } from './images/tasks.ts'
 import { keyRoute } from './key.ts'
 import {
   findModel,
-  listModels,
   LooseModelParamsSchema,
   ModelListSchema,
   ModelParamsSchema,

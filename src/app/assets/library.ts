@@ -28,9 +28,7 @@ export function libraryRegionOf(
   const found = catalog.findAssetModel(name)
   const region = found?.model.region
   if (found === undefined || region === undefined)
-    throw new DomainError('unknown_model', '`model` must be a model whose tasks can use assets', {
-      model: name,
-    })
+    throw new DomainError('unknown_model', '`model` must be a model whose tasks can use assets', {})
   const { family, model } = found
   const { models } = principal
   if (models !== undefined && !models.has(model.name))

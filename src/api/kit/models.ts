@@ -1,0 +1,91 @@
+import type { Principal } from '../../app/access/principal.ts'
+import type { Catalog } from '../../domain/catalog/catalog.ts'
+import { type ImageKind, imageKinds } from '../../domain/catalog/image-rules.ts'
+import { DomainError, isDomainError } from '../../kernel/errors.ts'
+import { didYouMean } from '../../kernel/nearest-name.ts'
+import type { Services } from './services.ts'
+
+/** The models that a token may use, and the refusal of any other name. */
+
+/** The creation time of a model is not known: all models have this constant Unix second. */
+const CREATED = Date.UTC(2026, 0, 1) / 1_000
+
+const endpointByImageKind: Readonly<Record<ImageKind, string>> = {
+  generation: '/v1/images/generations',
+  edit: '/v1/images/edits',
+}
+
+function endpointsOf(catalog: Catalog, family: string, model: string): readonly string[] {
+  const own = catalog.endpointsOf(family, model)
+  if (own.length > 0) return own
+  if (catalog.videoFamilies.some((rules) => rules.family === family)) return ['/v1/videos']
+  const images = catalog.imageFamilies.find(({ name }) => name === family)
+  return imageKinds
+    .filter((kind) => images?.bodies[kind] !== undefined)
+    .map((kind) => endpointByImageKind[kind])
+}
+
+/** A model as `/v1/models` shows it. */
+export interface ModelView {
+  readonly id: string
+  readonly object: 'model'
+  /** Unix seconds. */
+  readonly created: number
+  readonly owned_by: 'gateway'
+  readonly supported_endpoints: readonly string[]
+}
+
+/** The models on sale, and the accounts that serve them. */
+export type Models = Services['models']
+
+/** The models that channels serve and a token may use, by name. */
+export function listModels(
+  { catalog, channels }: Models,
+  { models: allowed }: Principal,
+): readonly ModelView[] {
+  const families = new Map<string, Set<string>>()
+  for (const { family, models } of channels.all)
+    for (const id of Object.keys(models))
+      if (allowed === undefined || allowed.has(id))
+        families.set(id, (families.get(id) ?? new Set<string>()).add(family))
+  const listed = [...families].map(([id, served]) => ({
+    id,
+    object: 'model' as const,
+    created: CREATED,
+    owned_by: 'gateway' as const,
+    supported_endpoints: [...served]
+      .toSorted()
+      .flatMap((family) => endpointsOf(catalog, family, id)),
+  }))
+  return listed.toSorted((a, b) => (a.id < b.id ? -1 : 1))
+}
+
+/** The most characters of a name that a refusal repeats. */
+const MAX_SHOWN_CHARACTERS = 128
+
+/** Says where a model is taken, else which name is nearly the given one; only of models that the token may use. */
+function unknownModel(models: Models, principal: Principal, name: string): string {
+  const shown =
+    name.length > MAX_SHOWN_CHARACTERS ? `${name.slice(0, MAX_SHOWN_CHARACTERS)}…` : name
+  const listed = listModels(models, principal)
+  const external = models.catalog.externalModelName(name)
+  const endpoints = listed.find(({ id }) => id === external)?.supported_endpoints ?? []
+  if (endpoints.length > 0) return `the model \`${shown}\` is for ${endpoints.join(' or ')}`
+  const hint = didYouMean(
+    name,
+    listed.map(({ id }) => id),
+  )
+  return `there is no model \`${shown}\` here${hint === '' ? ': GET /v1/models lists them' : hint}`
+}
+
+/** The refusal of a model in words for its caller; every other failure is returned unchanged. */
+export function withModelHint(
+  models: Models,
+  principal: Principal | undefined,
+  error: unknown,
+): unknown {
+  if (principal === undefined || !isDomainError(error, 'unknown_model')) return error
+  const { model } = error.details
+  if (typeof model !== 'string') return error
+  return new DomainError(error.code, unknownModel(models, principal, model), error.details)
+}
