@@ -9,6 +9,7 @@ import { countBody } from './body-budget.ts'
 import { hasIdempotencyKey, rememberBodyHash } from './idempotency.ts'
 import { typoCheck } from './typo-check.ts'
 import { RequestError } from './request-error.ts'
+import { MAX_COUNTED_CHARACTERS, NotJsonError } from './json-place.ts'
 import { readStrictJson } from './strict-json.ts'
 import { strictValidator, withoutUnmeantNulls } from './validator.ts'
 
@@ -119,6 +120,10 @@ export function useJsonBody(
   options: JsonBodyOptions = {},
 ): void {
   app.removeAllContentTypeParsers()
+  // A limit of the route, so that the refusal of a larger body can name it.
+  app.addHook('onRoute', (route) => {
+    route.bodyLimit ??= limitBytes
+  })
   app.addContentTypeParser(
     'application/json',
     { parseAs: 'buffer', bodyLimit: limitBytes },
@@ -189,7 +194,15 @@ function* mediaValue(body: Buffer): Work<unknown> {
     yield
   }
   const { rest, rawStringOf } = keeper.end()
-  const value = yield* readStrictJson(yield* textOf(rest), false)
+  let value: unknown
+  try {
+    value = yield* readStrictJson(yield* textOf(rest), false)
+  } catch (error) {
+    if (!(error instanceof NotJsonError) || rest.length === body.length) throw error
+    // Marks in place of media move what follows them, so the place is found in the body itself.
+    if (body.length > MAX_COUNTED_CHARACTERS) throw new NotJsonError()
+    return yield* readStrictJson(yield* textOf(body), false)
+  }
   const restore = (part: object): void => {
     for (const name in part) {
       const inner: unknown = Reflect.get(part, name)

@@ -1,4 +1,4 @@
-import { RequestError } from './request-error.ts'
+import { notJson } from './json-place.ts'
 
 /** Strings of JSON, processed in short pieces. */
 
@@ -7,11 +7,7 @@ export const PIECE_CHARACTERS = 64 * 1024
 
 const PLAIN = /^"[ -[\]-~]{0,12}"$/
 
-export function notJson(): never {
-  throw new RequestError('body_invalid', 'The request body is not valid JSON')
-}
-
-/** Decodes the JSON of a string. @throws RequestError */
+/** Decodes the JSON of a string. @throws NotJson */
 export function decoded(raw: string): string {
   // So short a part is a copy; a longer one would keep the whole text in memory.
   if (PLAIN.test(raw)) return raw.slice(1, -1)

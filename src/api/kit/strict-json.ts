@@ -1,7 +1,8 @@
 import type { Work } from '../../kernel/turns.ts'
 import { hasLoneSurrogate, hasNul } from '../../kernel/storable-text.ts'
 import { exactInteger } from '../../kernel/exact-integers.ts'
-import { closingQuote, decoded, notJson, PIECE_CHARACTERS, undivided } from './json-strings.ts'
+import { type Level, NotJson, notJson, notJsonAt, pathOf } from './json-place.ts'
+import { closingQuote, decoded, PIECE_CHARACTERS, undivided } from './json-strings.ts'
 import { RequestError } from './request-error.ts'
 
 /** Maximum nesting of arrays and objects. */
@@ -46,31 +47,11 @@ const WORDS: readonly (readonly [string, unknown])[] = [
   ['null', null],
 ]
 
-/** An object or a list that is not complete. */
-interface Level {
-  /** Undefined of an object. */
-  readonly list: unknown[] | undefined
-  readonly object: Record<string, unknown>
-  /** The member that is read. */
-  key: string
-  members: number
-  readonly isFree: boolean
-}
-
 /** Placeholder for the object in an entry of a list. */
 const NO_OBJECT: Record<string, unknown> = {}
 
 function refuse(message: string, param?: string): never {
   throw new RequestError('body_invalid', message, param)
-}
-
-function pathOf(levels: readonly Level[]): string {
-  let path = ''
-  for (const { list, key } of levels) {
-    if (list !== undefined) path += `[${list.length}]`
-    else if (key !== '') path += path === '' ? key : `.${key}`
-  }
-  return path.slice(0, 256)
 }
 
 /** A data URI, or base64. */
@@ -86,6 +67,8 @@ class StrictReader {
   #values = 0
   #mediaCharacters = 0
   #root: unknown
+  /** Whether the index is within a long string. */
+  #isInString = false
 
   constructor(text: string, passesOn: boolean) {
     this.#text = text
@@ -93,6 +76,14 @@ class StrictReader {
   }
 
   *read(): Work<unknown> {
+    try {
+      return yield* this.#tokens()
+    } catch (error) {
+      throw error instanceof NotJson ? notJsonAt(this.#text, this.#at, this.#isInString) : error
+    }
+  }
+
+  *#tokens(): Work<unknown> {
     let expects: 'value' | 'first value' | 'key' | 'first key' | 'rest' = 'value'
     for (let tokens = 1; ; tokens += 1) {
       if (tokens % TOKENS_AT_ONCE === 0) yield
@@ -221,6 +212,7 @@ class StrictReader {
     let half = ''
     let isPlain = true
     this.#at = start
+    this.#isInString = true
     for (;;) {
       const piece = this.#text.slice(this.#at, this.#at + PIECE_CHARACTERS)
       const end = closingQuote(piece, 0)
@@ -238,6 +230,7 @@ class StrictReader {
       if (end !== -1) break
       yield
     }
+    this.#isInString = false
     if (isPlain && MEDIA.test(this.#text.slice(start, start + 64)))
       this.#mediaCharacters += value.length
     this.#at += 1

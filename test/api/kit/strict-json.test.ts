@@ -63,6 +63,37 @@ void t.test('text that is not JSON is refused', async (t) => {
     t.match(refusal(text), { fault: 'body_invalid', param: undefined }, text)
 })
 
+void t.test(
+  'the refusal of text that is not JSON says the place, and repeats nothing',
+  async (t) => {
+    const places: Readonly<Record<string, string>> = {
+      '{': 'line 1, column 2, where it ends',
+      '{"a":1,}': 'line 1, column 8',
+      '{\n  "a": 1,\n  "b": secret\n}': 'line 3, column 8',
+      '{\r\n"a": 1\r\n"b": 2}': 'line 3, column 1',
+      '{"a":[1,2}': 'line 1, column 10',
+      '{"a":01}': 'line 1, column 7',
+      '{"a":"x\ny"}': 'line 1, column 8',
+      '{"a":"x\\qy"}': 'line 1, column 8',
+      '{"a":"\\u00g0"}': 'line 1, column 7',
+      '{"a":"\\"x","b\n":1}': 'line 1, column 14',
+      '{"a":"open': 'line 1, column 11, where it ends',
+      '{"ключ": "é🦊" x}': 'line 1, column 16',
+      "{'secret':1}": 'line 1, column 2',
+      '{"a":1}}': 'line 1, column 8',
+      '{"a":1 secret': 'line 1, column 8',
+    }
+    for (const [text, place] of Object.entries(places)) {
+      const { message } = refusal(text)
+      t.equal(message, `The request body is not valid JSON: ${place}`, text)
+    }
+    const long = 'x'.repeat(300_000)
+    t.match(refusal(`{"a":"${long}",\n"b":"${long}\ty"}`), { message: /: line 2, column 300006$/ })
+    t.match(refusal(`{"a":"${long}",\n"b":tru}`), { message: /: line 2, column 5$/ })
+    t.match(refusal(`{"a":"${long}${long}${long}${long}",\n}`), { message: /valid JSON$/ })
+  },
+)
+
 void t.test('invalid UTF-8 is refused', async (t) => {
   for (const bytes of [
     [0x22, 0xff, 0x22],

@@ -132,7 +132,7 @@ void t.test('400 for a body that is no JSON object', async (t) => {
     t.match(await refusal(body), { status: 400, code: 'invalid_request', param: '' }, body)
   t.match(await refusal('{"model":'), {
     status: 400,
-    message: 'The request body is not valid JSON',
+    message: 'The request body is not valid JSON: line 1, column 10, where it ends',
   })
   t.match(await refusal(''), { status: 400, message: 'The request body is empty' })
 })
