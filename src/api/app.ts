@@ -11,7 +11,13 @@ import { registerAccounts } from './accounts.ts'
 import { createBodyBudget, MEMORY_PER_BYTE } from './kit/body-budget.ts'
 import { type ConnectionBounds, useConnections } from './kit/connections.ts'
 import { useLeaving } from './kit/drain.ts'
-import { type Envelope, sendFailure, useEnvelope, useUnknownRoutes } from './kit/envelope.ts'
+import {
+  type Envelope,
+  sendFailure,
+  useEnvelope,
+  useUnknownRoutes,
+  useWrongMethods,
+} from './kit/envelope.ts'
 import { defaultStreamLimits, type StreamLimits } from './kit/event-stream.ts'
 import { foreignToCreations } from './kit/foreign-members.ts'
 import { useHeadAnswers } from './kit/head-answers.ts'
@@ -239,6 +245,7 @@ export async function buildApp(
   const app = createServer({ ...options, clock: given.clock }, limits, envelopeOf)
   useObservation(app, metrics)
   useUnknownRoutes(app)
+  const refuseWrongMethods = useWrongMethods(app, envelopeOf)
   usePerToken(app, services)
   // Probes and scrapers may add any query parameter.
   useKnownQueries(app, (url) => envelopeOf(url) !== operatingEnvelope)
@@ -266,5 +273,6 @@ export async function buildApp(
     await app.register(plugin, { prefix })
   }
   await registerAccounts(app, services)
+  refuseWrongMethods()
   return app
 }

@@ -76,7 +76,10 @@ await t.test('each family answers 402 in its own shape, without an upstream requ
     text: 'Good morning.',
     voice_id: 'male-qn-qingse',
   })
-  t.match(spoken, { status: 200, body: { base_resp: { status_code: 1008 } } })
+  t.match(spoken, {
+    status: 200,
+    body: { base_resp: { status_code: 2056, status_msg: /^budget_reached: the budget per day/ } },
+  })
   const made = await tasksOf(url, secret).create()
   t.match(made, {
     status: 402,

@@ -403,6 +403,12 @@ await t.test('400 names the faulty member, and no event is written', async (t) =
   t.match(whole, { status: 409, body: { error: { code: 'confirmation_required' } } })
   t.ok(whole.text.length < 20_000, 'what would change is named up to a bound')
   const large = await ask('POST', '/price-books', book({ version: 'x'.repeat(2 * 1024 * 1024) }))
-  t.match(large, { status: 413, body: { error: { code: 'invalid_request' } } })
+  t.match(large, {
+    status: 413,
+    body: {
+      message: 'The request body is larger than 2 MiB',
+      error: { code: 'invalid_request' },
+    },
+  })
   t.same(await stack.gateway.log.endPosition(), before, 'nothing was written')
 })

@@ -64,6 +64,7 @@ const accountAway = {
 /** The names of the failures of every route on these surfaces. */
 export const accountFailures = {
   route_not_found: 'not_found',
+  method_not_allowed: 'method_not_allowed',
   url_invalid: 'invalid_request',
   headers_too_large: 'invalid_request',
   unauthenticated: 'unauthorized',

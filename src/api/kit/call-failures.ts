@@ -14,6 +14,7 @@ import { beforeSending, tokenFailures } from './route-failures.ts'
 
 const entries = {
   route_not_found: 'unknown_url',
+  method_not_allowed: 'method_not_allowed',
   url_invalid: 'invalid_url',
   headers_too_large: 'headers_too_large',
   unauthenticated: 'invalid_api_key',
@@ -206,6 +207,6 @@ export function readCallFailure(error: unknown): Failure {
   return typeof retry === 'number' ? { ...failure, retry: Math.max(1, Math.ceil(retry)) } : failure
 }
 
-/** The type that upstream gave a failure, where it may be shown. */
+/** The type that upstream gave a failure, where it may be shown; every 429 has the gateway's. */
 export const upstreamType = ({ status, text }: Failure): string | undefined =>
-  status < 500 ? text('upstreamType') : undefined
+  status < 500 && status !== 429 ? text('upstreamType') : undefined

@@ -1,8 +1,14 @@
-import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type {
+  FastifyError,
+  FastifyInstance,
+  FastifyReply,
+  FastifyRequest,
+  HTTPMethods,
+} from 'fastify'
 import { RepeatedAnswer } from '../../app/calls/claims/types.ts'
 import { failureFields, isDomainError } from '../../kernel/errors.ts'
 import { sendRepeated } from './idempotency.ts'
-import { RequestError } from './request-error.ts'
+import { bytesInWords, RequestError } from './request-error.ts'
 import { usualRowOf } from './surface-failures.ts'
 
 /** The error shape of one surface. */
@@ -67,19 +73,70 @@ export function useEnvelopes(
  */
 export function useUnknownRoutes(app: FastifyInstance): void {
   app.addHook('onRequest', (request, _reply, done) => {
-    done(request.is404 ? unknownRoute(request) : undefined)
+    if (request.is404) return done(unknownRoute(request))
+    const { allow } = request.routeOptions.config
+    done(allow === undefined ? undefined : wrongMethod(request, allow))
   })
+}
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** Of a path without the requested method: the methods that it has. */
+    readonly allow?: string
+  }
+}
+
+/** Methods whose absence from a known path is answered with 405; HEAD and OPTIONS stay unknown routes. */
+const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const
+
+/**
+ * Remembers the path of every route that is added later. The returned function adds the methods that
+ * each path lacks; `useUnknownRoutes` answers them, as a request without a route.
+ */
+export function useWrongMethods(
+  app: FastifyInstance,
+  envelopeOf: (url: string) => Envelope,
+): () => void {
+  const urls = new Set<string>()
+  app.addHook('onRoute', ({ url }) => void urls.add(url))
+  return () => {
+    for (const url of urls) {
+      const has = (method: HTTPMethods): boolean => app.hasRoute({ method, url })
+      const method = METHODS.filter((one) => !has(one))
+      if (method.length === 0) continue
+      const allow = [...METHODS, 'HEAD'].filter(has).toSorted().join(', ')
+      app.route({
+        method,
+        url,
+        exposeHeadRoute: false,
+        schema: { hide: true },
+        config: { allow },
+        errorHandler: (error, request, reply) => {
+          void sendFailure(envelopeOf(request.url), error, request, reply.header('allow', allow))
+        },
+        handler: (request) => Promise.reject(wrongMethod(request, allow)),
+      })
+    }
+  }
 }
 
 /** The most characters of a path that a refusal repeats. */
 const MAX_SHOWN_CHARACTERS = 200
 
 /** The query stays out: it may hold a credential. */
-function unknownRoute({ method, url }: FastifyRequest): RequestError {
+function pathOf({ url }: FastifyRequest): string {
   const [path = ''] = url.split('?', 1)
-  const shown =
-    path.length > MAX_SHOWN_CHARACTERS ? `${path.slice(0, MAX_SHOWN_CHARACTERS)}…` : path
-  return new RequestError('route_not_found', `There is no such route: ${method} ${shown}`)
+  return path.length > MAX_SHOWN_CHARACTERS ? `${path.slice(0, MAX_SHOWN_CHARACTERS)}…` : path
+}
+
+function unknownRoute(request: FastifyRequest): RequestError {
+  const message = `There is no such route: ${request.method} ${pathOf(request)}`
+  return new RequestError('route_not_found', message)
+}
+
+function wrongMethod(request: FastifyRequest, allow: string): RequestError {
+  const message = `${pathOf(request)} has no ${request.method}; it has ${allow}`
+  return new RequestError('method_not_allowed', message)
 }
 
 /** For routes below the prefix of another plugin, which answers unknown routes. */
@@ -90,6 +147,16 @@ export function useErrors(
   app.setErrorHandler((error: FastifyError | RepeatedAnswer, request, reply) =>
     error instanceof RepeatedAnswer
       ? sendRepeated(reply, error)
-      : sendFailure(envelopeOf(request), error, request, reply),
+      : sendFailure(envelopeOf(request), withBodyLimit(error, request), request, reply),
+  )
+}
+
+/** The framework's refusal of a large body does not name the limit. */
+function withBodyLimit(error: FastifyError, { routeOptions }: FastifyRequest): Error {
+  const { bodyLimit } = routeOptions
+  if (error.code !== 'FST_ERR_CTP_BODY_TOO_LARGE' || bodyLimit === undefined) return error
+  return new RequestError(
+    'body_too_large',
+    `The request body is larger than ${bytesInWords(bodyLimit)}`,
   )
 }

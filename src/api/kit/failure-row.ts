@@ -4,6 +4,7 @@ export type FailureStatus =
   | 402
   | 403
   | 404
+  | 405
   | 409
   | 413
   | 415

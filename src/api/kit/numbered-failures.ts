@@ -1,4 +1,4 @@
-import type { SurfaceFailures } from './surface-failures.ts'
+import type { Failure, SurfaceFailures } from './surface-failures.ts'
 
 /** The numbers of failures in both versions of this wire. */
 export const INVALID = '2013'
@@ -6,9 +6,12 @@ export const UNKNOWN_ERROR = '1000'
 export const RATE_LIMITED = '1002'
 const NOT_AUTHORISED = '1004'
 const NO_BALANCE = '1008'
+/** Upstream's number of a usage limit that is reached. */
+const USAGE_LIMIT = '2056'
 
 /** Failures that both versions share, and their differences from the table. */
 export const eitherVersion = {
+  method_not_allowed: INVALID,
   url_invalid: INVALID,
   headers_too_large: INVALID,
   unauthenticated: NOT_AUTHORISED,
@@ -27,7 +30,7 @@ export const eitherVersion = {
   model_not_allowed: NOT_AUTHORISED,
   price_not_configured: UNKNOWN_ERROR,
   insufficient_balance: NO_BALANCE,
-  budget_reached: NO_BALANCE,
+  budget_reached: USAGE_LIMIT,
   rate_limited: RATE_LIMITED,
   log_unavailable: UNKNOWN_ERROR,
   log_outcome_unknown: UNKNOWN_ERROR,
@@ -40,3 +43,8 @@ export const eitherVersion = {
   refused_rate_limited: RATE_LIMITED,
   refused_account: UNKNOWN_ERROR,
 } as const satisfies SurfaceFailures
+
+/** The message of a failure; a budget is named, because its number is that of other limits as well. */
+export function numberedMessage({ failure, message }: Failure): string {
+  return failure === 'budget_reached' ? `${failure}: ${message}` : message
+}

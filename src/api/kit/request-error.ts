@@ -4,6 +4,7 @@ import { isOutage } from './drain.ts'
 /** Faults of a request before any use case gets it; every envelope maps all of them. */
 export type RequestFault =
   | 'route_not_found'
+  | 'method_not_allowed'
   | 'url_invalid'
   | 'headers_too_large'
   | 'unauthenticated'
@@ -33,6 +34,17 @@ export class RequestError extends Error {
     this.fault = fault
     this.param = param
   }
+}
+
+/** A number of bytes in the largest unit that divides it, such as `64 MiB`. */
+export function bytesInWords(bytes: number): string {
+  const units = ['bytes', 'KiB', 'MiB', 'GiB']
+  let [count, unit] = [bytes, 0]
+  while (count >= 1024 && count % 1024 === 0 && unit < units.length - 1) {
+    count /= 1024
+    unit += 1
+  }
+  return `${count} ${units[unit] ?? ''}`
 }
 
 interface ValidationIssue {

@@ -12,6 +12,7 @@ const typeByStatus: Readonly<Record<FailureStatus, string>> = {
   402: 'insufficient_balance',
   403: 'permission_error',
   404: 'invalid_request_error',
+  405: 'invalid_request_error',
   409: 'conflict_error',
   413: 'invalid_request_error',
   415: 'invalid_request_error',

@@ -134,6 +134,14 @@ const cases: Readonly<Record<string, Case>> = {
     type: 'invalid_request_error',
     param: 'messages',
   },
+  'upstream is at its limit, which it calls by a type of its own': {
+    code: 'call_refused',
+    details: { ...refused, kind: 'rate_limited', status: 429, upstreamType: 'requests' },
+    status: 429,
+    answers: 'rate_limit_exceeded',
+    type: 'rate_limit_error',
+    after: '1',
+  },
   'upstream cannot process the body': {
     code: 'call_refused',
     details: { ...refused, kind: 'invalid', status: 422 },
@@ -277,11 +285,11 @@ void t.test('403 for a token of another kind, 503 when tokens cannot be looked u
   t.equal(away.headers['retry-after'], '2')
 })
 
-void t.test('404, 413, 415 and 431 in the shape of the family', async (t) => {
+void t.test('404, 405, 413, 415 and 431 in the shape of the family', async (t) => {
   const small = await startText(t, { limits: { bodyBytes: { '/v1': 200, '/v1beta': 200 } } })
   const answers = [
     [await post('/v1/nothing', {}), 404, 'unknown_url'],
-    [await app.inject({ url: chatPath }), 404, 'unknown_url'],
+    [await app.inject({ url: chatPath }), 405, 'method_not_allowed'],
     [await small.post(chatPath, { ...goodChat, pad: 'x'.repeat(200) }), 413, 'request_too_large'],
     [await post(chatPath, 'x', { 'content-type': 'text/plain' }), 415, 'unsupported_media_type'],
     [await post(chatPath, goodChat, { 'content-encoding': 'gzip' }), 415, 'unsupported_media_type'],

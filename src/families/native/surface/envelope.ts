@@ -27,6 +27,7 @@ const wordByStatus: Readonly<Record<FailureStatus, string>> = {
   402: 'FAILED_PRECONDITION',
   403: 'PERMISSION_DENIED',
   404: 'NOT_FOUND',
+  405: 'UNIMPLEMENTED',
   409: 'ABORTED',
   413: 'INVALID_ARGUMENT',
   415: 'INVALID_ARGUMENT',

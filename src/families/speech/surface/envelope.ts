@@ -21,6 +21,7 @@ import type { FailureCode } from '../../../api/kit/failure-table.ts'
 import {
   eitherVersion,
   INVALID,
+  numberedMessage,
   RATE_LIMITED,
   UNKNOWN_ERROR,
 } from '../../../api/kit/numbered-failures.ts'
@@ -101,9 +102,8 @@ const readFailure = createFailureReader(speechFailures)
 
 /** A failure as a body, or as a frame of a stream. */
 function bodyOf(failure: Failure, requestId: string) {
-  const { message } = failure
   return {
-    base_resp: { status_code: Number(codeOf(failure)), status_msg: message },
+    base_resp: { status_code: Number(codeOf(failure)), status_msg: numberedMessage(failure) },
     trace_id: requestId,
   }
 }

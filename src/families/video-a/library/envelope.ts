@@ -28,6 +28,7 @@ const notTaken = {
 /** The names of the asset library's failures, and their differences from the table. */
 const libraryFailures = {
   route_not_found: 'InvalidActionOrVersion',
+  method_not_allowed: 'MethodNotAllowed',
   url_invalid: INVALID,
   headers_too_large: INVALID,
   unauthenticated: 'InvalidCredential',
@@ -189,7 +190,7 @@ function envelopeFor(asked: ActionRequest, region: Region | undefined): Envelope
   return (error, requestId): Answer => {
     const failure = readFailure(error)
     const { message } = failure
-    const isRoute = failure.failure === 'route_not_found' && failure.param === undefined
+    const isRoute = /^(?:route_not_found|method_not_allowed)$/.test(failure.failure)
     return {
       status: failure.status,
       headers: failureHeaders(failure),
@@ -198,7 +199,7 @@ function envelopeFor(asked: ActionRequest, region: Region | undefined): Envelope
           ...metadataOf(requestId, asked, region),
           Error: {
             Code: codeOf(failure),
-            Message: isRoute ? `${message}; ${HOW_TO_ASK}` : message,
+            Message: isRoute && failure.param === undefined ? `${message}; ${HOW_TO_ASK}` : message,
           },
         },
       },

@@ -21,6 +21,7 @@ import { DomainError } from '../../../kernel/errors.ts'
 /** The names of the task routes' failures, and their differences from the table. */
 const taskFailures = {
   route_not_found: 'NotFound',
+  method_not_allowed: 'MethodNotAllowed',
   url_invalid: 'invalid_request',
   headers_too_large: 'invalid_request',
   unauthenticated: 'AuthenticationError',
@@ -83,6 +84,7 @@ const typeByStatus: Readonly<Record<FailureStatus, string>> = {
   402: 'PaymentRequired',
   403: 'Forbidden',
   404: 'NotFound',
+  405: 'MethodNotAllowed',
   409: 'Conflict',
   413: 'BadRequest',
   415: 'BadRequest',

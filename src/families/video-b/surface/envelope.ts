@@ -9,7 +9,12 @@ import {
 import type { Answer, Envelope } from '../../../api/kit/envelope.ts'
 import type { FailureStatus } from '../../../api/kit/failure-row.ts'
 import type { FailureCode } from '../../../api/kit/failure-table.ts'
-import { eitherVersion, INVALID, UNKNOWN_ERROR } from '../../../api/kit/numbered-failures.ts'
+import {
+  eitherVersion,
+  INVALID,
+  numberedMessage,
+  UNKNOWN_ERROR,
+} from '../../../api/kit/numbered-failures.ts'
 import { taskDescriber } from '../../../api/kit/documentation.ts'
 import { creationFailures, modelUnavailableFailures } from '../../../api/kit/route-failures.ts'
 import { DomainError } from '../../../kernel/errors.ts'
@@ -44,6 +49,7 @@ const typeByStatus: Readonly<Record<FailureStatus, string>> = {
   402: 'insufficient_balance_error',
   403: 'permission_error',
   404: 'not_found_error',
+  405: 'bad_request_error',
   409: 'conflict_error',
   413: 'bad_request_error',
   415: 'bad_request_error',
@@ -69,7 +75,9 @@ function withUpstreamNumber(failure: Failure): Failure {
 }
 
 /** This shape has no separate member for the field at fault. */
-function saying({ message, param = '' }: Failure): string {
+function saying(failure: Failure): string {
+  const { param = '' } = failure
+  const message = numberedMessage(failure)
   return param === '' || message.includes(param) ? message : `${message}: \`${param}\``
 }
 

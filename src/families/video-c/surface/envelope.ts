@@ -24,6 +24,7 @@ const tooLate = (state: string) =>
 /** The reasons of this family's errors, and their differences from the table. */
 const clipFailures = {
   route_not_found: 'NotFound',
+  method_not_allowed: 'BadRequest',
   url_invalid: 'BadRequest',
   headers_too_large: 'BadRequest',
   unauthenticated: 'Unauthorized',

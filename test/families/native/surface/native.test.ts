@@ -403,7 +403,8 @@ void t.test('every route works below /v1, with streams, failures and key headers
     [400, post(below(path), { contents: [] })],
     [400, post(below(streamPath.replace('sse', 'json')), good)],
     [401, post(below(path), good, { authorization: 'Bearer sk-unknown' })],
-    [404, post(below('/v1beta/models/a:b:generateContent'), good)],
+    // It is the path of a model, which can be read.
+    [405, post(below('/v1beta/models/a:b:generateContent'), good)],
     [400, post(below('/v1beta/models/a%3AgenerateContent'), {})],
   ]
   for (const [code, answer] of refusals)

@@ -97,7 +97,7 @@ void t.test('400 for an unknown query parameter, naming the known ones', async (
   t.match(refused(twice), { status: 400, code: 'InvalidParameter.Action' })
 })
 
-void t.test('404 in this shape for other methods, naming how actions are called', async (t) => {
+void t.test('405 in this shape for other methods, naming how actions are called', async (t) => {
   for (const method of ['GET', 'PUT', 'PATCH', 'DELETE'] as const)
     for (const url of ['/provA', '/provA/', urlOf('GetAsset')]) {
       const answer = await app.inject({
@@ -105,7 +105,8 @@ void t.test('404 in this shape for other methods, naming how actions are called'
         url,
         headers: { authorization: 'Bearer sk-one' },
       })
-      t.match(refused(answer), { status: 404, code: 'InvalidActionOrVersion' }, `${method} ${url}`)
+      t.match(refused(answer), { status: 405, code: 'MethodNotAllowed' }, `${method} ${url}`)
+      t.equal(answer.headers.allow, 'POST')
       t.match(refused(answer).message, 'by POST /provA/?Action=')
     }
 })
@@ -119,7 +120,7 @@ void t.test('400 for a body that is no JSON object, in this shape', async (t) =>
   t.match(await refusal('GetAsset', '{"Id":'), {
     status: 400,
     code: 'InvalidParameter',
-    message: 'The request body is not valid JSON',
+    message: 'The request body is not valid JSON: line 1, column 7, where it ends',
   })
   for (const body of ['[]', '"x"', 'null', '7'])
     t.match(await refusal('GetAsset', body), { status: 400, code: 'InvalidParameter' }, body)
@@ -139,7 +140,11 @@ void t.test('415 for a body of another type, 413 for one that is too large', asy
   t.match(refused(typed), { status: 415, code: 'InvalidParameter' })
   const payload = { ...good.GetAsset, pad: 'x'.repeat(64 * 1024) }
   const large = await ask({ url: urlOf('GetAsset'), payload })
-  t.match(refused(large), { status: 413, code: 'InvalidParameter' })
+  t.match(refused(large), {
+    status: 413,
+    code: 'InvalidParameter',
+    message: 'The request body is larger than 64 KiB',
+  })
   t.equal(metadataOf(large.body).Action, 'GetAsset')
 })
 

@@ -206,5 +206,9 @@ t.test('47 MiB of video in data passes unchanged, 50 MiB is 413', async (t) => {
   t.ok(item?.video_url.url instanceof RawString)
   const large = await create(bodyOf(50 * MIB))
   t.equal(large.statusCode, 413)
-  t.match(large.json().error, { type: 'bad_request_error', http_code: '413' })
+  t.match(large.json().error, {
+    type: 'bad_request_error',
+    http_code: '413',
+    message: 'The request body is larger than 64 MiB (2013)',
+  })
 })

@@ -1,0 +1,79 @@
+import type { HTTPMethods } from 'fastify'
+import t from 'tap'
+import { startApp } from './support/app.ts'
+
+/** A known path without the requested method is 405 that names its methods, before any token is read. */
+
+const read: string[] = []
+const { app } = await startApp({
+  tokens: {
+    authenticate: (secret) => {
+      read.push(secret)
+      return Promise.resolve({ ok: false, reason: 'unknown' })
+    },
+  },
+})
+t.teardown(() => app.close())
+
+interface Operation {
+  readonly security?: readonly Readonly<Record<string, unknown>>[]
+}
+const described = (await app.inject('/openapi.json')).json<{
+  readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>
+}>()
+const methods = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const
+
+const send = (method: HTTPMethods, url: string) =>
+  app.inject({ method: method as 'GET', url, headers: { authorization: 'Bearer x' } })
+
+t.test('405 with Allow for each method that a described path does not have', async (t) => {
+  let refused = 0
+  for (const [path, operations] of Object.entries(described.paths)) {
+    const has = Object.keys(operations).map((name) => name.toUpperCase())
+    const url = path.replaceAll(/\{[\w*]+\}/g, 'one')
+    for (const method of methods.filter((one) => !has.includes(one))) {
+      const answer = await send(method, url)
+      t.equal(answer.statusCode, 405, `${method} ${url} ${answer.body}`)
+      const allow = String(answer.headers.allow).split(', ')
+      for (const one of has) t.ok(allow.includes(one), `${url} allows ${allow.join()}`)
+      t.notOk(allow.includes(method), `${method} ${url}`)
+      t.match(answer.body, `has no ${method}; it has `)
+      refused += 1
+    }
+  }
+  t.ok(refused > 200, `${refused} refusals`)
+  t.same(read, [], 'no token was read')
+})
+
+t.test('405 in the shape of each prefix, without the query', async (t) => {
+  const shapes = {
+    '/v1/chat/completions': {
+      error: { type: 'invalid_request_error', code: 'method_not_allowed', param: null },
+    },
+    '/v1beta/models/x:generateContent': { error: { code: 405, status: 'UNIMPLEMENTED' } },
+    '/v1/models/x:generateContent': { error: { code: 405, status: 'UNIMPLEMENTED' } },
+    '/provA/api/v3/contents/generations/tasks/x': { error: { code: 'MethodNotAllowed' } },
+    '/provB/v1/t2a_v2': { base_resp: { status_code: 2013 } },
+    '/provC/ent/v2/text2video': { code: 405, reason: 'BadRequest' },
+    '/api/query/v1/usage': { success: false, error: { code: 'method_not_allowed' } },
+    '/api/admin/tenants': { success: false, error: { code: 'method_not_allowed' } },
+    '/healthz': { error: { code: 'method_not_allowed' } },
+  }
+  for (const [url, shape] of Object.entries(shapes)) {
+    const answer = await send('PATCH', `${url}?key=hidden`)
+    t.equal(answer.statusCode, 405, url)
+    t.match(answer.json(), shape, url)
+    t.notMatch(answer.body, 'hidden', url)
+    t.ok(answer.headers['x-request-id'], url)
+  }
+})
+
+t.test('HEAD and OPTIONS of a path without them stay 404', async (t) => {
+  for (const method of ['HEAD', 'OPTIONS'] as const)
+    t.equal((await send(method, '/v1/chat/completions')).statusCode, 404, method)
+  t.equal((await send('HEAD', '/healthz')).statusCode, 200)
+})
+
+t.test('the description has only the methods of a path', async (t) => {
+  t.same(Object.keys(described.paths['/v1/chat/completions'] ?? {}), ['post'])
+})
