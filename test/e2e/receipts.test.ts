@@ -227,7 +227,7 @@ void t.test('404, byte for byte, for a foreign id and an unknown one', async (t)
   t.equal((await receipt(callId, other.queryToken)).status, 200, 'theirs to see')
   const unknown = await receipt('call_00000000000000000000000000')
   t.equal(unknown.status, 404)
-  t.match(unknown.body, { success: false, error: { code: 'task_not_found' } })
+  t.match(unknown.body, { success: false, error: { code: 'receipt_not_found' } })
   const foreign = [callId, `${callId}:1`, String(theirs.headers.get('x-request-id'))]
   const never = [`${platformId}:2`, `${nativeId}:1`, 'x', 'a b', '%', `${platformId}:0`]
   for (const id of [...foreign, ...never]) {

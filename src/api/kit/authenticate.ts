@@ -32,17 +32,16 @@ const kindNames: Readonly<Record<TokenKind, string>> = {
   admin: 'an admin token',
 }
 
+const HOW_TO_SEND = 'Send it as `Authorization: Bearer <TOKEN>`'
+
 function secretOf(request: FastifyRequest, keyHeaders: readonly string[]): string {
   const header = request.headers.authorization
   const key = keyHeaders.map((name) => request.headers[name]).find((value) => value !== undefined)
   if (header === undefined && key === undefined)
-    throw new RequestError('unauthenticated', 'Send a token: Authorization: Bearer <TOKEN>')
+    throw new RequestError('unauthenticated', `There is no token. ${HOW_TO_SEND}`)
   const given = header ?? `Bearer ${String(key)}`
-  if (header?.trim().includes(' ') === false)
-    throw new RequestError(
-      'unauthenticated',
-      'Send the token with its scheme: Authorization: Bearer <TOKEN>',
-    )
+  if (!/^bearer /i.test(given))
+    throw new RequestError('unauthenticated', `The token is not a bearer token. ${HOW_TO_SEND}`)
   const secret = bearer.exec(given)?.[1]
   if (secret === undefined || secret.length > MAX_SECRET_CHARACTERS)
     throw new RequestError('unauthenticated', refusals.unknown)

@@ -9,6 +9,7 @@ const readFailure = createFailureReader({
   ...accountFailures,
   scope_denied: 'scope_denied',
   task_not_found: 'task_not_found',
+  receipt_not_found: 'receipt_not_found',
   asset_not_found: 'asset_not_found',
   invalid_cursor: 'invalid_request',
   query_too_long: 'query_too_long',
@@ -30,6 +31,7 @@ const unconfirmed: readonly FailureCode[] = [
   'read_model_behind',
 ]
 export const historyFailures: readonly FailureCode[] = [...unconfirmed, 'task_not_found']
+export const receiptFailures: readonly FailureCode[] = [...unconfirmed, 'receipt_not_found']
 export const assetHistoryFailures: readonly FailureCode[] = [...unconfirmed, 'asset_not_found']
 
 /** The error shape of these routes. */

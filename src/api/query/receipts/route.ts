@@ -4,7 +4,7 @@ import type { Principal } from '../../../app/access/principal.ts'
 import { DomainError } from '../../../kernel/errors.ts'
 import { principalOf } from '../../kit/authenticate.ts'
 import { describe } from '../documentation.ts'
-import { historyFailures } from '../envelope.ts'
+import { receiptFailures } from '../envelope.ts'
 import type { QueryReads } from '../reads.ts'
 import { sees, visibleTo } from '../scope.ts'
 import { ReceiptAnswerSchema, ReceiptParamsSchema } from './schemas.ts'
@@ -13,14 +13,14 @@ import { shownReceipt } from './view.ts'
 /** Matches an id of the gateway or of a model service, or the name of a ledger line. */
 const possibleId = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,127}(?::[1-9]\d{0,3})?$/
 
-/** The receipt of an id, within what the principal may see. @throws DomainError `task_not_found` */
+/** The receipt of an id, within what the principal may see. @throws DomainError `receipt_not_found` */
 export async function readReceipt(reads: QueryReads, principal: Principal, id: string) {
   const visible = visibleTo(principal)
   const receipt = possibleId.test(id) ? await reads.receipt(id, visible) : undefined
   // The reads filter already; this check keeps other tenants' receipts out even if one of them
   // fails to.
   if (receipt === undefined || !sees(visible, receipt))
-    throw new DomainError('task_not_found', 'no such task, call or line', {})
+    throw new DomainError('receipt_not_found', 'no such task, call or line', {})
   return shownReceipt(receipt, visible.tenantId === undefined)
 }
 
@@ -34,7 +34,7 @@ export function receiptRoute(instance: FastifyInstance, reads: QueryReads): void
           operationId: 'getReceipt',
           summary: 'Get the receipt of a task or a call: its cost, and why',
           ok: ReceiptAnswerSchema,
-          failures: historyFailures,
+          failures: receiptFailures,
         }),
         params: ReceiptParamsSchema,
       },
