@@ -191,9 +191,7 @@ function refusalOf(fault: ErrorObject): DomainError {
   const { keyword, instancePath, parentSchema = {}, params } = fault
   const { missingProperty: missing, additionalProperty: added, tag }: FaultParams = params
   const member = missing ?? added ?? tag
-  const param = [...pathOf(instancePath), ...(member === undefined ? [] : [`.${member}`])]
-    .join('')
-    .slice(1)
+  const param = memberPath(instancePath, member)
   const node: Node = parentSchema
   // The fault of an absent member is one of its parent.
   const own = ownWords(missing === undefined ? node : node.properties?.[missing], keyword)
@@ -202,16 +200,17 @@ function refusalOf(fault: ErrorObject): DomainError {
 }
 
 /**
- * The parts of a path as callers write them. A body is an object, so an index is never the first
- * part.
+ * A JSON pointer as callers write it, such as `content[1].image_url.url`, with the member below it
+ * where that is at fault. A body is an object, so an index is never the first part.
  */
-function pathOf(pointer: string): readonly string[] {
+export function memberPath(pointer: string, member?: string): string {
   const parts = pointer.split('/').slice(1)
-  return parts.map((part, at) =>
+  const path = parts.map((part, at) =>
     at > 0 && /^\d+$/.test(part)
       ? `[${part}]`
       : `.${part.replaceAll('~1', '/').replaceAll('~0', '~')}`,
   )
+  return [...path, ...(member === undefined ? [] : [`.${member}`])].join('').slice(1)
 }
 
 function ownWords({ words }: Node = {}, keyword: string): string | undefined {

@@ -188,9 +188,9 @@ await t.test('webhook targets and who may set them are checked', async (t) => {
   t.match((await put({ thresholds })).body.data, { webhook_url: null, webhook_secret: null })
   const { revision } = await shown()
   for (const [body, param] of [
-    [{ thresholds: [{ currency: 'USD', below: '0' }] }, 'thresholds/0/below'],
+    [{ thresholds: [{ currency: 'USD', below: '0' }] }, 'thresholds[0].below'],
     [{ thresholds: [...thresholds, ...thresholds] }, 'thresholds'],
-    [{ thresholds: [{ currency: 'EUR', below: '1' }] }, 'thresholds/0/currency'],
+    [{ thresholds: [{ currency: 'EUR', below: '1' }] }, 'thresholds[0].currency'],
     [{}, 'thresholds'],
   ] as const)
     t.match(await put(body), { status: 400, body: { error: { param } } })

@@ -121,13 +121,13 @@ t.test('400 names the member of a bad value', async (t) => {
     [{ legal_name: 7 }, 'legal_name'],
     [{ legal_name: 'x'.repeat(201) }, 'legal_name'],
     [{ legal_name: 'a\u202eb' }, 'legal_name'],
-    [{ address: ['a', ''] }, 'address/1'],
+    [{ address: ['a', ''] }, 'address[1]'],
     [{ address: 'abcdefg'.split('') }, 'address'],
     [{ country: 'XX' }, 'country'],
     [{ country: 'DEU' }, 'country'],
     [{ tax_id: '' }, 'tax_id'],
     [{ po_number: 7 }, 'po_number'],
-    [{ emails: ['nobody'] }, 'emails/0'],
+    [{ emails: ['nobody'] }, 'emails[0]'],
     [{ language: 'de' }, 'language'],
     [{ time_zone: 'CST' }, 'time_zone'],
     [{ number_prefix: 'lower' }, 'number_prefix'],
@@ -138,7 +138,7 @@ t.test('400 names the member of a bad value', async (t) => {
   ] as const)
     t.match(
       await put(operator, { ...profile, ...body }),
-      { status: 400, body: { message: new RegExp(param), error: { param } } },
+      { status: 400, body: { message: param, error: { param } } },
       `${param}: ${JSON.stringify(body).slice(0, 60)}`,
     )
   t.match(await put(operator, { legal_name: 'x' }), { status: 400, body: { error: {} } })

@@ -104,7 +104,7 @@ t.test('reports select and group by what a tenant declared', async (t) => {
 
 t.test('a setting that is impossible is refused by its member', async (t) => {
   for (const [body, param] of [
-    [{ tag_keys: ['Team'] }, 'tag_keys/0'],
+    [{ tag_keys: ['Team'] }, 'tag_keys[0]'],
     [{ tag_keys: ['a', 'a'] }, 'tag_keys'],
     [{ tag_keys: 'abcdefghi'.split('') }, 'tag_keys'],
     [{}, 'tag_keys'],

@@ -178,12 +178,12 @@ await t.test('permissions to set limits, and invalid limits', async (t) => {
   const stale = await put([], operator, { expected_revision: before.revision })
   t.match(stale, { status: 409, body: { error: { code: 'limits_changed' } } })
   for (const [limits, param] of [
-    [[{ subject: 'user', requests_per_minute: 1 }], 'limits/0/user_id'],
-    [[{ subject: 'tenant', user_id: userId, requests_per_minute: 1 }], 'limits/0/user_id'],
-    [[{ subject: 'tenant' }], 'limits/0'],
-    [[{ subject: 'tenant', requests_per_minute: 0 }], 'limits/0/requests_per_minute'],
+    [[{ subject: 'user', requests_per_minute: 1 }], 'limits[0].user_id'],
+    [[{ subject: 'tenant', user_id: userId, requests_per_minute: 1 }], 'limits[0].user_id'],
+    [[{ subject: 'tenant' }], 'limits[0]'],
+    [[{ subject: 'tenant', requests_per_minute: 0 }], 'limits[0].requests_per_minute'],
     [[{ subject: 'tenant', requests_per_minut: 5 }], 'limits[0].requests_per_minut'],
-    [[{ subject: 'token', requests_per_minute: 5 }], 'limits/0/subject'],
+    [[{ subject: 'token', requests_per_minute: 5 }], 'limits[0].subject'],
   ] as const) {
     const answer = await put(limits)
     t.match(answer, { status: 400, body: { error: { param } } }, answer.text)

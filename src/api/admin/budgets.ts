@@ -79,7 +79,7 @@ export const budgetRoutes = settingRoutes({
 function readBudget(body: Static<typeof BudgetBody>, index: number): Budget {
   const { currency, period, hard, soft } = body
   return {
-    subject: readSubject(body, `budgets/${index}`),
+    subject: readSubject(body, `budgets[${index}]`),
     currency,
     period,
     ...(hard === undefined || hard === null ? {} : { hard }),
@@ -92,7 +92,7 @@ function readSubject(
   at: string,
 ): BudgetSubject {
   const refuse = (member: string, message: string): never => {
-    throw new RequestError('parameter_invalid', `${at}/${member} ${message}`, `${at}/${member}`)
+    throw new RequestError('parameter_invalid', `${at}.${member} ${message}`, `${at}.${member}`)
   }
   if (userId !== undefined && subject !== 'user')
     refuse('user_id', 'is allowed only with subject user')

@@ -90,7 +90,7 @@ export const limitRoutes = settingRoutes({
 
 function readLimits(body: Static<typeof LimitsOfSubject>, index: number): SubjectLimits {
   return {
-    subject: readSubject(body, `limits/${index}/user_id`),
+    subject: readSubject(body, `limits[${index}].user_id`),
     requestsPerMinute: body.requests_per_minute ?? undefined,
     tokensPerMinute: body.tokens_per_minute ?? undefined,
     concurrentCalls: body.concurrent_calls ?? undefined,

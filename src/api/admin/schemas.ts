@@ -11,6 +11,7 @@ export const Currency = Type.Enum(['CNY', 'USD'])
 export const Amount = (description: string) =>
   Type.String({
     // 15 digits before the point, as `MAX_AMOUNT_DIGITS` says.
+    words: 'must be a decimal without a sign, such as "12.5"',
     pattern: '^(?:0|[1-9]\\d{0,14})(?:\\.\\d{1,12})?$',
     description,
     examples: ['100', '0.5'],
@@ -18,12 +19,14 @@ export const Amount = (description: string) =>
 
 const SignedAmount = (description: string) =>
   Type.String({
+    words: 'must be a decimal such as "12.5" or "-12.5"',
     pattern: '^-?(?:0|[1-9]\\d{0,14})(?:\\.\\d{1,12})?$',
     description,
     examples: ['2.5', '-2.5'],
   })
 const Reference = Type.String({
   pattern: referenceShape.source,
+  words: 'must have 1 to 128 ASCII characters',
   description: 'The invoice or payment outside that it stands for.',
   examples: ['INV-77'],
 })

@@ -140,10 +140,17 @@ export function describeAccount(
 
 /** An id for something new: it becomes a part of a stream name. */
 export const NewId = (description: string) =>
-  Type.String({ pattern: '^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$', description })
+  Type.String({
+    pattern: '^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$',
+    words: 'must have 1 to 64 letters, digits, _ and -, and not begin with _ or -',
+    description,
+  })
 
 /** An id of something that is there. */
-export const KnownId = Type.String({ pattern: '^[\\x21-\\x7e]{1,128}$' })
+export const KnownId = Type.String({
+  pattern: '^[\\x21-\\x7e]{1,128}$',
+  words: 'must have 1 to 128 ASCII characters, without blanks',
+})
 
 const CONTROLS = '\\x00-\\x1f\\x7f-\\x9f'
 /**
@@ -158,6 +165,7 @@ const line = (maxLength: number, description: string) =>
     minLength: 1,
     maxLength,
     pattern: `^(?=.*\\S)[^${CONTROLS}${DIRECTIONS}]*$`,
+    words: `must be one line of 1 to ${maxLength} characters, none of them hidden`,
     description,
   })
 

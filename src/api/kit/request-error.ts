@@ -1,4 +1,4 @@
-import { WRONG_FORM } from '../../kernel/body.ts'
+import { memberPath, WRONG_FORM } from '../../kernel/body.ts'
 import { isOutage } from './drain.ts'
 
 /** Faults of a request before any use case gets it; every envelope maps all of them. */
@@ -51,6 +51,8 @@ interface ValidationIssue {
   readonly instancePath?: unknown
   readonly keyword?: unknown
   readonly message?: unknown
+  /** The schema's own words for every fault but absence. */
+  readonly words?: unknown
   readonly params?: unknown
 }
 
@@ -71,6 +73,7 @@ function ruleOf(issue: ValidationIssue | undefined): unknown {
   if (issue?.keyword === 'required') return 'is required'
   // A schema that accepts nothing means that the member is unknown.
   if (issue?.keyword === 'boolean') return 'is not known here'
+  if (typeof issue?.words === 'string') return issue.words
   if (issue?.keyword === 'pattern') return WRONG_FORM
   return allowedValues(issue) ?? issue?.message
 }
@@ -86,8 +89,7 @@ function fromValidation(error: object): RequestError | undefined {
   if (!Array.isArray(issues)) return undefined
   const issue = issues[0] as ValidationIssue | undefined
   const path = typeof issue?.instancePath === 'string' ? issue.instancePath : ''
-  const place = path.slice(1).replaceAll('~1', '/').replaceAll('~0', '~')
-  const param = [place, missingMember(issue) ?? ''].filter((name) => name !== '').join('/')
+  const param = memberPath(path, missingMember(issue))
   const rule = ruleOf(issue)
   const said = typeof rule === 'string' ? rule : 'is not valid'
   return new RequestError('parameter_invalid', `${param} ${said}`.trim(), param)

@@ -54,6 +54,9 @@ function variantOf({ properties = {}, required = [] }: Schema): string {
   return typeName(constant ?? required[0] ?? Object.keys(properties)[0] ?? '')
 }
 
+/** The words of a fault are the gateway's own keyword, which answers may share with bodies. */
+const WORDS = 'words'
+
 /** The named schemas of a description. */
 class Names {
   readonly #schemas = new Map<string, Schema>([[ANY_OBJECT, anyObject]])
@@ -63,7 +66,7 @@ class Names {
   /** A schema with references in place of its objects. @param place its name if it says none */
   share(schema: Schema, place: string): Schema {
     // Some generators take a title for the name, and several schemas may have the same title.
-    const rest = without(without(schema, 'named'), 'title')
+    const rest = ['named', 'title', WORDS].reduce(without, schema)
     if (rest.anyOf !== undefined) return { ...rest, anyOf: this.#each(rest.anyOf, place) }
     if (rest.oneOf !== undefined) return { ...rest, oneOf: this.#each(rest.oneOf, place) }
     if (rest.items !== undefined) return { ...rest, items: this.share(rest.items, place) }
@@ -111,7 +114,9 @@ class Names {
    * place.
    */
   #nameFor(schema: Schema, place: string): string | undefined {
-    const shape = JSON.stringify(without(schema, 'description'))
+    const shape = JSON.stringify(without(schema, 'description'), (keyword, value: unknown) =>
+      keyword === WORDS ? undefined : value,
+    )
     const names = [nameOf(schema), place]
     const name = names.find(
       (one) => one !== undefined && (this.#shapes.get(one) ?? shape) === shape,

@@ -80,8 +80,19 @@ function strictReader(schema: TSchema, httpPart: string | undefined, method: str
     if (unknown !== undefined) return { error: unknown }
     const read = isQuery ? readQuery(schema, value) : value
     compiled ??= Compile(schema)
-    return compiled.Check(read) ? { value: read } : { error: compiled.Errors(read) }
+    if (compiled.Check(read)) return { value: read }
+    const [first, ...others] = compiled.Errors(read)
+    return { error: first === undefined ? [] : [withWords(schema, first), ...others] }
   }
+}
+
+/** A fault with the words of its schema, where it has some. */
+function withWords<Fault extends { readonly schemaPath: string }>(schema: TSchema, fault: Fault) {
+  const node = fault.schemaPath
+    .split('/')
+    .slice(1)
+    .reduce<unknown>((part, name) => Reflect.get(Object(part), name), schema)
+  return { ...fault, words: Reflect.get(Object(node), 'words') }
 }
 
 /**

@@ -5,10 +5,11 @@ import { successOf } from '../kit/account-surface.ts'
 
 /** Printable, bounded text: stored ids and names have no other form. */
 const NAME_PATTERN = '^[\\x20-\\x7e]{1,128}$'
-export const Name = Type.String({ pattern: NAME_PATTERN })
+const NAME_WORDS = 'must have 1 to 128 ASCII characters'
+export const Name = Type.String({ pattern: NAME_PATTERN, words: NAME_WORDS })
 /** A filter by a stored id or name. */
 export const NameOf = (description: string) =>
-  Type.Optional(Type.String({ pattern: NAME_PATTERN, description }))
+  Type.Optional(Type.String({ pattern: NAME_PATTERN, words: NAME_WORDS, description }))
 export const Decimal = Type.String({ description: 'Exact decimal string.', examples: ['0.0462'] })
 export const Quantity = Type.Integer({
   minimum: 0,
@@ -17,7 +18,11 @@ export const Quantity = Type.Integer({
 })
 /** The position of the log at which the answer is true, as lines have it. */
 const Position = (description: string) =>
-  Type.String({ pattern: '^(?:0|[1-9]\\d{0,17})$', description })
+  Type.String({
+    pattern: '^(?:0|[1-9]\\d{0,17})$',
+    words: 'must be a log position: digits, such as 1234',
+    description,
+  })
 export const AsOf = Position('A log position: the answer shows the ledger as of it.')
 export const Since = Position(
   'A log position: only what was posted after it, such as `as_of` of the report before.',

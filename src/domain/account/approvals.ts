@@ -46,7 +46,7 @@ export const approvals = accountSetting({
   canonical: ({ limits, lapseHours }: WantedApprovals) => {
     const next = limits.map(({ currency, above }, index) => {
       const amount = canonicalAmount(above)
-      if (parseAmount(amount) < 0n) refuse(`limits/${index}/above`, 'must not be negative')
+      if (parseAmount(amount) < 0n) refuse(`limits[${index}].above`, 'must not be negative')
       return { currency, above: amount }
     })
     const twice = repeated(next.map(({ currency }) => currency))

@@ -46,7 +46,7 @@ export const balanceAlerts = accountSetting({
   canonical: ({ thresholds, webhookUrl, rotateSecret }: WantedBalanceAlerts, { secretVersion }) => {
     const next = thresholds.map(({ currency, below }, index) => {
       const amount = canonicalAmount(below)
-      if (parseAmount(amount) <= 0n) refuse(`thresholds/${index}/below`, 'must be above zero')
+      if (parseAmount(amount) <= 0n) refuse(`thresholds[${index}].below`, 'must be above zero')
       return { currency, below: amount }
     })
     const twice = repeated(next.map(({ currency }) => currency))

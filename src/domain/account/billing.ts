@@ -172,7 +172,7 @@ function checkAddress(address: readonly string[]): void {
   if (address.length === 0 || address.length > MAX_ADDRESS_LINES)
     refuse('address', `must have 1 to ${MAX_ADDRESS_LINES} lines`)
   for (const [index, line] of address.entries())
-    requireLine(`address/${index}`, line, MAX_ADDRESS_CHARACTERS)
+    requireLine(`address[${index}]`, line, MAX_ADDRESS_CHARACTERS)
 }
 
 function checkEmails(emails: readonly string[]): void {
@@ -180,7 +180,7 @@ function checkEmails(emails: readonly string[]): void {
   for (const [index, email] of emails.entries())
     if (!isPrintable(email, MAX_EMAIL_CHARACTERS) || !emailForm.test(email))
       refuse(
-        `emails/${index}`,
+        `emails[${index}]`,
         `must be an e-mail address of at most ${MAX_EMAIL_CHARACTERS} characters, such as billing@example.com`,
       )
   const twice = repeated(emails)

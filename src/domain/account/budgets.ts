@@ -83,7 +83,7 @@ export const budgets = accountSetting({
     const timeZone = named ?? now.timeZone
     if (timeZone !== now.timeZone) checkTimeZone(timeZone)
     if (wanted.length > MAX_BUDGETS) refuse('budgets', `at most ${MAX_BUDGETS} of one tenant`)
-    const next = wanted.map((budget, index) => canonical(budget, `budgets/${index}`))
+    const next = wanted.map((budget, index) => canonical(budget, `budgets[${index}]`))
     const twice = repeated(next.map(budgetName))
     if (twice !== undefined) refuse('budgets', `two of ${twice}`)
     return { timeZone, budgets: next }
@@ -112,11 +112,11 @@ function linesOf(all: readonly Budget[]): string {
 
 function canonical(budget: Budget, at: string) {
   const { subject, currency, period } = budget
-  const hard = budget.hard === undefined ? undefined : amountOf(budget.hard, `${at}/hard`)
-  const soft = budget.soft === undefined ? undefined : amountOf(budget.soft, `${at}/soft`)
+  const hard = budget.hard === undefined ? undefined : amountOf(budget.hard, `${at}.hard`)
+  const soft = budget.soft === undefined ? undefined : amountOf(budget.soft, `${at}.soft`)
   if (hard === undefined && soft === undefined) refuse(at, 'needs hard, soft or both')
   if (hard !== undefined && soft !== undefined && parseAmount(soft) > parseAmount(hard))
-    refuse(`${at}/soft`, 'is above hard, so that it would never be reached')
+    refuse(`${at}.soft`, 'is above hard, so that it would never be reached')
   return {
     subject,
     currency,

@@ -65,7 +65,7 @@ export const limits = accountSetting({
   none: { limits: [] },
   canonical: ({ limits: wanted }: WantedLimits) => {
     if (wanted.length > MAX_SUBJECTS) refuse('limits', `at most ${MAX_SUBJECTS} of one tenant`)
-    const next = wanted.map((one, index) => checked(one, `limits/${index}`))
+    const next = wanted.map((one, index) => checked(one, `limits[${index}]`))
     const twice = repeated(next.map(({ subject }) => limitedName(subject)))
     if (twice !== undefined) refuse('limits', `${twice} is given twice`)
     return { limits: next }

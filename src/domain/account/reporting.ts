@@ -33,7 +33,7 @@ export const reporting = accountSetting({
     for (const [index, key] of tagKeys.entries())
       if (!tagKey.test(key))
         refuse(
-          `tag_keys/${index}`,
+          `tag_keys[${index}]`,
           'a key begins with a lower-case letter and has at most 64 lower-case letters, digits, "_", "." and "-"',
         )
     const twice = repeated(tagKeys)

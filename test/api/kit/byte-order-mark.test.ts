@@ -41,7 +41,7 @@ t.test('messages hold no regular expression', async (t) => {
     payload: tenant,
   })
   t.match(answer.json(), {
-    message: 'tenant_id does not have the form that is accepted here',
+    message: 'tenant_id must have 1 to 64 letters, digits, _ and -, and not begin with _ or -',
     error: { param: 'tenant_id' },
   })
 })

@@ -70,8 +70,8 @@ t.test('setting_changed when alerts changed since they were read', async (t) => 
 
 t.test('invalid thresholds are refused, naming the member', async (t) => {
   for (const [said, code, param] of [
-    [[{ currency: 'CNY', below: '0' }], 'setting_invalid', 'thresholds/0/below'],
-    [[{ currency: 'CNY', below: '-1' }], 'setting_invalid', 'thresholds/0/below'],
+    [[{ currency: 'CNY', below: '0' }], 'setting_invalid', 'thresholds[0].below'],
+    [[{ currency: 'CNY', below: '-1' }], 'setting_invalid', 'thresholds[0].below'],
     [[{ currency: 'CNY', below: 'much' }], 'amount_invalid', undefined],
     [[{ currency: 'CNY', below: '0.0000000000001' }], 'amount_invalid', undefined],
     [

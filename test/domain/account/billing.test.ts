@@ -104,7 +104,7 @@ t.test('a bad value is refused in words that name its member', async (t) => {
       () => decide(set({ ...profile, ...wanted })),
       {
         code: 'setting_invalid',
-        message: new RegExp(`^${param}: [a-z]`),
+        message: new RegExp(`^${param.replace('[', String.raw`\[`)}: [a-z]`),
         details: { setting: 'billing', param },
       },
       `${param} ${JSON.stringify(wanted).slice(0, 80)}`,
@@ -115,7 +115,7 @@ t.test('a bad value is refused in words that name its member', async (t) => {
   refused({ address: [] }, 'address')
   refused({ address: many(7, String) }, 'address')
   for (const line of ['', 'two\nlines', 'x'.repeat(101)])
-    refused({ address: ['one', line] }, 'address/1')
+    refused({ address: ['one', line] }, 'address[1]')
   for (const country of ['', 'cn', 'CHN', 'ZZ', 'EU', 'UK']) refused({ country }, 'country')
   for (const id of ['', ' 7', 'x'.repeat(65), '\t']) {
     refused({ taxId: id }, 'tax_id')
@@ -124,7 +124,7 @@ t.test('a bad value is refused in words that name its member', async (t) => {
   refused({ emails: many(11, (n) => `a${n}@acme.example`) }, 'emails')
   refused({ emails: ['a@acme.example', 'a@acme.example'] }, 'emails')
   for (const email of ['', 'a', '@b', 'a@', 'a@b@c', 'a b@c', 'a,b@c', `${'x'.repeat(254)}@c`])
-    refused({ emails: [email] }, 'emails/0')
+    refused({ emails: [email] }, 'emails[0]')
   refused({ language: 'de' }, 'language')
   for (const timeZone of ['', 'CST', 'Asia/Nowhere', '+08:00']) refused({ timeZone }, 'time_zone')
   for (const numberPrefix of ['', '-A', 'acme', 'A_B', 'A\n', 'A'.repeat(17)])

@@ -79,9 +79,9 @@ t.test('an invalid budget is refused, naming its position', async (t) => {
     [{ timeZone: 'Mars/Olympus' }, 'time_zone'],
     [{ timeZone: '+05:30' }, 'time_zone'],
     [{ budgets: [ofUser, { ...ofUser, hard: '11' }] }, 'budgets'],
-    [{ budgets: [ofTenant, { ...ofUser, hard: '7' }] }, 'budgets/1/soft'],
-    [{ budgets: [{ ...ofUser, hard: '-1' }] }, 'budgets/0/hard'],
-    [{ budgets: [{ subject: { kind: 'tenant' }, currency: 'USD', period: 'day' }] }, 'budgets/0'],
+    [{ budgets: [ofTenant, { ...ofUser, hard: '7' }] }, 'budgets[1].soft'],
+    [{ budgets: [{ ...ofUser, hard: '-1' }] }, 'budgets[0].hard'],
+    [{ budgets: [{ subject: { kind: 'tenant' }, currency: 'USD', period: 'day' }] }, 'budgets[0]'],
     [{ budgets: Array.from({ length: MAX_BUDGETS + 1 }, () => ofUser) }, 'budgets'],
   ] as const)
     t.throws(

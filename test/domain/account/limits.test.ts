@@ -73,8 +73,8 @@ t.test('an invalid limit is refused, naming its position', async (t) => {
       details: { setting: 'limits', param },
     })
   for (const requestsPerMinute of [0, -1, 1.5, MAX_TOKEN_LIMIT + 1, 2 ** 53, Number.NaN])
-    refused([ofUser, { ...ofTenant, requestsPerMinute }], 'limits/1', /whole number from 1 to/)
-  refused([{ subject: { kind: 'tenant' } }], 'limits/0', /sets no limit/)
+    refused([ofUser, { ...ofTenant, requestsPerMinute }], 'limits[1]', /whole number from 1 to/)
+  refused([{ subject: { kind: 'tenant' } }], 'limits[0]', /sets no limit/)
   refused(
     [ofUser, ofTenant, { ...ofUser, concurrentTasks: 9 }],
     'limits',

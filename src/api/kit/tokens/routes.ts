@@ -114,10 +114,10 @@ function readScope({ kind, scope: said }: NewTokenMembers): QueryScope | undefin
   }
   const { level, user_ids: userIds } = said
   if (level !== 'specified_users') {
-    if (userIds !== undefined) refuse('scope/user_ids', 'is allowed only with specified_users')
+    if (userIds !== undefined) refuse('scope.user_ids', 'is allowed only with specified_users')
     return { level }
   }
-  return { level, userIds: userIds ?? refuse('scope/user_ids', 'is required with specified_users') }
+  return { level, userIds: userIds ?? refuse('scope.user_ids', 'is required with specified_users') }
 }
 
 /**

@@ -37,13 +37,7 @@ const LimitsBody = Type.Object(
 )
 
 const ModelsBody = Type.Union(
-  [
-    Type.Array(Type.String({ pattern: '^[\\x21-\\x7e]{1,128}$' }), {
-      minItems: 1,
-      maxItems: MAX_MODELS,
-    }),
-    Type.Null(),
-  ],
+  [Type.Array(KnownId, { minItems: 1, maxItems: MAX_MODELS }), Type.Null()],
   { description: 'Names of the models that a model token may use; null: all.' },
 )
 
