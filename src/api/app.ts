@@ -36,6 +36,7 @@ import { operatingEnvelope, operatingShape } from './operating/envelope.ts'
 import type { Health } from './operating/health.ts'
 import { livenessPlugin, operatingPlugin, welcomePlugin } from './operating/plugin.ts'
 import type { Queries } from './query/services.ts'
+import { ownReports } from './own-reports.ts'
 import { envelopesOf, mountsOf, tagsOf } from './surfaces.ts'
 import { v1Surfaces } from './v1/routes.ts'
 
@@ -238,6 +239,7 @@ export async function buildApp(
     ...v1Surfaces(given.models.catalog, (all) =>
       surfaces.flatMap(({ quotes }) => quotes?.(all) ?? []),
     ),
+    ownReports(given.queries),
   ]
   const services = withHttp(given, surfaces, options.streamLimits, limits)
   const mounts = mountsOf(surfaces)

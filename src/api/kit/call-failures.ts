@@ -41,6 +41,8 @@ const entries = {
   previous_response_not_found: 'previous_response_not_found',
   kept_unavailable: 'kept_unavailable',
   task_not_found: 'task_not_found',
+  receipt_not_found: 'receipt_not_found',
+  query_too_long: 'query_too_long',
   task_running: {
     code: 'video_in_progress',
     words: 'A video that is being made cannot be deleted',

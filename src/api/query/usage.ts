@@ -70,31 +70,31 @@ export const usageQuerySchema = (surfaceNames: readonly string[]) =>
 
 const Key = Type.Optional(Type.Union([Type.String(), Type.Null()]))
 
-const UsageAnswerSchema = successOf(
-  Type.Object({
-    group_by: Type.Array(Type.String()),
-    tz: Type.String(),
-    ...ShownRangeMembers,
-    as_of: AnsweredAsOf,
-    totals: Type.Array(Type.Object(totalMembers), { description: 'Totals of all items.' }),
-    items: Type.Array(
-      Type.Object(
-        {
-          ...Object.fromEntries(Object.values(keyNames).map((name) => [name, Key])),
-          ...sumMembers,
-          tenant_name: Key,
-          user_name: Key,
-          token_name: Key,
-        },
-        {
-          additionalProperties: Key,
-          description:
-            'Each has the members of its keys, and the names of ids; a tag is `tag:<key>`, null where a request had none.',
-        },
-      ),
+export const UsageSchema = Type.Object({
+  group_by: Type.Array(Type.String()),
+  tz: Type.String(),
+  ...ShownRangeMembers,
+  as_of: AnsweredAsOf,
+  totals: Type.Array(Type.Object(totalMembers), { description: 'Totals of all items.' }),
+  items: Type.Array(
+    Type.Object(
+      {
+        ...Object.fromEntries(Object.values(keyNames).map((name) => [name, Key])),
+        ...sumMembers,
+        tenant_name: Key,
+        user_name: Key,
+        token_name: Key,
+      },
+      {
+        additionalProperties: Key,
+        description:
+          'Each has the members of its keys, and the names of ids; a tag is `tag:<key>`, null where a request had none.',
+      },
     ),
-  }),
-)
+  ),
+})
+
+const UsageAnswerSchema = successOf(UsageSchema)
 
 function isKey(name: string): name is UsageKey {
   return Object.hasOwn(keyNames, name) || (name.startsWith(TAG) && name.length > TAG.length)

@@ -89,7 +89,7 @@ async function refuse(deps: ClaimDeps, found: FoundClaim, bodyHash: string): Pro
   if (found.mayBeSettled)
     throw refusal(
       'idempotency_answer_not_kept',
-      'the call with this Idempotency-Key was made, or may have been, and its answer is not kept: read the receipt of the x-call-id of this answer, and use a new key for another call',
+      'the call with this Idempotency-Key was made, or may have been, and its answer is not kept: GET /v1/receipts/{x-call-id} of this answer says which, and use a new key for another call',
     )
 }
 
