@@ -2,17 +2,14 @@ import type { Queryable } from '../engine/queryable.ts'
 
 /** Names that stand beside ids in lists and reports. */
 
-/** Current names of tokens by id; unknown ones are absent. */
-export async function tokenNames(
-  db: Queryable,
-  tokenIds: readonly string[],
-): Promise<ReadonlyMap<string, string>> {
-  const { rows } = await db.query<{ token_id: string; name: string }>({
-    name: 'access.token.names',
-    text: 'select token_id, name from access.tokens where token_id = any($1::text[])',
+/** Names of tokens and last four characters of their secrets by id; one without a row is not in it. */
+export async function tokenLabels(db: Queryable, tokenIds: readonly string[]) {
+  const { rows } = await db.query<{ token_id: string; name: string; last_four: string }>({
+    name: 'access.token.labels',
+    text: 'select token_id, name, last_four from access.tokens where token_id = any($1::text[])',
     values: [tokenIds],
   })
-  return new Map(rows.map((row) => [row.token_id, row.name]))
+  return new Map(rows.map((row) => [row.token_id, { name: row.name, lastFour: row.last_four }]))
 }
 
 /** Current names of tenants by id; unknown ones are absent. */

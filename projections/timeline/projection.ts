@@ -171,7 +171,7 @@ const namesOfSources: StreamTable = {
 export const timelineProjection: Projection = {
   name: 'timeline',
   ownGroup: true,
-  version: 4,
+  version: 5,
   ...fromTables(
     { sources, events },
     {

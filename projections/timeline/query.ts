@@ -1,6 +1,14 @@
 import type { Queryable } from '../engine/queryable.ts'
 import { byRequestSql } from './tables.ts'
 
+export {
+  type FailedRequest,
+  failedRequests,
+  type FailureFilter,
+  failureStatuses,
+  isFailurePlace,
+  type FailureStatus,
+} from './failures.ts'
 export { timelineTables } from './tables.ts'
 
 /** Owner whose events may be seen; an absent member does not filter. */

@@ -1,9 +1,28 @@
+import type { AnyEventType } from '../../src/domain/any-event.ts'
 import { bigint, document, nullable, text, timeOfMs, uuid } from '../engine/column.ts'
 import { audited } from '../engine/read-model.ts'
 import { table } from '../engine/table.ts'
 
 /** Events that a request caused; events of policies and commands name no request. */
 export const byRequestSql = `metadata->>'correlationId' like 'req\\_%'`
+
+/**
+ * Events that leave a request without a result, or with an unknown one. Support lists them, so they
+ * have indexes of their own: a request that succeeds has no entry in these.
+ */
+export const failureTypes = [
+  'CallFailed',
+  'TaskFailed',
+  'TaskSubmissionRefused',
+  'TaskSubmissionUncertain',
+  'TaskExpired',
+] as const satisfies readonly AnyEventType[]
+
+/** The condition of these types, in the form in which the planner recognises it. */
+export const typesSql = (types: readonly string[]): string =>
+  `type = any ('{${types.join(',')}}'::text[])`
+
+const isFailureSql = typesSql(failureTypes)
 
 /**
  * Owner of a task or a token, because not every later event names it. Events of calls do, so calls
@@ -49,6 +68,8 @@ export const events = table('timeline.events', {
     tenant: '(tenant_id, position)',
     time: '(tenant_id, at, position)',
     request: `((metadata->>'correlationId')) where ${byRequestSql}`,
+    failures: `(tenant_id, at, position) where ${isFailureSql}`,
+    failures_time: `(at, position) where ${isFailureSql}`,
   },
 })
 

@@ -8,7 +8,13 @@ import {
 } from '../../projections/engine/audited-rows.ts'
 import type { Queryable } from '../../projections/engine/queryable.ts'
 import * as ledger from '../../projections/ledger/query.ts'
-import { historyOf, tenantTimeline, timelineTables } from '../../projections/timeline/query.ts'
+import {
+  failedRequests,
+  type FailureFilter,
+  historyOf,
+  tenantTimeline,
+  timelineTables,
+} from '../../projections/timeline/query.ts'
 import { TimeZone } from '../../src/kernel/time-zone.ts'
 import { balances } from '../helpers/ledger-balances.ts'
 import { acquireDatabase } from '../helpers/postgres.ts'
@@ -148,12 +154,35 @@ function finance(line: Line): Readonly<Record<string, Read>> {
   }
 }
 
+const everyFailure: FailureFilter = {
+  tenantId: undefined,
+  userIds: undefined,
+  tokenId: undefined,
+  model: undefined,
+  surface: undefined,
+  code: undefined,
+  status: undefined,
+  requestId: undefined,
+  fromMs: undefined,
+  toMs: undefined,
+  asOf: BigInt(Number.MAX_SAFE_INTEGER),
+}
+
 function support(line: Line): Readonly<Record<string, Read>> {
   const page = { limit: 100 }
   const scope = { tenantId: line.tenant_id }
   const after = String(line.position)
   const range = { ...big, fromMs: at(40), toMs: at(50) }
+  const failures = (part: Partial<FailureFilter>) => (db: Queryable) =>
+    failedRequests(db, { ...everyFailure, ...part }, { after: undefined, limit: 50 })
   return {
+    'failures of all tenants': failures({}),
+    'failures of a tenant': failures(big),
+    'failures of a small tenant': failures(small),
+    'failures of a month': failures({ ...big, ...span(30) }),
+    'failures of a token': failures({ ...big, tokenId: 'tenant_0_token_1' }),
+    'failures of a code that never came': failures({ ...big, code: 'none' }),
+    'failures of a request': failures({ ...big, requestId: line.request_id }),
     'history of a call': (db) => historyOf(db, line.source_id, scope, page),
     'history of a request': (db) => historyOf(db, line.request_id, {}, page),
     'history of a native id': (db) => historyOf(db, 'cgt-50', {}, page),

@@ -69,6 +69,7 @@ const lists: Readonly<
   '/api/query/v1/asset-groups': [demo.queryToken, `group-${'0'.repeat(26)}`, cursor],
   '/api/query/v1/assets': [demo.queryToken, `asset-${'0'.repeat(26)}`, cursor],
   '/api/query/v1/balance': [demo.queryToken, other.tenantId, cursor],
+  '/api/query/v1/failures': [demo.queryToken, `1795632601000.${theirs.position}`, cursor],
   '/api/query/v1/grants': [demo.queryToken, theirs.position, cursor],
   '/api/query/v1/ledger/lines': [demo.queryToken, theirs.line, cursor],
   '/api/user/tokens': [demo.profileToken, theirs.token, cursor],

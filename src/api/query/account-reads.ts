@@ -1,7 +1,7 @@
 import {
   listTenants,
   tenantNames,
-  tokenNames,
+  tokenLabels,
   tokenUsers,
   userNames,
 } from '../../../projections/access/query.ts'
@@ -27,7 +27,12 @@ import {
   type TaskQueryFilter,
   type TaskRow,
 } from '../../../projections/tasks/query.ts'
-import { eventsAt } from '../../../projections/timeline/query.ts'
+import {
+  eventsAt,
+  type FailedRequest,
+  failedRequests,
+  type FailureFilter,
+} from '../../../projections/timeline/query.ts'
 import type { BookedBalance, ReadBalances } from '../../app/finance/balances.ts'
 import { type Account, type AccountRange, movementsOf } from '../../app/finance/movements.ts'
 import { type BalanceMoment, pastBalancesOf } from '../../app/finance/past-balances.ts'
@@ -35,12 +40,14 @@ import type { ReadModels } from '../../app/read-models/read-models.ts'
 import { type AccountSettings, settingIn } from '../../domain/account/settings.ts'
 import { RequestError } from '../kit/request-error.ts'
 import { withQueryTimeout } from '../kit/queries.ts'
+import { positionsOf } from './as-of.ts'
 import { openLogs, type LogFilter, type LogRow, type Logs } from './open-logs.ts'
+import type { QueryReads } from './reads.ts'
 import type { TimeRange } from './time-range.ts'
 
 /** Facts about a listed row in addition to the ledger. */
 export interface LogFacts {
-  readonly tokenNames: ReadonlyMap<string, string>
+  readonly tokens: Awaited<ReturnType<typeof tokenLabels>>
   /** Events by the position of the row. */
   readonly events: Awaited<ReturnType<typeof eventsAt>>
   /** Times of the requests of tasks, by task id. */
@@ -55,6 +62,11 @@ interface NamedIds {
 }
 
 type Names = Readonly<Record<keyof NamedIds, ReadonlyMap<string, string>>>
+
+/** A failed request with the last four characters of its token's secret, where they are known. */
+export interface ListedFailure extends FailedRequest {
+  readonly tokenLastFour: string | undefined
+}
 
 /** The reads behind the lists and totals of finance and support. */
 export interface AccountReads {
@@ -93,6 +105,13 @@ export interface AccountReads {
   readonly settledAmounts: (ids: readonly string[]) => Promise<ReadonlyMap<string, SettledAmount>>
   /** Current names of tenants, of users of one tenant and of tokens, by id. */
   readonly names: (of: NamedIds) => Promise<Names>
+  /** The position that a list of failures is as of, like `ledgerPosition` that of a list of lines. */
+  readonly failurePosition: QueryReads['ledgerPosition']
+  /** Failed requests, newest first, behind a place in their list. */
+  readonly failures: (
+    filter: FailureFilter,
+    page: Parameters<typeof failedRequests>[2],
+  ) => Promise<{ readonly items: readonly ListedFailure[]; readonly next: string | undefined }>
   readonly usage: (query: UsageQuery) => Promise<readonly UsageGroup[]>
   /** The keys of tags that a tenant has declared. @throws errors of the log */
   readonly tagKeys: (tenantId: string) => Promise<readonly string[]>
@@ -108,16 +127,28 @@ const MAX_GROUPS = 50_000
 const NARROW = 'narrow it by tenant_id and by a shorter time range'
 
 async function readNames(db: Queryable, { tenants, users, tokens }: NamedIds): Promise<Names> {
+  const labels = tokens.length === 0 ? new Map() : await tokenLabels(db, tokens)
   return {
     tenants: tenants.length === 0 ? new Map() : await tenantNames(db, tenants),
     users: users === undefined ? new Map() : await userNames(db, users.tenantId, users.userIds),
-    tokens: tokens.length === 0 ? new Map() : await tokenNames(db, tokens),
+    tokens: new Map([...labels].map(([id, { name }]) => [id, name])),
   }
+}
+
+async function listedFailures(...asked: Parameters<typeof failedRequests>) {
+  const [db] = asked
+  const { items, next } = await failedRequests(...asked)
+  const labels = await tokenLabels(db, [...new Set(items.map(({ tokenId }) => tokenId))])
+  const labelled = items.map((item): ListedFailure => {
+    return { ...item, tokenLastFour: labels.get(item.tokenId)?.lastFour }
+  })
+  return { items: labelled, next }
 }
 
 export function accountReads(deps: {
   /** The statements have a timeout. */
   readonly db: Queryable
+  readonly logEnd: () => Promise<bigint | undefined>
   readonly readModels: Pick<ReadModels, 'requireCurrent'>
   readonly balances: ReadBalances
   readonly settingsOf: (tenantId: string) => Promise<AccountSettings>
@@ -144,9 +175,7 @@ export function accountReads(deps: {
       const last = positions.reduce((most, each) => (BigInt(each) > most ? BigInt(each) : most), 0n)
       if (rows.length > 0) await waitForPosition(db, 'timeline', last, FACTS_WAIT_MS)
       return {
-        tokenNames: await tokenNames(db, [
-          ...new Set(rows.flatMap(({ tokenId }) => tokenId ?? [])),
-        ]),
+        tokens: await tokenLabels(db, [...new Set(rows.flatMap(({ tokenId }) => tokenId ?? []))]),
         events: await eventsAt(db, [...new Set(positions)]),
         requestedAtMs: await requestTimes(db, [
           ...new Set(rows.flatMap(({ sourceId }) => sourceId ?? [])),
@@ -162,6 +191,8 @@ export function accountReads(deps: {
       await readModels.requireCurrent('tasks')
       return withQueryTimeout(NARROW, () => tasksBehind(db, filter, after, limit))
     },
+    failurePosition: positionsOf('timeline', deps),
+    failures: (filter, page) => withQueryTimeout(NARROW, () => listedFailures(db, filter, page)),
     settledAmounts: (ids) => settledAmounts(db, ids),
     names: (of) => readNames(db, of),
     usage: async (query) => {

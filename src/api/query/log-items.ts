@@ -98,7 +98,7 @@ export function toLogItem(
     tenant_id: row.tenantId,
     user_id: row.userId,
     token_id: row.tokenId,
-    token_name: row.tokenId === null ? null : (facts.tokenNames.get(row.tokenId) ?? null),
+    token_name: row.tokenId === null ? null : (facts.tokens.get(row.tokenId)?.name ?? null),
     model: row.model,
     endpoint: row.surface === null ? null : (endpoints[row.surface] ?? row.surface),
     task_id: row.nativeId,

@@ -13,7 +13,7 @@ import { findReceipt, isFinal } from '../../app/finance/receipts/find.ts'
 import type { Receipt } from '../../app/finance/receipts/types.ts'
 import type { ReadModels } from '../../app/read-models/read-models.ts'
 import { RequestError } from '../kit/request-error.ts'
-import { ledgerPositions } from './as-of.ts'
+import { positionsOf } from './as-of.ts'
 import { withQueryTimeout } from '../kit/queries.ts'
 import type { HistoryItem, LineExports, QueryReads } from './reads.ts'
 import type { Visible } from './scope.ts'
@@ -108,7 +108,7 @@ export function projectionReads({ db, logEnd, readModels }: ProjectionReadsDeps)
       return receiptOf(id, scope)
     },
     exports: ledgerExports({ db, readModels }),
-    ledgerPosition: ledgerPositions({ db, logEnd, readModels }),
+    ledgerPosition: positionsOf('ledger', { db, logEnd, readModels }),
     listLines: async (filter, page) => {
       await readModels.requireCurrent('ledger')
       return withQueryTimeout(NARROW_LINES, () => listLines(db, filter, page))

@@ -59,7 +59,10 @@ export interface Report {
 }
 
 /** Reads the facts from which a file of the report is named. */
-export function factsOf({ filter }: Report, tz: string | undefined): Omit<FileFacts, 'name'> {
+export function factsOf(
+  { filter }: { readonly filter: Pick<Report['filter'], 'tenantId' | 'fromMs' | 'toMs' | 'asOf'> },
+  tz: string | undefined,
+): Omit<FileFacts, 'name'> {
   const { tenantId, fromMs, toMs, asOf } = filter
   return { tenantId, fromMs, toMs, zone: readZone(tz), asOf: String(asOf) }
 }
@@ -126,7 +129,7 @@ export function placeOf({ cursor, as_of: asOf }: { cursor?: string; as_of?: stri
 /** A list whose cursors keep the position that it is as of. */
 export function positionedList<Item, Row>(
   from: { readonly after: string | undefined; readonly limit: number | undefined },
-  { filter }: Report,
+  { filter }: { readonly filter: Pick<Report['filter'], 'asOf'> },
   read: Parameters<typeof cursorList<Item, Row, { as_of: string }>>[1],
   show: (item: Item) => Row,
 ) {

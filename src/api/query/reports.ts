@@ -11,6 +11,7 @@ import {
   readAdjustments,
   readGrants,
 } from './credits.ts'
+import { failuresQuerySchema, readFailures } from './failures.ts'
 import { readNames } from './known-names.ts'
 import { readSummary, summaryQuerySchema } from './ledger.ts'
 import { logsQuerySchema, readLogs } from './logs.ts'
@@ -19,7 +20,7 @@ import type { QueryServices } from './services.ts'
 import { readTasks, tasksQuerySchema } from './tasks.ts'
 import { readUsage, usageQuerySchema } from './usage.ts'
 
-/** The reports of finance by name, for those who ask without HTTP: the routes answer with the same. */
+/** The reports of finance and support by name, for those who ask without HTTP: the routes answer with the same. */
 
 /** Nothing else of a process is needed to make a report. */
 export type ReportServices = Pick<QueryServices, 'queries' | 'clock'> & {
@@ -90,6 +91,7 @@ export function reportKinds(catalog: Catalog, surfaceNames: readonly string[]) {
       readAdjustments,
     ),
     kind('logs', 'usage, grants and adjustments', logsQuerySchema(surfaceNames), readLogs),
+    kind('failures', 'requests without a result', failuresQuerySchema(surfaceNames), readFailures),
     kind('tasks', 'tasks with their cost', tasksQuerySchema(catalog, surfaceNames), readTasks),
   ]
 }

@@ -344,6 +344,7 @@ void t.test('/openapi.json describes every route with its failures and its token
     '/api/query/v1/assets',
     '/api/query/v1/assets/{id}/history',
     '/api/query/v1/balance',
+    '/api/query/v1/failures',
     '/api/query/v1/grants',
     '/api/query/v1/ledger/lines',
     '/api/query/v1/ledger/summary',

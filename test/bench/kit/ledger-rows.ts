@@ -71,9 +71,10 @@ const perCallSql = [
    from calls order by n`,
   `insert into timeline.events
      (position, tenant_id, user_id, source_id, type, event_id, stream, revision, at, data, metadata)
-   select position, tenant, usr, source, 'CallSettled', md5('e' || n)::uuid, 'journal-' || n / 1000000, n % 1000000,
+   select position, tenant, usr, source, case when n % 100 = 1 then 'CallFailed' else 'CallSettled' end, md5('e' || n)::uuid, 'journal-' || n / 1000000, n % 1000000,
           at, json_build_object('callId', source, 'tenantId', tenant, 'userId', usr, 'tokenId', token, 'model', model,
-            'requestId', request, 'settlement', repeat('x', 500)),
+            'requestId', request, 'surface', surface, 'channelId', 'channel', 'code', 'unavailable', 'message', 'no result',
+            'startedAt', at, 'failedAt', at, 'settlement', repeat('x', 500)),
           json_build_object('schemaVersion', 1, 'correlationId', request, 'commandId', source)
    from calls order by n`,
   `insert into timeline.sources (source_id, tenant_id, user_id, native_id, position)

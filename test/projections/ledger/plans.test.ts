@@ -17,7 +17,11 @@ import {
 } from '../../../projections/ledger/query.ts'
 import { TimeZone } from '../../../src/kernel/time-zone.ts'
 import { timelineProjection } from '../../../projections/timeline/projection.ts'
-import { historyOf } from '../../../projections/timeline/query.ts'
+import {
+  failedRequests,
+  type FailureFilter,
+  historyOf,
+} from '../../../projections/timeline/query.ts'
 import { testPool } from '../support/database.ts'
 
 /** A million has the same plans, and takes ten times as long to make: `LINES=1000000` looks at it. */
@@ -64,6 +68,22 @@ const othersSql = `
   insert into timeline.sources
   select 'task_' || n, 'tenant_big', 'user', 'native_' || n, n from generate_series(1, 20000) as n`
 
+/** Calls, of which a hundredth fails; a hundredth of all is a task, of which half fails. */
+const eventsSql = `
+  insert into timeline.events
+  select n, tenant, tenant || '_user_' || n % 20, source, type, md5('e' || n)::uuid, 'stream', n,
+         timestamptz '${START}' + n * (interval '200 days' / ${LINES}),
+         json_build_object('tokenId', 'token_' || n % 500, 'model', 'model-' || n % 7,
+           'surface', 'v1.chat', 'requestId', 'req_' || n, 'channelId', 'channel', 'code', 'unavailable',
+           'message', 'no result', 'startedAt', '${START}', 'failedAt', '${START}'),
+         json_build_object('correlationId', 'req_' || n)
+  from (select n, case when n % 3 = 0 then 'tenant_big' else 'tenant_' || n % 100 end as tenant,
+               case n % 100 when 1 then 'task_' || n when 2 then 'task_' || n - 1 else 'call_' || n end as source,
+               case n % 100 when 0 then 'CallFailed' when 1 then 'TaskRequested'
+                 when 2 then case when n % 200 = 2 then 'TaskFailed' else 'TaskSubmissionUncertain' end
+                 else 'CallSettled' end as type
+        from generate_series(1, ${LINES}) as n) as facts`
+
 interface Plan {
   readonly 'Node Type': string
   readonly 'Index Name'?: string
@@ -87,6 +107,7 @@ t.test('every query of finance and support uses an index, with any filter', asyn
   await pool.query(linesSql)
   await pool.query(totalsSql)
   await pool.query(othersSql)
+  await pool.query(eventsSql)
   for (const projection of [ledgerProjection, timelineProjection])
     await inSchema(pool, projection.name, (client) =>
       createIndexes(client, projection, projection.name),
@@ -197,6 +218,47 @@ t.test('every query of finance and support uses an index, with any filter', asyn
       [],
     )
     t.ok(linesTouched < 400, `no line but at the ends and after the position: ${linesTouched}`)
+  })
+
+  await t.test('failures', async (t) => {
+    const everything: FailureFilter = {
+      tenantId: undefined,
+      userIds: undefined,
+      tokenId: undefined,
+      model: undefined,
+      surface: undefined,
+      code: undefined,
+      status: undefined,
+      requestId: undefined,
+      fromMs: undefined,
+      toMs: undefined,
+      asOf: BigInt(LINES),
+    }
+    const filters: readonly (readonly [index: string, Partial<FailureFilter>])[] = [
+      ['events_failures_time', {}],
+      ['events_failures_time', { fromMs, toMs }],
+      ['events_failures_time', { status: 'expired' }],
+      ['events_failures', { tenantId }],
+      ['events_failures', { tenantId: 'tenant_50', fromMs, toMs }],
+      ['events_failures', { tenantId, tokenId: 'token_300' }],
+      ['events_failures', { tenantId, code: 'none' }],
+      ['events_failures', { tenantId, status: 'uncertain', model: 'model-3' }],
+      ['events_failures', { tenantId, userIds: ['tenant_big_user_none'] }],
+      ['events_request', { tenantId, requestId: 'req_300' }],
+      ['events_request', { requestId: 'req_300' }],
+    ]
+    for (const [index, part] of filters) {
+      const what = JSON.stringify(part)
+      const filter = { ...everything, ...part }
+      const { next } = await failedRequests(pool, filter, { after: undefined, limit: 20 })
+      for (const after of [undefined, ...(next === undefined ? [] : [next])]) {
+        const { indexes, scanned } = await explained((db) =>
+          failedRequests(db, filter, { after, limit: 20 }),
+        )
+        t.ok(indexes.includes(index), `${what} by ${indexes.join()}`)
+        t.same(scanned, [], what)
+      }
+    }
   })
 
   await t.test('history', async (t) => {
