@@ -26,6 +26,7 @@ import type { Services } from './kit/services.ts'
 import { membersOf, type Surface, useMount } from './kit/surface.ts'
 import type { FormLimits } from './kit/multipart.ts'
 import { usePerToken } from './kit/per-token.ts'
+import { useRefusals } from './kit/refusals.ts'
 import { createRefusedForms } from './kit/refused-forms.ts'
 import { useWholeHeads, withoutHostCheck } from './kit/request-head.ts'
 import { refuseUnreadable, rememberExchange, unrequestedAnswer } from './kit/unreadable.ts'
@@ -249,6 +250,7 @@ export async function buildApp(
   useUnknownRoutes(app)
   const refuseWrongMethods = useWrongMethods(app, envelopeOf)
   usePerToken(app, services)
+  useRefusals(app, services)
   // Probes and scrapers may add any query parameter.
   useKnownQueries(app, (url) => envelopeOf(url) !== operatingEnvelope)
   useEnvelope(app, operatingEnvelope)

@@ -10,6 +10,7 @@ import { secretMigrations } from './access/secret-agreement.ts'
 import { spendingMigrations, throttleMigrations } from './spending/migrations.ts'
 import { taskMigrations } from './tasks/result-urls.ts'
 import { workerMigrations } from './queue/presence.ts'
+import { refusalMigrations } from './support/refusals.ts'
 import { uploadDayMigrations } from './files/uploads/day-count.ts'
 import { uploadMigrations } from './files/uploads/quota.ts'
 
@@ -28,6 +29,7 @@ export const allMigrations: readonly Migrations[] = [
   balanceAlertMigrations,
   uploadMigrations,
   uploadDayMigrations,
+  refusalMigrations,
 ]
 
 /** Creates and changes the application's tables in Postgres; safe at every start of a replica. */

@@ -4,6 +4,7 @@ import type { Authenticate } from '../app/access/principal.ts'
 import { createLastUses, startWriting } from '../app/accounts/last-uses.ts'
 import { followAccounts } from '../app/accounts/account-facts.ts'
 import { noLimits } from '../app/spending/throttle/limits.ts'
+import { createRefusals, type Refusals, startWritingRefusals } from '../app/support/refusals.ts'
 import { startExchangeLoop } from '../app/queue/exchange-loop.ts'
 import { shareThrough } from '../app/spending/throttle/allowance.ts'
 import type { Dependencies } from './compose.ts'
@@ -11,7 +12,8 @@ import type { Config } from '../config.ts'
 
 /**
  * Access in a process with callers: tokens and their tenants' prices as events of the log change
- * them, the use of limits that replicas report to each other, and when each token was last used.
+ * them, the use of limits that replicas report to each other, when each token was last used, and what
+ * it was refused.
  */
 export async function startAccess({
   config,
@@ -29,6 +31,7 @@ export async function startAccess({
 }): Promise<{
   readonly authenticate: Authenticate
   readonly tokenUsed: (tokenId: string) => void
+  readonly tokenRefused: Refusals['count']
   /** Sets what is called with each token that is disabled. */
   readonly onDisabled: (listener: (tokenId: string) => void) => void
 }> {
@@ -64,9 +67,12 @@ export async function startAccess({
   const lastUses = createLastUses(pool, clock)
   const writing = startWriting(lastUses, logger)
   onStop(() => writing.stop())
+  const refusals = createRefusals(pool, clock, registry)
+  onStop(startWritingRefusals(refusals, logger).stop)
   return {
     authenticate: authenticator.authenticate,
     tokenUsed: lastUses.used,
+    tokenRefused: refusals.count,
     onDisabled: (listener) => (onDisabled = listener),
   }
 }

@@ -119,6 +119,7 @@ export async function startServices(
     tokens: {
       authenticate: access.authenticate,
       used: access.tokenUsed,
+      refused: access.tokenRefused,
       show: createReadKey({ db: pool, throttle }),
       budgets: deps.budgets.statuses,
     },

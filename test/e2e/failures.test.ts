@@ -1,5 +1,5 @@
 import t from 'tap'
-import { addUser, issueToken } from '../../src/app/accounts/account-commands.ts'
+import { addUser, disableToken, issueToken } from '../../src/app/accounts/account-commands.ts'
 import { eventually } from '../helpers/eventually.ts'
 import { sharedStack } from '../helpers/stack.ts'
 import { type Answer, call, queriesOf, tasksOf } from './support/client.ts'
@@ -143,4 +143,64 @@ t.test('a token sees failures of its scope alone', async (t) => {
   const foreignRequest = await support.get(`/failures?request_id=${idOf(theirs, 'x-request-id')}`)
   const noRequest = await support.get('/failures?request_id=req_00000000000000000000000000')
   t.same(steady(foreignRequest), steady(noRequest), 'another tenant’s request is as a missing one')
+})
+
+t.test('a refusal that is no event is counted, and found by its request', async (t) => {
+  const wanted = { tenantId, userId, kind: 'model', name: 'short' } as const
+  const token = await issueToken(access, wanted)
+  const body = { model: 'text-basik', messages: [{ role: 'user', content: 'a secret' }] }
+  const ask = (secret: string): Promise<Answer> =>
+    call(`${url}/v1/chat/completions`, {
+      method: 'POST',
+      token: secret,
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+    })
+  const unknown = await ask(token.secret)
+  await ask(token.secret)
+  await disableToken(access, { tokenId: token.tokenId, reason: 'leaked' })
+  const disabled = await eventually('the token is refused', async () => {
+    const answer = await ask(token.secret)
+    return answer.status === 401 ? answer : undefined
+  })
+  await caughtUp()
+  await eventually('the counts are written', async () => {
+    const { rowCount } = await stack.gateway.pool.query(
+      `select from ops.refusals where token_id = $1 and code = 'unauthenticated'`,
+      [token.tokenId],
+    )
+    return rowCount === 1
+  })
+  const ofRequest = `/refusals?request_id=${idOf(disabled, 'x-request-id')}`
+  const found = (await support.get(ofRequest)).body.data
+  t.match(found, {
+    sampled: true,
+    next_cursor: null,
+    items: [{ token_id: token.tokenId, code: 'unauthenticated' }],
+  })
+  const all = (await support.get(`/refusals?token_id=${token.tokenId}&code=unknown_model`)).body
+    .data
+  t.match(all.items, [
+    {
+      tenant_id: tenantId,
+      user_id: userId,
+      token_last_four: token.secret.slice(-4),
+      route: 'POST /v1/chat/completions',
+      count: 2,
+    },
+  ])
+  t.ok(
+    all.items[0].samples.some(
+      (sample: { readonly request_id: string }) =>
+        sample.request_id === idOf(unknown, 'x-request-id'),
+    ),
+  )
+  t.notMatch(JSON.stringify(all), /basik|secret/)
+  for (const item of (await secondUser.get('/refusals')).body.data.items)
+    t.equal(item.user_id, second, 'a token of one user sees its own alone')
+  const theirRefusals = await foreign.get(`/refusals?request_id=${idOf(unknown, 'x-request-id')}`)
+  const none = await foreign.get('/refusals?request_id=req_00000000000000000000000000')
+  t.same(theirRefusals.body.data, none.body.data, 'another tenant’s request is as a missing one')
+  const csv = await support.get('/refusals?format=csv')
+  t.match(csv.text, /^hour,tenant_id,user_id,token_id/)
 })

@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyRequest, onRequestAsyncHookHandler } from 'fastify'
-import type { Principal, Refused } from '../../app/access/principal.ts'
+import type { Principal, Refused, TokenOwner } from '../../app/access/principal.ts'
 import type { TokenKind } from '../../domain/token/events.ts'
 import { isWithinRanges } from '../../kernel/address-ranges.ts'
 import { DomainError } from '../../kernel/errors.ts'
@@ -68,6 +68,7 @@ export function requireToken(
 ): void {
   const accept = async (request: FastifyRequest): Promise<Principal> => {
     const answer = await tokens.authenticate(secretOf(request, keyHeaders), addressOf(request))
+    request.tokenOwner = answer.ok ? answer.principal : ownerOf(answer)
     if (!answer.ok) throw refusalOf(answer)
     requireAddress(request, answer.principal)
     if (answer.principal.kind !== kind)
@@ -87,6 +88,9 @@ export function requireToken(
   if (!app.hasRequestDecorator('principal')) app.decorateRequest('principal', undefined)
   app.addHook('onRequest', hook)
 }
+
+const ownerOf = (refused: Refused): TokenOwner | undefined =>
+  'token' in refused ? refused.token : undefined
 
 function refusalOf(refused: Refused): Error {
   switch (refused.reason) {

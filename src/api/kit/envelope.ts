@@ -37,6 +37,7 @@ export function sendFailure(
   const answer = envelope(error, request.id)
   request.failedWith = usualRowOf(error).status
   if (reply.raw.destroyed) request.countLeft?.(request.failedWith)
+  else request.countRefusal?.(error)
   if (isLeft(error, reply)) request.log.info('the caller left before it was answered')
   else if (answer.status >= 500)
     request.log[isDomainError(error) ? 'warn' : 'error'](failureFields(error), 'request failed')

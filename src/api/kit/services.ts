@@ -16,6 +16,7 @@ import type { ReadBalances } from '../../app/finance/balances.ts'
 import type { ManagedPriceBooks } from '../../app/finance/prices/managed-price-books.ts'
 import type { BudgetStatus } from '../../app/spending/budgets/status.ts'
 import type { Throttle } from '../../app/spending/throttle/throttle.ts'
+import type { Refusals } from '../../app/support/refusals.ts'
 import type { ImageTaskUseCases } from '../../app/tasks/images/types.ts'
 import type { TaskUseCases } from '../../app/tasks/types.ts'
 import type { Catalog } from '../../domain/catalog/catalog.ts'
@@ -45,6 +46,8 @@ export interface Services {
     readonly authenticate: Authenticate
     /** Called after a token was accepted. */
     readonly used: (tokenId: string) => void
+    /** Called with each failed answer to a known token. */
+    readonly refused: Refusals['count']
     /** Shows a token to its holder. */
     readonly show: (principal: Principal) => Promise<TokenStatus>
     /** Status of the budgets of a token and of its user. */

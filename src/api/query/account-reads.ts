@@ -36,6 +36,11 @@ import {
 import type { BookedBalance, ReadBalances } from '../../app/finance/balances.ts'
 import { type Account, type AccountRange, movementsOf } from '../../app/finance/movements.ts'
 import { type BalanceMoment, pastBalancesOf } from '../../app/finance/past-balances.ts'
+import {
+  type CountedRefusals,
+  countedRefusals,
+  type RefusalFilter,
+} from '../../app/support/refusal-list.ts'
 import type { ReadModels } from '../../app/read-models/read-models.ts'
 import { type AccountSettings, settingIn } from '../../domain/account/settings.ts'
 import { RequestError } from '../kit/request-error.ts'
@@ -63,10 +68,9 @@ interface NamedIds {
 
 type Names = Readonly<Record<keyof NamedIds, ReadonlyMap<string, string>>>
 
-/** A failed request with the last four characters of its token's secret, where they are known. */
-export interface ListedFailure extends FailedRequest {
-  readonly tokenLastFour: string | undefined
-}
+/** An item of a token with the last four characters of its secret, where they are known. */
+export type OfToken<Item> = Item & { readonly tokenLastFour: string | undefined }
+type Page = Parameters<typeof failedRequests>[2]
 
 /** The reads behind the lists and totals of finance and support. */
 export interface AccountReads {
@@ -110,8 +114,19 @@ export interface AccountReads {
   /** Failed requests, newest first, behind a place in their list. */
   readonly failures: (
     filter: FailureFilter,
-    page: Parameters<typeof failedRequests>[2],
-  ) => Promise<{ readonly items: readonly ListedFailure[]; readonly next: string | undefined }>
+    page: Page,
+  ) => Promise<{
+    readonly items: readonly OfToken<FailedRequest>[]
+    readonly next: string | undefined
+  }>
+  /** Counts of failed answers, the newest hour first, behind a place in their list. */
+  readonly refusals: (
+    filter: RefusalFilter,
+    page: Page,
+  ) => Promise<{
+    readonly items: readonly OfToken<CountedRefusals>[]
+    readonly next: string | undefined
+  }>
   readonly usage: (query: UsageQuery) => Promise<readonly UsageGroup[]>
   /** The keys of tags that a tenant has declared. @throws errors of the log */
   readonly tagKeys: (tenantId: string) => Promise<readonly string[]>
@@ -135,14 +150,29 @@ async function readNames(db: Queryable, { tenants, users, tokens }: NamedIds): P
   }
 }
 
-async function listedFailures(...asked: Parameters<typeof failedRequests>) {
-  const [db] = asked
-  const { items, next } = await failedRequests(...asked)
+async function ofTokens<Item extends { readonly tokenId: string }>(
+  db: Queryable,
+  { items, next }: { readonly items: readonly Item[]; readonly next: string | undefined },
+) {
   const labels = await tokenLabels(db, [...new Set(items.map(({ tokenId }) => tokenId))])
-  const labelled = items.map((item): ListedFailure => {
+  const labelled = items.map((item): OfToken<Item> => {
     return { ...item, tokenLastFour: labels.get(item.tokenId)?.lastFour }
   })
   return { items: labelled, next }
+}
+
+/** The reads of requests without a result. */
+function failureReads(
+  deps: Parameters<typeof positionsOf>[1],
+): Pick<AccountReads, 'failurePosition' | 'failures' | 'refusals'> {
+  const { db } = deps
+  return {
+    failurePosition: positionsOf('timeline', deps),
+    failures: async (filter, page) =>
+      ofTokens(db, await withQueryTimeout(NARROW, () => failedRequests(db, filter, page))),
+    refusals: async (filter, page) =>
+      ofTokens(db, await withQueryTimeout(NARROW, () => countedRefusals(db, filter, page))),
+  }
 }
 
 export function accountReads(deps: {
@@ -191,8 +221,7 @@ export function accountReads(deps: {
       await readModels.requireCurrent('tasks')
       return withQueryTimeout(NARROW, () => tasksBehind(db, filter, after, limit))
     },
-    failurePosition: positionsOf('timeline', deps),
-    failures: (filter, page) => withQueryTimeout(NARROW, () => listedFailures(db, filter, page)),
+    ...failureReads(deps),
     settledAmounts: (ids) => settledAmounts(db, ids),
     names: (of) => readNames(db, of),
     usage: async (query) => {

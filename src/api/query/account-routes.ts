@@ -4,17 +4,19 @@ import { creditRoutes } from './credits.ts'
 import { failuresRoute } from './failures.ts'
 import { logsRoute } from './logs.ts'
 import { movementsRoute } from './movements.ts'
+import { refusalsRoute } from './refusals.ts'
 import type { QueryServices } from './services.ts'
 import { tasksRoute } from './tasks.ts'
 import { usageRoute } from './usage.ts'
 
-/** Balances, credits, logs, failures, tasks and usage, for consoles. */
+/** Balances, credits, logs, failures, refusals, tasks and usage, for consoles. */
 export function accountRoutes(app: FastifyInstance, services: QueryServices): void {
   balanceRoute(app, services)
   creditRoutes(app, services)
   movementsRoute(app, services)
   logsRoute(app, services)
   failuresRoute(app, services)
+  refusalsRoute(app, services)
   tasksRoute(app, services)
   usageRoute(app, services)
 }

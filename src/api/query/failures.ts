@@ -1,14 +1,18 @@
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import type { FastifyInstance } from 'fastify'
 import { type Static, Type } from 'typebox'
-import { failureStatuses, isFailurePlace } from '../../../projections/timeline/query.ts'
+import {
+  type FailedRequest,
+  failureStatuses,
+  isFailurePlace,
+} from '../../../projections/timeline/query.ts'
 import type { Principal } from '../../app/access/principal.ts'
 import { toTimestamp } from '../../kernel/clock.ts'
 import { DomainError } from '../../kernel/errors.ts'
 import { successOf } from '../kit/account-surface.ts'
 import { principalOf } from '../kit/authenticate.ts'
 import { NextCursor } from '../kit/queries.ts'
-import type { ListedFailure } from './account-reads.ts'
+import type { OfToken } from './account-reads.ts'
 import { sendList } from './answers.ts'
 import { toPosition } from './as-of.ts'
 import { describe } from './documentation.ts'
@@ -22,22 +26,22 @@ import { readTimeRange, timeRangeMembers } from './time-range.ts'
 /** Requests that ended without a result, by what is recorded of them in the log. */
 
 /** Parameters that failures and refusals share. */
-export const failureMembers = (surfaceNames: readonly string[]) => ({
+export const failureMembers = {
   ...timeRangeMembers,
   tenant_id: NameOf('Only of this tenant.'),
   user_id: NameOf('Only requests of this user.'),
   token_id: NameOf('Only requests with this token.'),
-  surface: Type.Optional(Type.Enum([...surfaceNames])),
   code: NameOf('Only with this code.'),
   request_id: NameOf('Only of the request with this `x-request-id`.'),
   cursor: Cursor,
   limit: Limit,
   ...fileMembers,
-})
+} as const
 
 export const failuresQuerySchema = (surfaceNames: readonly string[]) =>
   Type.Object({
-    ...failureMembers(surfaceNames),
+    ...failureMembers,
+    surface: Type.Optional(Type.Enum([...surfaceNames])),
     model: NameOf('Only of this model, by its external name.'),
     status: Type.Optional(
       Type.Enum([...failureStatuses], { description: 'Only requests that ended so.' }),
@@ -45,7 +49,7 @@ export const failuresQuerySchema = (surfaceNames: readonly string[]) =>
   })
 type FailuresQuery = Partial<Static<ReturnType<typeof failuresQuerySchema>>>
 
-const TextOrNull = (description: string) =>
+export const TextOrNull = (description: string) =>
   Type.Union([Type.String(), Type.Null()], { description })
 
 const FailureSchema = Type.Object(
@@ -98,7 +102,7 @@ const columns = Object.keys(FailureSchema.properties) as readonly (keyof Failure
 
 const shownFailure =
   (isOperator: boolean) =>
-  (failure: ListedFailure): FailureItem => ({
+  (failure: OfToken<FailedRequest>): FailureItem => ({
     id: failure.sourceId,
     kind: failure.kind,
     status: failure.status,
@@ -118,6 +122,11 @@ const shownFailure =
     channel_id: isOperator ? failure.channelId : null,
   })
 
+export const foreignCursor = (): DomainError =>
+  new DomainError('invalid_cursor', 'cursor must be a next_cursor of this query', {
+    param: 'cursor',
+  })
+
 /** Failed requests, newest first: `failures` of the query API. */
 export async function readFailures(
   { queries, clock }: Pick<QueryServices, 'queries' | 'clock'>,
@@ -125,10 +134,7 @@ export async function readFailures(
   query: FailuresQuery,
 ) {
   const { after, asOf } = placeOf(query)
-  if (after !== undefined && !isFailurePlace(after))
-    throw new DomainError('invalid_cursor', 'cursor must be a next_cursor of this query', {
-      param: 'cursor',
-    })
+  if (after !== undefined && !isFailurePlace(after)) throw foreignCursor()
   const { accounts } = queries
   const visible = visibleTo(principal)
   const filter = {

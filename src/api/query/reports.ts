@@ -16,6 +16,7 @@ import { readNames } from './known-names.ts'
 import { readSummary, summaryQuerySchema } from './ledger.ts'
 import { logsQuerySchema, readLogs } from './logs.ts'
 import { MovementsQuerySchema, readMovements } from './movements.ts'
+import { readRefusals, RefusalsQuerySchema } from './refusals.ts'
 import type { QueryServices } from './services.ts'
 import { readTasks, tasksQuerySchema } from './tasks.ts'
 import { readUsage, usageQuerySchema } from './usage.ts'
@@ -92,6 +93,7 @@ export function reportKinds(catalog: Catalog, surfaceNames: readonly string[]) {
     ),
     kind('logs', 'usage, grants and adjustments', logsQuerySchema(surfaceNames), readLogs),
     kind('failures', 'requests without a result', failuresQuerySchema(surfaceNames), readFailures),
+    kind('refusals', 'counts of failed answers', RefusalsQuerySchema, readRefusals),
     kind('tasks', 'tasks with their cost', tasksQuerySchema(catalog, surfaceNames), readTasks),
   ]
 }

@@ -11,7 +11,7 @@ import { sha256Hex } from '../../kernel/ids.ts'
 import type { Log } from '../../kernel/log.ts'
 import { createRetryLog } from '../../kernel/retry-log.ts'
 import { type Limits, limitsInForce, noLimits } from '../spending/throttle/limits.ts'
-import type { Authenticate, Principal } from './principal.ts'
+import type { Authenticate, Principal, TokenOwner } from './principal.ts'
 import { TokenLookUp } from './token-look-up.ts'
 import { UnknownSecrets } from './unknown-secrets.ts'
 
@@ -112,17 +112,17 @@ function judge(
   nowMs: number,
   defaults: Limits,
 ): Awaited<ReturnType<Authenticate>> {
-  if (token.disabledAtMs !== undefined) return { ok: false, reason: 'disabled' }
+  const { tokenId, tenantId, userId } = token
+  const owner: TokenOwner = { tokenId, tenantId, userId }
+  if (token.disabledAtMs !== undefined) return { ok: false, reason: 'disabled', token: owner }
   const endMs = Math.min(
     token.expiresAtMs ?? Number.POSITIVE_INFINITY,
     token.secretValidUntilMs ?? Number.POSITIVE_INFINITY,
   )
-  if (endMs <= nowMs) return { ok: false, reason: 'expired' }
+  if (endMs <= nowMs) return { ok: false, reason: 'expired', token: owner }
   const principal: Principal = {
-    tokenId: token.tokenId,
+    ...owner,
     kind: token.kind,
-    tenantId: token.tenantId,
-    userId: token.userId,
     // Older tokens name a model by a version alias; a call is always of an external name.
     models: token.models && new Set(token.models.map(catalog.externalModelName)),
     addresses: token.addresses,

@@ -1,12 +1,16 @@
 import type { QueryScope, TokenKind, TokenRole } from '../../domain/token/events.ts'
 import type { Limits } from '../spending/throttle/limits.ts'
 
-/** The caller, by its valid token. */
-export interface Principal {
+/** A token and whose it is. */
+export interface TokenOwner {
   readonly tokenId: string
-  readonly kind: TokenKind
   readonly tenantId: string
   readonly userId: string
+}
+
+/** The caller, by its valid token. */
+export interface Principal extends TokenOwner {
+  readonly kind: TokenKind
   /** External model names this token may use; undefined means all. */
   readonly models: ReadonlySet<string> | undefined
   /** Ranges of addresses (CIDR) it may be used from; undefined means from anywhere. */
@@ -21,7 +25,8 @@ export interface Principal {
 
 /** `too_many_unknown`: the address tried too many unknown secrets, with this one or before it. */
 export type Refused =
-  | { readonly reason: 'unknown' | 'expired' | 'disabled' | 'unavailable' }
+  | { readonly reason: 'unknown' | 'unavailable' }
+  | { readonly reason: 'expired' | 'disabled'; readonly token: TokenOwner }
   | { readonly reason: 'too_many_unknown'; readonly waitMs: number }
 
 /**

@@ -47,6 +47,7 @@ const noAccounts: AccountReads = {
   names: () => Promise.resolve({ tenants: new Map(), users: new Map(), tokens: new Map() }),
   failurePosition: (asked) => Promise.resolve(asked ?? 0n),
   failures: () => Promise.resolve({ items: [], next: undefined }),
+  refusals: () => Promise.resolve({ items: [], next: undefined }),
   usage: () => Promise.resolve([]),
   tagKeys: () => Promise.resolve([]),
   usageExtent: () => Promise.resolve(undefined),
@@ -184,7 +185,10 @@ export const authenticate: Authenticate = async (secret) => {
   if (/^(?:sk|pat|qak|adm)-guess$/.test(secret))
     return { ok: false, reason: 'too_many_unknown', waitMs: 12_345 }
   if (found) return { ok: true, principal: found }
-  return { ok: false, reason: refusedSecrets[secret] ?? 'unknown' }
+  const reason = refusedSecrets[secret] ?? 'unknown'
+  if (reason === 'unknown' || reason === 'unavailable') return { ok: false, reason }
+  const { tokenId, tenantId, userId } = principal({ kind: 'model', tokenId: `tok_${reason}` })
+  return { ok: false, reason, token: { tokenId, tenantId, userId } }
 }
 
 export interface Harness {
@@ -243,7 +247,14 @@ function memoryServices(
     assets,
     calls,
     ...part,
-    tokens: { authenticate, used: () => undefined, show, budgets, ...part.tokens },
+    tokens: {
+      authenticate,
+      used: () => undefined,
+      refused: () => undefined,
+      show,
+      budgets,
+      ...part.tokens,
+    },
     throttle: { ...noThrottle, ...part.throttle },
     images: { family: noImageFamily, tasks: noImageTasks, ...part.images },
     files: {

@@ -5,6 +5,7 @@ import { expiredClaimsSql, oldAnswersSql, purgeCallClaims } from '../../calls/cl
 import { type DueHorizon, makeStrayDue, strayJobsSql, strayValues } from '../../queue/tables.ts'
 import { purgeCalls, silentCallsSql, silentSpendingSql } from '../../spending/replica-reports.ts'
 import { forgettableUseSql, purgeRateUse } from '../../spending/throttle/allowance.ts'
+import { oldRefusalsSql, purgeRefusals } from '../../support/refusals.ts'
 import { expiredUrlsSql, purgeTaskUrls } from '../result-urls.ts'
 import type { TaskDeps } from '../deps.ts'
 import { farthestDue } from './intervals.ts'
@@ -61,6 +62,7 @@ export function createSweep(
         ...(has.use ? [() => purgeRateUse(pool)] : []),
         ...(has.calls ? [() => purgeCalls(pool)] : []),
         ...(has.claims ? [() => purgeCallClaims(pool)] : []),
+        ...(has.refusals ? [() => purgeRefusals(pool, nowMs)] : []),
         ...(has.reservations ? [sweepReservations] : []),
       ])
       return 'idle'
@@ -88,6 +90,7 @@ const tidied = {
   use: forgettableUseSql,
   calls: silentCallsSql,
   claims: `${expiredClaimsSql} union all ${oldAnswersSql}`,
+  refusals: oldRefusalsSql('$4'),
   reservations: `select from ops.admissions union all ${silentSpendingSql}`,
 }
 
