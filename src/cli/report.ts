@@ -112,16 +112,51 @@ async function reportCommand(session: Session, kind: ReportKind, options: Option
       return value === undefined ? [] : [[name, value]]
     }),
   )
+  await showReport(session, kind, asked, (list) => shown(list, format, columns?.split(',')))
+}
+
+/** Reads a report by its parameters, and shows it; what is wrong with one is said by its option. */
+async function showReport(
+  session: Session,
+  kind: ReportKind,
+  asked: ReportRow,
+  show: (list: ReportList) => Promise<void>,
+): Promise<void> {
   for (const name of ['ledger', 'access', 'timeline', 'tasks'])
     if (!(await session.caughtUp(name)))
       note('the read models are behind the log: the latest events are not in this report')
   try {
-    const list = await kind.read(servicesOf(session), operator, asked)
-    await shown(list, format, columns?.split(','))
+    await show(await kind.read(servicesOf(session), operator, asked))
   } catch (error) {
     if (!(error instanceof RequestError)) throw error
     throw new CommandError(inOptions(error), { cause: error })
   }
+}
+
+/** Shows a report as a table with these columns, for a command of its own. */
+export async function showTable(
+  session: Session,
+  name: string,
+  asked: ReportRow,
+  table: {
+    readonly columns: readonly string[]
+    /** A cell that is made of others. */
+    readonly add?: (row: ReportRow) => ReportRow
+  },
+): Promise<void> {
+  const kind = kinds.find((one) => one.name === name)
+  if (kind === undefined) throw new Error(`there is no report ${name}`)
+  const { columns, add = () => ({}) } = table
+  await showReport(session, kind, asked, (list) => {
+    const rows = async function* rows() {
+      for await (const page of list.rows()) yield page.map((row) => ({ ...row, ...add(row) }))
+    }
+    return shown(
+      { ...list, rows, columns: [...new Set([...list.columns, ...columns])] },
+      'table',
+      columns,
+    )
+  })
 }
 
 /** Says what is wrong of a parameter by the option that it is in a command. */
