@@ -206,6 +206,9 @@ t.test('400 names the parameter that cannot be read', async (t) => {
     ['logs?time_preset=custom&start_time=1', 'end_time'],
     ['logs?time_preset=custom&end_time=1', 'start_time'],
     ['logs?time_preset=custom&start_time=2&end_time=1', 'start_time'],
+    ['logs?time_preset=custom&start_time=-1&end_time=1', 'start_time'],
+    ['logs?time_preset=custom&start_time=1&end_time=253370764801', 'end_time'],
+    ['logs?time_preset=custom&start_time=2026-02-30&end_time=2026-03-01', 'start_time'],
     ['logs?start_time=1', 'start_time'],
     ['logs?tz=Mars/Phobos', 'tz'],
     ['logs?page=0', 'page'],
@@ -328,10 +331,18 @@ t.test('presets of time cover the range up to now', async (t) => {
     t.same(await logsOf(`time_preset=${preset}&tz=Pacific/Kiritimati`), all, preset)
   t.same(await logsOf('time_preset=yesterday'), [])
   const seconds = Math.floor(Date.now() / 1_000)
-  const custom = (from: number, to: number) =>
+  const custom = (from: number | string, to: number | string) =>
     logsOf(`time_preset=custom&start_time=${from}&end_time=${to}`)
   t.same(await custom(seconds - 3_600, seconds + 60), all)
   t.same(await custom(0, seconds - 3_600), [])
+  const time = (unixS: number): string => new Date(unixS * 1_000).toISOString()
+  t.same(await custom(time(seconds - 3_600), time(seconds + 60)), all)
+  t.same(await custom(seconds - 3_600, time(seconds + 60)), all)
+  t.same(await custom('1970-01-01', time(seconds - 3_600)), [])
+  const day = (unixS: number): string => time(unixS).slice(0, 10)
+  t.same(await custom(day(seconds - 86_400), day(seconds + 86_400)), all)
+  const answer = await finance.get('/usage?time_preset=custom&start_time=2026-01-02&end_time=x')
+  t.match(answer.body.message, /^end_time must be Unix seconds up to \d+, or a date or an RFC 3339/)
 })
 
 t.test("another tenant's ids answer like unknown ids", async (t) => {

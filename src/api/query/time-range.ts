@@ -1,7 +1,7 @@
 import { type Static, Type } from 'typebox'
 import { unreachable } from '../../kernel/assert.ts'
 import { toTimestamp } from '../../kernel/clock.ts'
-import { isDate } from '../../kernel/read-time.ts'
+import { isDate, readTime, TIME_WORDS } from '../../kernel/read-time.ts'
 import { readZone as readNamedZone } from '../../kernel/read-zone.ts'
 import type { TimeZone } from '../../kernel/time-zone.ts'
 import { boundOf, TimeBound } from '../kit/queries.ts'
@@ -27,10 +27,18 @@ const presets = [
 ] as const
 type Preset = (typeof presets)[number]
 
-const UnixSeconds = Type.Integer({
-  minimum: 0,
-  maximum: LATEST_S,
-  description: 'Unix seconds; only with `time_preset=custom`.',
+/** A time of a custom range, as `customBound` reads it. */
+const CustomTime = Type.String({
+  maxLength: 40,
+  documented: {
+    anyOf: [
+      { type: 'integer', minimum: 0, maximum: LATEST_S },
+      { type: 'string', format: 'date-time' },
+      { type: 'string', format: 'date' },
+    ],
+    description:
+      'Unix seconds, or RFC 3339 with an offset, or a date: a day of the zone. Only with `time_preset=custom`.',
+  },
 })
 
 const Time = (end: string) =>
@@ -44,8 +52,8 @@ export const timeRangeMembers = {
   time_preset: Type.Optional(
     Type.Enum([...presets], { description: 'A range of `tz` instead of `from` and `to`.' }),
   ),
-  start_time: Type.Optional(UnixSeconds),
-  end_time: Type.Optional(UnixSeconds),
+  start_time: Type.Optional(CustomTime),
+  end_time: Type.Optional(CustomTime),
   tz: Type.Optional(
     Type.String({
       maxLength: 64,
@@ -104,10 +112,24 @@ function rangeOfPreset(query: Static<typeof TimeRangeSchema>, nowMs: number): Ti
         throw invalid(name, `${name} is allowed only with time_preset=custom`)
   if (preset === undefined) return { fromMs: undefined, toMs: undefined }
   if (preset !== 'custom') return rangeOf(preset, zone, nowMs)
-  if (start === undefined) throw invalid('start_time', 'time_preset=custom needs start_time')
-  if (end === undefined) throw invalid('end_time', 'time_preset=custom needs end_time')
-  if (start > end) throw invalid('start_time', 'start_time must not be later than end_time')
-  return { fromMs: start * 1_000, toMs: end * 1_000 }
+  const fromMs = customBound(start, 'start_time', zone)
+  const toMs = customBound(end, 'end_time', zone)
+  if (fromMs > toMs) throw invalid('start_time', 'start_time must not be later than end_time')
+  return { fromMs, toMs }
+}
+
+const UNIX_SECONDS = /^(?:0|[1-9]\d{0,14})$/
+
+/** Unix seconds, or a time as `from` and `to` take it, in Unix milliseconds. @throws RequestError */
+function customBound(text: string | undefined, param: string, zone: TimeZone): number {
+  if (text === undefined) throw invalid(param, `time_preset=custom needs ${param}`)
+  if (UNIX_SECONDS.test(text) && Number(text) <= LATEST_S) return Number(text) * 1_000
+  // In a query string a bare `+` of an offset arrives as a space.
+  const isTime = readTime(text.replace(' ', '+')) !== undefined
+  const unixMs = isTime ? readBound(text, param, zone) : undefined
+  if (unixMs === undefined)
+    throw invalid(param, `${param} must be Unix seconds up to ${LATEST_S}, or ${TIME_WORDS}`)
+  return unixMs
 }
 
 function invalid(param: string, message: string): RequestError {
