@@ -23,7 +23,7 @@ import { foreignToCreations } from './kit/foreign-members.ts'
 import { useHeadAnswers } from './kit/head-answers.ts'
 import { useObservation, useRequestLogs } from './kit/observe.ts'
 import type { Services } from './kit/services.ts'
-import { membersOf, type Surface, useMount } from './kit/surface.ts'
+import { insteadOf, membersOf, type Surface, useMount } from './kit/surface.ts'
 import type { FormLimits } from './kit/multipart.ts'
 import { usePerToken } from './kit/per-token.ts'
 import { useRefusals } from './kit/refusals.ts'
@@ -247,7 +247,7 @@ export async function buildApp(
   const envelopeOf = envelopesOf(mounts)
   const app = createServer({ ...options, clock: given.clock }, limits, envelopeOf)
   useObservation(app, metrics)
-  useUnknownRoutes(app)
+  useUnknownRoutes(app, (url) => insteadOf(mounts, url))
   const refuseWrongMethods = useWrongMethods(app, envelopeOf)
   usePerToken(app, services)
   useRefusals(app, services)

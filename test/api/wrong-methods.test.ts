@@ -77,3 +77,31 @@ t.test('HEAD and OPTIONS of a path without them stay 404', async (t) => {
 t.test('the description has only the methods of a path', async (t) => {
   t.same(Object.keys(described.paths['/v1/chat/completions'] ?? {}), ['post'])
 })
+
+t.test('404 not_offered with what there is instead, in the shape of the prefix', async (t) => {
+  const v1 = { error: { type: 'invalid_request_error', code: 'not_offered', param: null } }
+  const native = { error: { code: 404, status: 'NOT_FOUND', details: [{ reason: 'NOT_OFFERED' }] } }
+  const cases = [
+    ['POST', '/v1/embeddings', v1, /no embeddings\. GET \/v1\/models/],
+    ['POST', '/v1/audio/transcriptions', v1, /does not transcribe/],
+    ['POST', '/v1/audio/translations?x=1', v1, /does not transcribe/],
+    ['POST', '/v1/moderations', v1, /provider of a model moderates/],
+    ['POST', '/v1/batches', v1, /POST \/v1\/videos/],
+    ['GET', '/v1/batches?limit=1', v1, /no batches/],
+    ['POST', '/v1/batches/batch_1/cancel', v1, /no batches/],
+    ['POST', '/v1beta/models/text-basic:countTokens', native, /POST \/v1\/quote says/],
+    ['POST', '/v1beta/models/text-basic%3AcountTokens', native, /POST \/v1\/quote says/],
+    ['POST', '/v1/models/text-basic:countTokens?key=x', native, /POST \/v1\/quote says/],
+    ['POST', '/v1beta/models/x:batchEmbedContents', native, /no embeddings/],
+  ] as const
+  for (const [method, url, shape, instead] of cases) {
+    const answer = await send(method, url)
+    t.equal(answer.statusCode, 404, `${method} ${url} ${answer.body}`)
+    t.match(answer.json(), shape, url)
+    t.match(answer.json<{ error: { message: string } }>().error.message, instead, url)
+    t.equal(answer.headers.allow, undefined, url)
+  }
+  for (const url of ['/v1/embeddings/x', '/v1/batchesx', '/v1beta/embeddings'])
+    t.notMatch((await send('POST', url)).body, 'not_offered', url)
+  t.same(read, [], 'no token was read')
+})

@@ -15,6 +15,7 @@ import { beforeSending, tokenFailures } from './route-failures.ts'
 const entries = {
   route_not_found: 'unknown_url',
   method_not_allowed: 'method_not_allowed',
+  not_offered: 'not_offered',
   url_invalid: 'invalid_url',
   headers_too_large: 'headers_too_large',
   unauthenticated: 'invalid_api_key',

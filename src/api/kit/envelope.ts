@@ -70,13 +70,21 @@ export function useEnvelopes(
 
 /**
  * Answers a request without a route before any other hook runs: it is the same 404 for every caller,
- * with any token, query or body. Hooks that are added later run for routes only.
+ * with any token, query or body. Hooks that are added later run for routes only. `notOffered` says of
+ * a URL that clients of other services call what there is instead.
  */
-export function useUnknownRoutes(app: FastifyInstance): void {
-  app.addHook('onRequest', (request, _reply, done) => {
-    if (request.is404) return done(unknownRoute(request))
+export function useUnknownRoutes(
+  app: FastifyInstance,
+  notOffered: (url: string) => string | undefined = () => undefined,
+): void {
+  app.addHook('onRequest', (request, reply, done) => {
     const { allow } = request.routeOptions.config
-    done(allow === undefined ? undefined : wrongMethod(request, allow))
+    if (!request.is404 && allow === undefined) return done()
+    const instead = notOffered(request.url)
+    if (instead !== undefined) return done(new RequestError('not_offered', instead))
+    if (allow === undefined) return done(unknownRoute(request))
+    void reply.header('allow', allow)
+    done(wrongMethod(request, allow))
   })
 }
 
@@ -113,7 +121,7 @@ export function useWrongMethods(
         schema: { hide: true },
         config: { allow },
         errorHandler: (error, request, reply) => {
-          void sendFailure(envelopeOf(request.url), error, request, reply.header('allow', allow))
+          void sendFailure(envelopeOf(request.url), error, request, reply)
         },
         handler: (request) => Promise.reject(wrongMethod(request, allow)),
       })

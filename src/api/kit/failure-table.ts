@@ -33,6 +33,7 @@ const notTaken = 'The model service could not take the task; none was created'
 const ofRequests: Readonly<Record<RequestFault, FailureRow>> = {
   route_not_found: own(404, 'There is no such route'),
   method_not_allowed: own(405, 'The path has no such method'),
+  not_offered: own(404, 'This gateway does not offer that'),
   url_invalid: own(400, 'The URL is not valid'),
   headers_too_large: own(431, 'The request line and headers are too large'),
   unauthenticated: own(401, 'The token is not valid'),

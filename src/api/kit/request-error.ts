@@ -5,6 +5,7 @@ import { isOutage } from './drain.ts'
 export type RequestFault =
   | 'route_not_found'
   | 'method_not_allowed'
+  | 'not_offered'
   | 'url_invalid'
   | 'headers_too_large'
   | 'unauthenticated'

@@ -66,6 +66,8 @@ export interface Mount {
   readonly envelopeOf?: (url: string) => Envelope
   /** The shape for a request that was read, if more is known by then. */
   readonly readEnvelopeOf?: (request: FastifyRequest) => Envelope
+  /** Paths that clients of other services call, and what there is instead of each. */
+  readonly notOffered?: readonly (readonly [path: RegExp, instead: string])[]
   /** The size of the largest body. */
   readonly bodyBytes: number
   readonly body?: JsonBodyOptions
@@ -124,6 +126,13 @@ export function mountOf(mounts: readonly Mount[], url: string): Mount | undefine
   return (
     below.find(({ owns }) => owns?.(url) === true) ?? below.find(({ owns }) => owns === undefined)
   )
+}
+
+/** What there is instead of a URL that is not offered; undefined of any other URL. */
+export function insteadOf(mounts: readonly Mount[], url: string): string | undefined {
+  const { prefix = '', notOffered = [] } = mountOf(mounts, url) ?? {}
+  const [path = ''] = url.slice(prefix.length).split('?', 1)
+  return notOffered.find(([pattern]) => pattern.test(path))?.[1]
 }
 
 /** Applies a mount to everything below a plugin; `others` share its prefix. */

@@ -8,6 +8,21 @@ export const v1: Mount = {
   // Inline images, audio and long conversations.
   bodyBytes: 64 * 1024 * 1024,
   body: { passesOn: true, withoutHash: true },
+  notOffered: [
+    [/^\/embeddings$/, 'This gateway has no embeddings. GET /v1/models lists what it has'],
+    [
+      /^\/audio\/(?:transcriptions|translations)$/,
+      'This gateway does not transcribe audio. GET /v1/models lists what it has',
+    ],
+    [
+      /^\/moderations$/,
+      'This gateway has no moderations. The provider of a model moderates each request itself',
+    ],
+    [
+      /^\/batches(?:$|\/)/,
+      'This gateway has no batches. POST /v1/images/generations/async and POST /v1/videos create tasks, and POST /v1/quote prices a request',
+    ],
+  ],
   keepsAnswers: true,
   reportsLimits: true,
   tags: [

@@ -287,12 +287,15 @@ void t.test('403 for a token of another kind, 503 when tokens cannot be looked u
 
 void t.test('404, 405, 413, 415 and 431 in the shape of the family', async (t) => {
   const small = await startText(t, { limits: { bodyBytes: { '/v1': 200, '/v1beta': 200 } } })
+  const asForm = { 'content-type': 'multipart/form-data; boundary=x' }
   const answers = [
     [await post('/v1/nothing', {}), 404, 'unknown_url'],
     [await app.inject({ url: chatPath }), 405, 'method_not_allowed'],
     [await small.post(chatPath, { ...goodChat, pad: 'x'.repeat(200) }), 413, 'request_too_large'],
     [await post(chatPath, 'x', { 'content-type': 'text/plain' }), 415, 'unsupported_media_type'],
     [await post(chatPath, goodChat, { 'content-encoding': 'gzip' }), 415, 'unsupported_media_type'],
+    [await post('/v1/images/generations', '--x--', asForm), 415, 'unsupported_media_type'],
+    [await post('/v1/images/generations/async', '--x--', asForm), 415, 'unsupported_media_type'],
   ] as const
   for (const [answer, status, code] of answers) {
     t.equal(answer.statusCode, status)

@@ -66,10 +66,21 @@ const v1beta: Mount = {
   body: { passesOn: true, withoutHash: true },
   // Headers that may hold the token if there is no `Authorization`.
   keyHeaders: ['x-native-api-key', 'x-goog-api-key'],
+  notOffered: [
+    [
+      /^\/models\/[^/]+(?::|%3A)countTokens$/i,
+      'This gateway does not count tokens. POST /v1/quote says what a request would hold',
+    ],
+    [
+      /^\/models\/[^/]+(?::|%3A)(?:embedContent|batchEmbedContents)$/i,
+      'This gateway has no embeddings. GET /v1/models lists what it has',
+    ],
+  ],
   keepsAnswers: true,
 }
 
-const NATIVE_URL = /^\/v1\/models\/[^/?#]*(?::|%3A)(?:streamG|g)enerateContent(?:[?#]|$)/i
+const NATIVE_URL =
+  /^\/v1\/models\/[^/?#]*(?::|%3A)(?:generateContent|streamGenerateContent|countTokens|embedContent|batchEmbedContents)(?:[?#]|$)/i
 
 /** The route below `/v1`, which current official clients use; `/v1` answers unknown routes. */
 const v1Native: Mount = {
