@@ -1,5 +1,5 @@
 import { hash, randomBytes, randomFillSync, randomUUID } from 'node:crypto'
-import { monotonicFactory } from 'ulid'
+import { decodeTime, monotonicFactory } from 'ulid'
 
 const POOL_BYTES = 4_096
 const pool = Buffer.alloc(POOL_BYTES)
@@ -45,6 +45,12 @@ export function newCallId(nowMs: number): string {
 /** A new request id, `req_<ULID>`; answered in `x-request-id`. */
 export function newRequestId(nowMs: number): string {
   return `req_${nextUlid(nowMs)}`
+}
+
+/** The time in a request id, unix milliseconds; undefined for any other text. */
+export function timeOfRequestId(text: string): number | undefined {
+  const [, ulid] = /^req_([0-7][0-9A-HJKMNP-TV-Z]{25})$/.exec(text) ?? []
+  return ulid === undefined ? undefined : decodeTime(ulid)
 }
 
 /** A new opaque id with a prefix, for tenants, users, tokens, grants. */

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { eventId, sha256Hex } from '../../src/kernel/ids.ts'
+import { eventId, newRequestId, sha256Hex, timeOfRequestId } from '../../src/kernel/ids.ts'
 
 t.test('event ids are stable: logs hold ids of earlier releases', async (t) => {
   t.equal(
@@ -12,4 +12,12 @@ t.test('event ids are stable: logs hold ids of earlier releases', async (t) => {
 t.test('a hash of text is that of its UTF-8, in hex', async (t) => {
   t.equal(sha256Hex('tollgate'), sha256Hex(Buffer.from('tollgate')))
   t.equal(sha256Hex(''), 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855')
+})
+
+t.test('a request id says when the request came, and no other text does', (t) => {
+  const atMs = Date.parse('2026-03-04T05:06:07.089Z')
+  t.equal(timeOfRequestId(newRequestId(atMs)), atMs)
+  for (const text of ['', 'req_', 'req_1', 'call_01M8F241A2X3ADFTQTEJ39XGP6', 'req_ILOU'])
+    t.equal(timeOfRequestId(text), undefined, text)
+  t.end()
 })

@@ -1,4 +1,5 @@
 import type { Queryable } from '../../../projections/engine/queryable.ts'
+import { timeOfRequestId } from '../../kernel/ids.ts'
 import type { RefusalSample } from './refusals.ts'
 
 /** Reads of the counts of failed answers, for support and for callers. */
@@ -79,6 +80,13 @@ export async function countedRefusals(
   where(
     requestId === undefined ? undefined : JSON.stringify([{ request_id: requestId }]),
     (at) => `samples @> ${at}::jsonb`,
+  )
+  // The longest request is answered within a day, so that few hours are searched for it.
+  const askedMs = requestId === undefined ? undefined : timeOfRequestId(requestId)
+  where(
+    askedMs === undefined ? undefined : new Date(askedMs),
+    (at) =>
+      `hour between ${at}::timestamptz - interval '1 hour' and ${at}::timestamptz + interval '1 day'`,
   )
   // The hour is what the indexes have; a refusal at its end is an hour later.
   where(

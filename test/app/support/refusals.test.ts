@@ -10,6 +10,7 @@ import {
   purgeRefusals,
   type Refusals,
 } from '../../../src/app/support/refusals.ts'
+import { newRequestId } from '../../../src/kernel/ids.ts'
 import { testPool } from '../../projections/support/database.ts'
 
 const HOUR_MS = 3_600_000
@@ -221,6 +222,55 @@ t.test('filters, and pages that join up', async (t) => {
     after = page.next
   } while (after !== undefined)
   t.same(seen, all)
+})
+
+t.test('a request is found by its id within the hours of its time', async (t) => {
+  const pool = await testPool(t)
+  await migrateOps(pool)
+  // The request came before the hour in which it was answered.
+  const requestId = newRequestId(hourMs - 1_000)
+  const refusals = createRefusals(pool, { nowMs: () => beganMs })
+  for (let n = 0; n < 8; n += 1) refusals.count(refusal(n))
+  refusals.count({ ...refusal(8), requestId })
+  await refusals.write()
+  t.same(
+    (await list(pool, { requestId })).map(({ tokenId }) => tokenId),
+    ['tok_8'],
+  )
+  t.same(await list(pool, { requestId: newRequestId(beganMs) }), [])
+})
+
+t.test('a list reads no more than its page', async (t) => {
+  const pool = await testPool(t)
+  await migrateOps(pool)
+  await pool.query(`
+    insert into ops.refusals
+      (tenant_id, hour, token_id, route, code, user_id, first_at, last_at, counts, samples)
+    select 'tenant_' || n % 50, date_bin('1 hour', at, timestamptz '2000-01-01T00:00Z'), 'tok_' || n, 'route',
+           'code', 'user', at, at, '{"process_1":3}', '[]'
+    from (select n, timestamptz '2026-03-01T00:00Z' + n * interval '1 minute' as at
+          from generate_series(1, 20000) as n) as facts;
+    analyze ops.refusals`)
+  const requestId = newRequestId(Date.parse('2026-03-04T00:00:00Z'))
+  const filters: readonly Partial<RefusalFilter>[] = [
+    {},
+    { tenantId: 'tenant_7' },
+    { fromMs: Date.parse('2026-03-04'), toMs: Date.parse('2026-03-05') },
+    { requestId },
+    { tenantId: 'tenant_7', requestId },
+  ]
+  for (const filter of filters) {
+    const plans: string[] = []
+    const explaining = {
+      query: async (text: string, values: readonly unknown[]) => {
+        const plan = await pool.query<{ 'QUERY PLAN': string }>(`explain ${text}`, [...values])
+        plans.push(...plan.rows.map((row) => row['QUERY PLAN']))
+        return pool.query(text, [...values])
+      },
+    } as unknown as Pool
+    await list(explaining, filter)
+    t.notMatch(plans.join('\n'), /Seq Scan/, JSON.stringify(filter))
+  }
 })
 
 t.test('counts are kept for 14 days', async (t) => {
