@@ -80,7 +80,7 @@ const shapes: Readonly<Record<Family, (body: unknown) => boolean>> = {
 }
 
 /** What a bad request may be answered with. */
-const expected: ReadonlySet<number> = new Set([200, 302, 400, 401, 403, 404, 413, 415])
+const expected: ReadonlySet<number> = new Set([200, 302, 400, 401, 403, 404, 405, 413, 415])
 
 /** Whether a 200 of this wire is a failure. */
 function isToldInBody(url: string, answer: LightMyRequestResponse): boolean {

@@ -240,7 +240,7 @@ function hasShape(url: string, body: unknown): boolean {
   )
 }
 
-const expected: ReadonlySet<number> = new Set([200, 400, 401, 403, 404, 413, 415, 431])
+const expected: ReadonlySet<number> = new Set([200, 400, 401, 403, 404, 405, 413, 415, 431])
 
 /** Why an answer breaks a promise; undefined when it keeps them. */
 export function textComplaint(url: string, answer: LightMyRequestResponse): string | undefined {

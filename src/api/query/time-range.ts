@@ -37,7 +37,7 @@ const CustomTime = Type.String({
       { type: 'string', format: 'date' },
     ],
     description:
-      'Unix seconds, or RFC 3339 with an offset, or a date: a day of the zone. Only with `time_preset=custom`.',
+      'Unix seconds, or RFC 3339 with an offset, or a date: a day of the zone; only with `time_preset=custom`.',
   },
 })
 
