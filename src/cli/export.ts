@@ -7,7 +7,7 @@ import { fileName } from '../api/kit/files.ts'
 import { RequestError } from '../api/kit/request-error.ts'
 import { lineFile, type LineFormat, lineFormats } from '../api/query/line-files.ts'
 import { billingOf, ledgerExports } from '../api/query/projection-reads.ts'
-import type { LineExports } from '../api/query/reads.ts'
+import { anyLines, type LineExports } from '../api/query/reads.ts'
 import { readTimeRange, readZone, type TimeRange } from '../api/query/time-range.ts'
 import { createAccountFacts } from '../app/accounts/account-facts.ts'
 import { createReadModels } from '../app/read-models/read-models.ts'
@@ -86,7 +86,7 @@ async function exportLines(session: Session, options: ExportOptions): Promise<vo
     pieces,
   } = lineFile(
     counted.exports,
-    { format, filter: { ...noFacts, ...filter }, hasByteOrderMark },
+    { format, filter: { ...anyLines, ...filter }, hasByteOrderMark },
     { ...billingOf(issuerName(session.config), settingsOf), zone },
   )
   const facts = { name: format === 'focus' ? 'focus' : 'ledger-lines', zone, ...filter }
@@ -103,21 +103,6 @@ async function exportLines(session: Session, options: ExportOptions): Promise<vo
   }
   shown.end()
   note(`${done()} as of position ${asOf}${target === undefined ? '' : `: ${target.path}`}`)
-}
-
-/** A filter of an export names no facts of lines. */
-const noFacts = {
-  userIds: undefined,
-  sku: undefined,
-  model: undefined,
-  tokenId: undefined,
-  surface: undefined,
-  currency: undefined,
-  sourceId: undefined,
-  requestId: undefined,
-  tags: undefined,
-  endUser: undefined,
-  since: undefined,
 }
 
 /** @throws CommandError */

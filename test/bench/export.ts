@@ -3,6 +3,7 @@ import { migrateEngine } from '../../projections/engine/migrate.ts'
 import { allProjections } from '../../projections/registry.ts'
 import { lineFile, lineFormats } from '../../src/api/query/line-files.ts'
 import { ledgerExports } from '../../src/api/query/projection-reads.ts'
+import { anyLines } from '../../src/api/query/reads.ts'
 import { TimeZone } from '../../src/kernel/time-zone.ts'
 import { acquireDatabase } from '../helpers/postgres.ts'
 import type { Figure } from './figure.ts'
@@ -17,20 +18,6 @@ const MIB = 1_048_576
 /** Lines a second of the processor time of the exporting process, by format. */
 const reach = { csv: 100_000, ndjson: 100_000, focus: 60_000 } as const
 
-const noFacts = {
-  userIds: undefined,
-  sku: undefined,
-  model: undefined,
-  tokenId: undefined,
-  surface: undefined,
-  currency: undefined,
-  sourceId: undefined,
-  requestId: undefined,
-  tags: undefined,
-  endUser: undefined,
-  since: undefined,
-}
-
 export async function run(): Promise<readonly Figure[]> {
   const database = await acquireDatabase()
   const pool = new Pool({ connectionString: database.url, max: 1 })
@@ -40,7 +27,7 @@ export async function run(): Promise<readonly Figure[]> {
   const exports = ledgerExports({ db: pool, readModels })
   const zone = TimeZone.named('Asia/Shanghai')
   const filter = {
-    ...noFacts,
+    ...anyLines,
     tenantId: 'tenant_0',
     fromMs: undefined,
     toMs: undefined,

@@ -22,6 +22,21 @@ import type { Visible } from './scope.ts'
 /** Scope and filter: every member must be given, `undefined` does not narrow. */
 export type LedgerFilter = Required<Omit<ProjectedFilter, 'tenantIds'>>
 
+/** A filter by no facts of lines. */
+export const anyLines = {
+  userIds: undefined,
+  sku: undefined,
+  model: undefined,
+  tokenId: undefined,
+  surface: undefined,
+  currency: undefined,
+  sourceId: undefined,
+  requestId: undefined,
+  tags: undefined,
+  endUser: undefined,
+  since: undefined,
+} as const
+
 /** A line without its place in the hash chain, which the API does not show. */
 export type LedgerLine = Omit<AdjustedLine, 'seq' | 'hash'>
 

@@ -75,7 +75,9 @@ export const UsageSchema = Type.Object({
   tz: Type.String(),
   ...ShownRangeMembers,
   as_of: AnsweredAsOf,
-  totals: Type.Array(Type.Object(totalMembers), { description: 'Totals of all items.' }),
+  totals: Type.Array(Type.Object(totalMembers, { named: 'UsageTotal' }), {
+    description: 'Totals of all items.',
+  }),
   items: Type.Array(
     Type.Object(
       {
@@ -86,6 +88,7 @@ export const UsageSchema = Type.Object({
         token_name: Key,
       },
       {
+        named: 'UsageGroup',
         additionalProperties: Key,
         description:
           'Each has the members of its keys, and the names of ids; a tag is `tag:<key>`, null where a request had none.',
