@@ -15,8 +15,10 @@ t.test('a hash of text is that of its UTF-8, in hex', async (t) => {
 })
 
 t.test('a request id says when the request came, and no other text does', (t) => {
-  const atMs = Date.parse('2026-03-04T05:06:07.089Z')
-  t.equal(timeOfRequestId(newRequestId(atMs)), atMs)
+  // A new id is never earlier than the one before it in this process, so a made one says nothing of the past.
+  const atMs = Date.parse('2026-11-27T17:51:15.778Z')
+  t.equal(timeOfRequestId('req_01M8F241A2X3ADFTQTEJ39XGP6'), atMs)
+  t.ok((timeOfRequestId(newRequestId(Date.now())) ?? 0) >= atMs)
   for (const text of ['', 'req_', 'req_1', 'call_01M8F241A2X3ADFTQTEJ39XGP6', 'req_ILOU'])
     t.equal(timeOfRequestId(text), undefined, text)
   t.end()
