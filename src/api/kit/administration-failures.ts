@@ -14,8 +14,6 @@ export const ofAdministration = {
   adjustment_out_of_bounds: own(409, 'The adjustment is beyond what can be given or taken back'),
   adjustment_id_taken: own(409, 'This id is already used by another posting', 'never'),
   line_not_found: own(404, 'The tenant has no such line'),
-  // One constant text: the receipt of another tenant reads like a missing one.
-  receipt_not_found: { status: 404, words: 'Nothing has this id that this token may see' },
   posting_id_taken: own(409, 'This id is already used by another posting', 'never'),
   limit_id_taken: own(409, 'This id is already used by another credit limit', 'never'),
   // A retry under the same id moves no money twice.

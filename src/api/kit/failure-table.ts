@@ -188,7 +188,8 @@ export const failureTable: Readonly<Record<FailureCode, FailureRow>> = {
   unknown_model: own(404, 'The model does not exist or may not be used'),
   model_not_allowed: own(403, 'This token may not use that model'),
   scope_denied: own(403, 'This token may not read that tenant_id'),
-  // One constant text: another tenant's task reads exactly like a missing one (P8).
+  // One constant text each: another tenant's task or receipt reads exactly like a missing one (P8).
+  receipt_not_found: { status: 404, words: 'Nothing has this id that this token may see' },
   task_not_found: { status: 404, words: 'The specified task was not found' },
   // Also constant for the same reason, and the same text as for a voice that upstream does not have.
   voice_not_found: { status: 404, words: 'The voice_id names no voice that can be used here' },

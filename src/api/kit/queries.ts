@@ -46,15 +46,23 @@ export function toCursor(after: string): string {
   return Buffer.from(after, 'utf8').toString('base64url')
 }
 
-/** @throws DomainError `invalid_cursor` on anything that does not have the shape of a cursor */
-export function fromCursor(cursor: string | undefined): string | undefined {
+/** @throws DomainError `invalid_cursor` on anything that does not have the shape of a cursor or of a place */
+export function fromCursor(
+  cursor: string | undefined,
+  isPlace: (after: string) => boolean = () => true,
+): string | undefined {
   if (cursor === undefined) return undefined
   const after = /^[\w-]{1,256}$/.test(cursor) ? Buffer.from(cursor, 'base64url').toString() : ''
-  if (!/^[\x21-\x7e]{1,160}$/.test(after) || toCursor(after) !== cursor)
-    throw new DomainError('invalid_cursor', 'cursor must be a next_cursor of this query', {
-      param: 'cursor',
-    })
-  return after
+  if (/^[\x21-\x7e]{1,160}$/.test(after) && toCursor(after) === cursor && isPlace(after))
+    return after
+  throw foreignCursor()
+}
+
+/** Makes the refusal of a cursor that no page of the query gave. */
+export function foreignCursor(): DomainError {
+  return new DomainError('invalid_cursor', 'cursor must be a next_cursor of this query', {
+    param: 'cursor',
+  })
 }
 
 /** A time of a query, as `boundOf` reads it. */

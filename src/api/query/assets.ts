@@ -7,7 +7,6 @@ import type {
 } from '../../../projections/assets/query.ts'
 import type { Principal } from '../../app/access/principal.ts'
 import { toTimestamp } from '../../kernel/clock.ts'
-import { DomainError } from '../../kernel/errors.ts'
 import { isAssetGroupId, isAssetId } from '../../kernel/ids.ts'
 import { fromCursor } from '../kit/queries.ts'
 import {
@@ -97,19 +96,10 @@ export function toGroupSearch(principal: Principal, query: GroupQuery): GroupSea
   return { ...toSearch(principal, query), state: query.state }
 }
 
-function placeOf(cursor: string | undefined, isPlace: (id: string) => boolean): string | undefined {
-  const after = fromCursor(cursor)
-  if (after !== undefined && !isPlace(after))
-    throw new DomainError('invalid_cursor', 'cursor must be a next_cursor of this query', {
-      param: 'cursor',
-    })
-  return after
-}
-
 /** After which asset the page begins. @throws DomainError `invalid_cursor` */
 export const assetPlace = (cursor: string | undefined): string | undefined =>
-  placeOf(cursor, isAssetId)
+  fromCursor(cursor, isAssetId)
 
 /** After which group the page begins. @throws DomainError `invalid_cursor` */
 export const groupPlace = (cursor: string | undefined): string | undefined =>
-  placeOf(cursor, isAssetGroupId)
+  fromCursor(cursor, isAssetGroupId)

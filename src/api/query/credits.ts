@@ -4,7 +4,6 @@ import { type Static, Type } from 'typebox'
 import type { CreditRow } from '../../../projections/ledger/query.ts'
 import type { Principal } from '../../app/access/principal.ts'
 import { toTimestamp } from '../../kernel/clock.ts'
-import { DomainError } from '../../kernel/errors.ts'
 import { successOf } from '../kit/account-surface.ts'
 import { principalOf } from '../kit/authenticate.ts'
 import { NextCursor } from '../kit/queries.ts'
@@ -19,14 +18,11 @@ import {
   readReport,
   reportMembers,
 } from './report-query.ts'
-import { AnsweredAsOf, Cursor, Decimal, Limit } from './schemas.ts'
+import { AnsweredAsOf, Cursor, Decimal, Limit, TextOrNull } from './schemas.ts'
 import { requireWholeTenant, visibleTo } from './scope.ts'
 import type { QueryServices } from './services.ts'
 
 /** The grants and the adjustments of tenants, one by one: who posted what, and why. */
-
-const TextOrNull = (description: string) =>
-  Type.Union([Type.String(), Type.Null()], { description })
 
 const whyMembers = {
   reason: Type.String(),
@@ -121,6 +117,9 @@ export const adjustmentsQuerySchema = (surfaceNames: readonly string[]) =>
   Type.Object({ ...reportMembers(surfaceNames), ...pageMembers })
 type CreditsQuery = Partial<Static<ReturnType<typeof adjustmentsQuerySchema>>>
 
+/** A page begins behind a position. */
+const isPosition = (text: string): boolean => /^\d{1,18}$/.test(text)
+
 async function readCredits<Row>(
   services: Pick<QueryServices, 'queries' | 'clock'>,
   principal: Principal,
@@ -132,11 +131,7 @@ async function readCredits<Row>(
     readonly show: (row: ShownCredit) => Row
   },
 ) {
-  const { after, asOf } = placeOf(query)
-  if (after !== undefined && !/^\d{1,18}$/.test(after))
-    throw new DomainError('invalid_cursor', 'cursor must be a next_cursor of this query', {
-      param: 'cursor',
-    })
+  const { after, asOf } = placeOf(query, isPosition)
   const report = await readReport(services, principal, { ...query, ...(asOf && { as_of: asOf }) })
   const { accounts } = services.queries
   const isOperator = visibleTo(principal).tenantId === undefined

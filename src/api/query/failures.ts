@@ -8,7 +8,6 @@ import {
 } from '../../../projections/timeline/query.ts'
 import type { Principal } from '../../app/access/principal.ts'
 import { toTimestamp } from '../../kernel/clock.ts'
-import { DomainError } from '../../kernel/errors.ts'
 import { successOf } from '../kit/account-surface.ts'
 import { principalOf } from '../kit/authenticate.ts'
 import { NextCursor } from '../kit/queries.ts'
@@ -18,12 +17,12 @@ import { toPosition } from './as-of.ts'
 import { describe } from './documentation.ts'
 import { listFailures } from './envelope.ts'
 import { factsOf, placeOf, positionedList } from './report-query.ts'
-import { Cursor, Decimal, fileMembers, Limit, NameOf } from './schemas.ts'
+import { Cursor, Decimal, fileMembers, Limit, NameOf, TextOrNull } from './schemas.ts'
 import { narrow, visibleTo } from './scope.ts'
 import type { QueryServices } from './services.ts'
 import { readTimeRange, timeRangeMembers } from './time-range.ts'
 
-/** Requests that ended without a result, by what is recorded of them in the log. */
+/** Requests that ended without a result, as the log has them. */
 
 /** Parameters that failures and refusals share. */
 export const failureMembers = {
@@ -48,9 +47,6 @@ export const failuresQuerySchema = (surfaceNames: readonly string[]) =>
     ),
   })
 type FailuresQuery = Partial<Static<ReturnType<typeof failuresQuerySchema>>>
-
-export const TextOrNull = (description: string) =>
-  Type.Union([Type.String(), Type.Null()], { description })
 
 const FailureSchema = Type.Object(
   {
@@ -122,19 +118,13 @@ const shownFailure =
     channel_id: isOperator ? failure.channelId : null,
   })
 
-export const foreignCursor = (): DomainError =>
-  new DomainError('invalid_cursor', 'cursor must be a next_cursor of this query', {
-    param: 'cursor',
-  })
-
 /** Failed requests, newest first: `failures` of the query API. */
 export async function readFailures(
   { queries, clock }: Pick<QueryServices, 'queries' | 'clock'>,
   principal: Principal,
   query: FailuresQuery,
 ) {
-  const { after, asOf } = placeOf(query)
-  if (after !== undefined && !isFailurePlace(after)) throw foreignCursor()
+  const { after, asOf } = placeOf(query, isFailurePlace)
   const { accounts } = queries
   const visible = visibleTo(principal)
   const filter = {

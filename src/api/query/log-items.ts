@@ -4,12 +4,11 @@ import { successOf } from '../kit/account-surface.ts'
 import type { LogFacts } from './account-reads.ts'
 import { shownPageMembers } from './numbered-pages.ts'
 import type { LogRow } from './open-logs.ts'
-import { AnsweredAsOf, Decimal, labelMembers } from './schemas.ts'
+import { AnsweredAsOf, Decimal, labelMembers, TextOrNull } from './schemas.ts'
 import { ShownRangeMembers } from './time-range.ts'
 
 const OrNull = <T extends ReturnType<typeof Type.String | typeof Type.Integer>>(type: T) =>
   Type.Union([type, Type.Null()])
-const TextOrNull = (description: string) => OrNull(Type.String({ description }))
 
 const LogItemSchema = Type.Object(
   {

@@ -12,7 +12,7 @@ import { numberedList, pageMembers, pagesByOffset } from './numbered-pages.ts'
 import type { LogRow } from './open-logs.ts'
 import { factsOf, readReport, reportMembers } from './report-query.ts'
 import { NameOf } from './schemas.ts'
-import type { QueryServices } from './services.ts'
+import type { QueryServices, ReportServices } from './services.ts'
 import { shownRange } from './time-range.ts'
 
 export const logsQuerySchema = (surfaceNames: readonly string[]) =>
@@ -26,18 +26,13 @@ export const logsQuerySchema = (surfaceNames: readonly string[]) =>
   })
 type LogsQuery = Partial<Static<ReturnType<typeof logsQuerySchema>>>
 
-/** Everything a list of logs is made of. */
-type LogServices = Pick<QueryServices, 'queries' | 'clock'> & {
-  readonly http: Pick<QueryServices['http'], 'endpoints'>
-}
-
-async function itemsOf({ queries, http }: LogServices, rows: readonly LogRow[]) {
+async function itemsOf({ queries, http }: ReportServices, rows: readonly LogRow[]) {
   const facts = await queries.accounts.logFacts(rows)
   return rows.map((row) => toLogItem(row, facts, http.endpoints))
 }
 
 /** Usage, grants and adjustments, newest first: `logs` of the query API. */
-export async function readLogs(services: LogServices, principal: Principal, query: LogsQuery) {
+export async function readLogs(services: ReportServices, principal: Principal, query: LogsQuery) {
   const { accounts } = services.queries
   const report = await readReport(services, principal, query)
   const { filter, range } = report

@@ -13,7 +13,7 @@ import { describe } from './documentation.ts'
 import { listFailures } from './envelope.ts'
 import { periodsOf } from './periods.ts'
 import { accountMembers, factsOf, readReport } from './report-query.ts'
-import { AnsweredAsOf } from './schemas.ts'
+import { AnsweredAsOf, TextOrNull } from './schemas.ts'
 import { requireWholeTenant } from './scope.ts'
 import type { QueryServices } from './services.ts'
 import { readZone, shownRange, ShownRangeMembers } from './time-range.ts'
@@ -27,8 +27,6 @@ export const MovementsQuerySchema = Type.Object({
   currency: Type.Enum(['CNY', 'USD'], { description: 'The currency of the account.' }),
 })
 
-const TextOrNull = (description: string) =>
-  Type.Union([Type.String(), Type.Null()], { description })
 const Signed = (description: string) => Type.String({ description, examples: ['-7.588794'] })
 
 const MovementSchema = Type.Object(

@@ -11,8 +11,8 @@ import type { OfToken } from './account-reads.ts'
 import { cursorList, sendList } from './answers.ts'
 import { describe } from './documentation.ts'
 import { listFailures } from './envelope.ts'
-import { failureMembers, foreignCursor, TextOrNull } from './failures.ts'
-import { NameOf } from './schemas.ts'
+import { failureMembers } from './failures.ts'
+import { NameOf, TextOrNull } from './schemas.ts'
 import { narrow, visibleTo } from './scope.ts'
 import type { QueryServices } from './services.ts'
 import { readTimeRange, readZone } from './time-range.ts'
@@ -84,8 +84,7 @@ export function readRefusals(
   principal: Principal,
   query: RefusalsQuery,
 ) {
-  const after = fromCursor(query.cursor)
-  if (after !== undefined && !isRefusalPlace(after)) throw foreignCursor()
+  const after = fromCursor(query.cursor, isRefusalPlace)
   const asked = { tenantId: query.tenant_id, userId: query.user_id }
   const filter = {
     ...narrow(visibleTo(principal), asked),

@@ -2,7 +2,7 @@ import { type Static, Type } from 'typebox'
 import type { Principal } from '../../app/access/principal.ts'
 import { didYouMean } from '../../kernel/nearest-name.ts'
 import type { FileFacts } from '../kit/files.ts'
-import { fromCursor } from '../kit/queries.ts'
+import { foreignCursor, fromCursor } from '../kit/queries.ts'
 import { RequestError } from '../kit/request-error.ts'
 import { cursorList } from './answers.ts'
 import { toPosition } from './as-of.ts'
@@ -114,7 +114,10 @@ interface Place {
  *
  * @throws DomainError, RequestError
  */
-export function placeOf({ cursor, as_of: asOf }: { cursor?: string; as_of?: string }): Place {
+export function placeOf(
+  { cursor, as_of: asOf }: { cursor?: string; as_of?: string },
+  isPlace: (after: string) => boolean = () => true,
+): Place {
   const text = fromCursor(cursor)
   const [, position, after = text] = /^(0|[1-9]\d{0,17})~(.+)$/.exec(text ?? '') ?? []
   if (position !== undefined && asOf !== undefined && asOf !== position)
@@ -123,6 +126,7 @@ export function placeOf({ cursor, as_of: asOf }: { cursor?: string; as_of?: stri
       `as_of must be that of the list that the cursor is of, ${position}`,
       'as_of',
     )
+  if (after !== undefined && !isPlace(after)) throw foreignCursor()
   return { after, asOf: position ?? asOf }
 }
 

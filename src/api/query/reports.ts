@@ -17,15 +17,14 @@ import { readSummary, summaryQuerySchema } from './ledger.ts'
 import { logsQuerySchema, readLogs } from './logs.ts'
 import { MovementsQuerySchema, readMovements } from './movements.ts'
 import { readRefusals, RefusalsQuerySchema } from './refusals.ts'
-import type { QueryServices } from './services.ts'
+import type { QueryServices, ReportServices } from './services.ts'
 import { readTasks, tasksQuerySchema } from './tasks.ts'
 import { readUsage, usageQuerySchema } from './usage.ts'
 
 /** The reports of finance and support by name, for those who ask without HTTP: the routes answer with the same. */
 
-/** Nothing else of a process is needed to make a report. */
-export type ReportServices = Pick<QueryServices, 'queries' | 'clock'> & {
-  readonly http: Pick<QueryServices['http'], 'endpoints'>
+/** A report by its name reads the names in its parameters too. */
+export interface NamedReportServices extends ReportServices {
   readonly models: Pick<QueryServices['models'], 'catalog'>
 }
 
@@ -37,15 +36,15 @@ export interface ReportKind {
   readonly summary: string
   /** The parameters, as the query of the route has them. */
   readonly query: TObject
-  /** Reads what is asked for, by parameters as text. @throws RequestError, DomainError */
+  /** Reads the report by parameters as text. @throws RequestError, DomainError */
   readonly read: (
-    services: ReportServices,
+    services: NamedReportServices,
     principal: Principal,
     query: ReportRow,
   ) => Promise<ReportList>
 }
 
-/** A kind whose reader takes the parameters of its own schema. */
+/** Describes a kind; its reader takes the parameters that its schema has. */
 function kind<Schema extends TObject>(
   name: string,
   summary: string,

@@ -11,6 +11,8 @@ export const Name = Type.String({ pattern: NAME_PATTERN, words: NAME_WORDS })
 export const NameOf = (description: string) =>
   Type.Optional(Type.String({ pattern: NAME_PATTERN, words: NAME_WORDS, description }))
 export const Decimal = Type.String({ description: 'Exact decimal string.', examples: ['0.0462'] })
+export const TextOrNull = (description: string) =>
+  Type.Union([Type.String(), Type.Null()], { description })
 export const Quantity = Type.Integer({
   minimum: 0,
   maximum: Number.MAX_SAFE_INTEGER,

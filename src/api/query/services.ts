@@ -13,6 +13,11 @@ export interface Queries {
   readonly billing: Billing
 }
 
+/** Reports are made of these, by a process that serves no HTTP as well. */
+export interface ReportServices extends Pick<QueryServices, 'queries' | 'clock'> {
+  readonly http: Pick<QueryServices['http'], 'endpoints'>
+}
+
 /** The services that the routes of these queries use. */
 export interface QueryServices extends Pick<
   Services,

@@ -13,7 +13,7 @@ import { listFailures } from './envelope.ts'
 import { numberedList, pageMembers, pagesBehind, shownPageMembers } from './numbered-pages.ts'
 import { fileMembers, NameOf } from './schemas.ts'
 import { narrow, visibleTo } from './scope.ts'
-import type { QueryServices } from './services.ts'
+import type { QueryServices, ReportServices } from './services.ts'
 import {
   readTimeRange,
   readZone,
@@ -121,17 +121,13 @@ function toFilter(principal: Principal, query: TasksQuery, range: TimeRange): Ta
   }
 }
 
-type TaskServices = Pick<QueryServices, 'queries' | 'clock'> & {
-  readonly http: Pick<QueryServices['http'], 'endpoints'>
-}
-
-async function itemsOf({ queries, http }: TaskServices, rows: readonly TaskRow[]) {
+async function itemsOf({ queries, http }: ReportServices, rows: readonly TaskRow[]) {
   const settled = await queries.accounts.settledAmounts(rows.map(({ platformId }) => platformId))
   return rows.map((row) => toItem(row, settled.get(row.platformId), http.endpoints))
 }
 
 /** Tasks of every family, newest first: `tasks` of the query API. */
-export function readTasks(services: TaskServices, principal: Principal, query: TasksQuery) {
+export function readTasks(services: ReportServices, principal: Principal, query: TasksQuery) {
   const { accounts } = services.queries
   const range = readTimeRange(query, services.clock.nowMs())
   const filter = toFilter(principal, query, range)

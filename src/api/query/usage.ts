@@ -145,7 +145,7 @@ function toItem(
 /** Keys that are ids of something with a name. */
 const named = { tenant: 'tenants', user: 'users', token: 'tokens' } as const
 
-/** Puts names beside the ids of a report; one that is not known is null. */
+/** Adds the names of ids to a report; a name that is not known is null. */
 async function withNames(
   accounts: Pick<AccountReads, 'names'>,
   tenantId: string | undefined,
