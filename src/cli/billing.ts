@@ -9,7 +9,7 @@ import {
 import { CommandError } from './output.ts'
 import type { Session } from './session.ts'
 import { type OfTenant, settingCommands } from './settings.ts'
-import { changing, JSON_OPTION, onStores } from './command.ts'
+import { changing, JSON_OPTION, oneOf, onStores } from './command.ts'
 
 const SET_HELP = `
 The first profile names at least --legal-name, --address, --country and --number-prefix. Statements begin each month at
@@ -89,8 +89,8 @@ async function setBillingCommand(session: Session, options: BillingOptions): Pro
   const { tenant: _tenant, actor: _actor, json: _json, ...given } = options
   if (Object.keys(given).length === 0)
     throw new CommandError('name a value to set, such as --terms or --legal-name')
-  const language = wordOf('--language', options.language, billingLanguages)
-  const terms = wordOf('--terms', options.terms, billingTerms)
+  const language = oneOf('--language', billingLanguages, options.language)
+  const terms = oneOf('--terms', billingTerms, options.terms)
   const graceHours = hoursOf(options.graceHours)
   const list = options.emails?.split(',').map((email) => email.trim())
   await commands.change(session, options, (now): WantedBillingProfile => ({
@@ -110,17 +110,6 @@ async function setBillingCommand(session: Session, options: BillingOptions): Pro
 
 const textOrNone = (given: string | undefined, now: string | undefined): string | undefined =>
   given === 'none' ? undefined : (given ?? now)
-
-function wordOf<Word extends string>(
-  option: string,
-  given: string | undefined,
-  words: readonly Word[],
-): Word | undefined {
-  const word = words.find((one) => one === given)
-  if (given !== undefined && word === undefined)
-    throw new CommandError(`${option} must be ${words.join(' or ')}`)
-  return word
-}
 
 function hoursOf(given: string | undefined): number | undefined {
   if (given === undefined) return undefined

@@ -1,4 +1,6 @@
 import type { Command } from 'commander'
+import { allProjections } from '../../projections/registry.ts'
+import { createReadModels, type ReadModels } from '../app/read-models/read-models.ts'
 import type { AccountCommandDeps } from '../app/accounts/account-commands.ts'
 import { nearestTenant, readTenant } from '../app/accounts/managed-tenants.ts'
 import type { ManagementDeps } from '../app/accounts/management.ts'
@@ -53,6 +55,12 @@ async function requireTenant(
   if ((await readTenant({ log }, tenantId)) !== undefined) return
   const hint = await nearestTenant({ db }, tenantId)
   throw new CommandError(`there is no tenant ${tenantId}${hint}`)
+}
+
+/** The read models that a session's stores hold, and whether they are those of this program. */
+export function readModelsOf({ pool: db, log }: Pick<Session, 'pool' | 'log'>): ReadModels {
+  const logEnd = () => log.endPosition()
+  return createReadModels({ db, projections: allProjections, logEnd, clock: systemClock })
 }
 
 /** Options of a command that changes something: the actor, and the form of the result. */

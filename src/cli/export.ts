@@ -2,7 +2,6 @@ import { type Command, Option } from 'commander'
 import { type FileHandle, open, rename, stat } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { readCheckpoint } from '../../projections/engine/checkpoint.ts'
-import { allProjections } from '../../projections/registry.ts'
 import { fileName } from '../api/kit/files.ts'
 import { RequestError } from '../api/kit/request-error.ts'
 import { lineFile, type LineFormat, lineFormats } from '../api/query/line-files.ts'
@@ -10,11 +9,9 @@ import { billingOf, ledgerExports } from '../api/query/projection-reads.ts'
 import { anyLines, type LineExports } from '../api/query/reads.ts'
 import { readTimeRange, readZone, type TimeRange } from '../api/query/time-range.ts'
 import { createAccountFacts } from '../app/accounts/account-facts.ts'
-import { createReadModels } from '../app/read-models/read-models.ts'
 import { issuerName } from '../config.ts'
-import { systemClock } from '../kernel/clock.ts'
 import { syncFolder } from '../kernel/durable-files.ts'
-import { onStores } from './command.ts'
+import { onStores, readModelsOf } from './command.ts'
 import { messageOf } from './explain.ts'
 import { CommandError, note, OutputClosedError, progress, writePaced } from './output.ts'
 import type { Session } from './session.ts'
@@ -143,10 +140,7 @@ async function positionOf({ pool, caughtUp }: Session, asked: string | undefined
 }
 
 function exportsOf({ pool: db, log }: Session): LineExports {
-  const clock = systemClock
-  const logEnd = () => log.endPosition()
-  const readModels = createReadModels({ db, projections: allProjections, logEnd, clock })
-  return ledgerExports({ db, readModels })
+  return ledgerExports({ db, readModels: readModelsOf({ pool: db, log }) })
 }
 
 /** Counts the lines of an export as they are read. */

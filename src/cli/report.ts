@@ -1,5 +1,4 @@
 import type { Command } from 'commander'
-import { allProjections } from '../../projections/registry.ts'
 import { csvOf } from '../api/query/answers.ts'
 import { readsOver } from '../api/query/projection-reads.ts'
 import {
@@ -7,23 +6,22 @@ import {
   reportKinds,
   type ReportList,
   type ReportRow,
-  type ReportServices,
+  type NamedReportServices,
 } from '../api/query/reports.ts'
 import { RequestError } from '../api/kit/request-error.ts'
 import type { Principal } from '../app/access/principal.ts'
 import { readSettings } from '../app/accounts/account-facts.ts'
-import { createReadModels } from '../app/read-models/read-models.ts'
 import { issuerName } from '../config.ts'
 import { catalog } from '../families/index.ts'
 import { systemClock } from '../kernel/clock.ts'
-import { LIST_LIMIT, onStores } from './command.ts'
+import { LIST_LIMIT, onStores, readModelsOf } from './command.ts'
 import { CommandError, note, print, table, toJson, writePaced } from './output.ts'
 import type { Session } from './session.ts'
 
 const REPORT_HELP = `
 Each report is the one of the same name under /api/query/v1, with the same parameters, over all tenants or one. A table
-shows the columns that have something in them, and at most ${LIST_LIMIT} rows; CSV has all columns and all rows, JSON the
-answer of the API, page by page.
+shows the columns that have something in them, and at most ${LIST_LIMIT} rows; CSV has all columns and all rows. JSON is one
+page as the API answers it, the first or the one that --cursor or --page asks for.
 
 Examples:
   tollgate report usage --tenant acme --group-by model,user --time-preset last_month --tz Asia/Shanghai
@@ -31,17 +29,8 @@ Examples:
   tollgate report balance --tenant acme --at 2026-12-01 --tz Asia/Shanghai
   tollgate report adjustments --since 928374655 --format csv > new.csv`
 
-/** Parameters that are of HTTP: a command has formats of its own, and all pages. */
-const ofHttp: ReadonlySet<string> = new Set([
-  'format',
-  'bom',
-  'cursor',
-  'limit',
-  'page',
-  'page_size',
-  // The names of surfaces are those of a running gateway.
-  'surface',
-])
+/** HTTP alone takes these: a command has other formats, and only a running gateway names its surfaces. */
+const ofHttp: ReadonlySet<string> = new Set(['format', 'bom', 'surface'])
 
 const formats = ['table', 'csv', 'json'] as const
 type Format = (typeof formats)[number]
@@ -115,16 +104,18 @@ async function reportCommand(session: Session, kind: ReportKind, options: Option
   await showReport(session, kind, asked, (list) => shown(list, format, columns?.split(',')))
 }
 
-/** Reads a report by its parameters, and shows it; what is wrong with one is said by its option. */
+/** Reads a report by its parameters and shows it; a failure names the option of the faulty one. */
 async function showReport(
   session: Session,
   kind: ReportKind,
   asked: ReportRow,
   show: (list: ReportList) => Promise<void>,
 ): Promise<void> {
+  const behind: string[] = []
   for (const name of ['ledger', 'access', 'timeline', 'tasks'])
-    if (!(await session.caughtUp(name)))
-      note('the read models are behind the log: the latest events are not in this report')
+    if (!(await session.caughtUp(name))) behind.push(name)
+  if (behind.length > 0)
+    note(`${behind.join(', ')}: behind the log, the latest events are not in this report`)
   try {
     await show(await kind.read(servicesOf(session), operator, asked))
   } catch (error) {
@@ -133,7 +124,7 @@ async function showReport(
   }
 }
 
-/** Shows a report as a table with these columns, for a command of its own. */
+/** Shows a report as a table with these columns, for a command that has few options. */
 export async function showTable(
   session: Session,
   name: string,
@@ -159,8 +150,8 @@ export async function showTable(
   })
 }
 
-/** Says what is wrong of a parameter by the option that it is in a command. */
-function inOptions({ param, message }: RequestError): string {
+/** Says what is wrong with a parameter by the option that a command has for it. */
+export function inOptions({ param, message }: RequestError): string {
   if (param === undefined) return message
   const option = optionOf(param)
   return message.startsWith(param)
@@ -185,14 +176,13 @@ const operator: Principal = {
   scope: { level: 'all_tenants' },
 }
 
-function servicesOf({ pool: db, log, config }: Session): ReportServices {
+function servicesOf({ pool: db, log, config }: Session): NamedReportServices {
   const clock = systemClock
   const logEnd = () => log.endPosition()
-  const readModels = createReadModels({ db, projections: allProjections, logEnd, clock })
   const queries = readsOver({
     db,
     logEnd,
-    readModels,
+    readModels: readModelsOf({ pool: db, log }),
     // A command holds no funds.
     funds: { report: () => Promise.resolve() },
     catalog,
