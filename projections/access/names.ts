@@ -1,6 +1,6 @@
 import type { Queryable } from '../engine/queryable.ts'
 
-/** Names that stand beside ids in lists and reports. */
+/** Lists and reports show these names with ids. */
 
 /** Names of tokens and last four characters of their secrets by id; one without a row is not in it. */
 export async function tokenLabels(db: Queryable, tokenIds: readonly string[]) {

@@ -53,11 +53,11 @@ export interface FailedRequest {
   readonly requestId: string
   readonly code: string
   readonly message: string
-  /** From the begin of the request to its failure. */
+  /** The time from the beginning of the request to its failure. */
   readonly durationMs: number
   /** Refused calls of the token that the event represents. */
   readonly count: number
-  /** What the provider may have done, at the caller's prices: the operator bears it. */
+  /** The provider may have done this, at the caller's prices: the operator bears it. */
   readonly notCharged: { readonly currency: string; readonly amount: string } | undefined
   /** The channel that was asked last. */
   readonly channelId: string

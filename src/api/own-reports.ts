@@ -26,7 +26,7 @@ const MAX_DAYS = 92
 /** The range where a caller names none. */
 const USUAL_RANGE = '30d'
 
-/** Whose usage it is follows from the token, and a page has all of it. */
+/** The token says whose usage is read, and a page has all of it. */
 function ownUsageQuery(surfaceNames: readonly string[]) {
   const {
     tenant_id: _tenant,
@@ -54,7 +54,7 @@ export function ownReports(queries: Queries): Surface {
     endpoints: {},
     bodies: [],
     register: async (app, services) => {
-      // In a context of their own: other routes of the mount have no such pace.
+      // The other routes of the mount have no such pace, so these have a context apart.
       await app.register((own, _options, done) => {
         useQueryBounds(own, services)
         usageRoute(own, { ...services, queries })

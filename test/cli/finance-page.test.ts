@@ -22,7 +22,7 @@ const script = [
   ),
 ].join('\n')
 
-/** What each section wrote, by its title. */
+/** Runs the page and gives the output of each section by its title. */
 async function run(): Promise<ReadonlyMap<string, string>> {
   const { code, stdout } = await shell(script, folder)
   if (code !== 0) throw new Error(`exit code ${code}: ${stdout}`)

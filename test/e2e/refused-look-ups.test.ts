@@ -145,7 +145,7 @@ async function checkKind(
       method: 'POST',
       token: secret,
       headers: { 'content-type': 'application/json', ...headers(n) },
-      // Names of its own: that others have none is remembered for a moment.
+      // Each case asks for other names, because a missing one is remembered for a moment.
       body: JSON.stringify(body(issued * REQUESTS + n, hostOf(n))),
     })
   const answers = await Promise.all(Array.from({ length: REQUESTS }, (_, n) => ask(n)))

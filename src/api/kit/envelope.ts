@@ -90,7 +90,7 @@ export function useUnknownRoutes(
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** Of a path without the requested method: the methods that it has. */
+    /** Names the methods that a path has, on a route for those that it lacks. */
     readonly allow?: string
   }
 }

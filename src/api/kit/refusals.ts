@@ -10,7 +10,7 @@ import { usualRowOf } from './surface-failures.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Whose token it was sent with, once that is known: the token may have been refused. */
+    /** The owner of the token it was sent with, once that is known: the token may have been refused. */
     tokenOwner: TokenOwner | undefined
     /** Counts the failure that the request is answered with. */
     readonly countRefusal?: (error: unknown) => void

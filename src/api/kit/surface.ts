@@ -66,7 +66,7 @@ export interface Mount {
   readonly envelopeOf?: (url: string) => Envelope
   /** The shape for a request that was read, if more is known by then. */
   readonly readEnvelopeOf?: (request: FastifyRequest) => Envelope
-  /** Paths that clients of other services call, and what there is instead of each. */
+  /** Paths that clients of other services call, and the words that say what to use instead. */
   readonly notOffered?: readonly (readonly [path: RegExp, instead: string])[]
   /** The size of the largest body. */
   readonly bodyBytes: number
@@ -128,7 +128,7 @@ export function mountOf(mounts: readonly Mount[], url: string): Mount | undefine
   )
 }
 
-/** What there is instead of a URL that is not offered; undefined of any other URL. */
+/** Says what a caller can use instead of a URL that is not offered; undefined for any other URL. */
 export function insteadOf(mounts: readonly Mount[], url: string): string | undefined {
   const { prefix = '', notOffered = [] } = mountOf(mounts, url) ?? {}
   const [path = ''] = url.slice(prefix.length).split('?', 1)

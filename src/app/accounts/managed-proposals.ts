@@ -7,7 +7,7 @@ import { allSettledOrThrow } from '../../kernel/all-settled.ts'
 import { DomainError } from '../../kernel/errors.ts'
 import { readAccountState } from './account-state.ts'
 import { type AdminScope, requireOperator } from './admin-scope.ts'
-import { decideProposal, toProposalRow } from './credit.ts'
+import { type DecidedProposal, decideProposal, toProposalRow } from './credit.ts'
 import { findTenant, lineOf } from './managed-tenants.ts'
 import { type Actor, depsOf, type ManagementDeps, personOf, shown } from './management.ts'
 import { requireCaughtUp } from '../read-models/catch-up.ts'
@@ -40,25 +40,17 @@ export interface ManagedProposals {
    * Makes the posting, in one append with its approval; a repetition by the same user changes
    * nothing. @throws DomainError of the account decider, `line_not_found`
    */
-  readonly approve: (
-    adminScope: AdminScope,
-    by: Actor,
-    name: ProposalName,
-  ) => Promise<DecidedProposal>
+  readonly approve: (adminScope: AdminScope, by: Actor, name: ProposalName) => Promise<Decided>
   /** A repetition by the same user with the same reason changes nothing. */
   readonly reject: (
     adminScope: AdminScope,
     by: Actor,
     input: ProposalName & { readonly reason: string },
-  ) => Promise<DecidedProposal>
+  ) => Promise<Decided>
 }
 
-/** A proposal after a decision about it. */
-interface DecidedProposal {
-  readonly proposal: ProposalRow
-  /** False: it was decided so before. */
-  readonly changed: boolean
-}
+/** `changed` is false where the proposal was decided so before. */
+type Decided = Pick<DecidedProposal, 'proposal' | 'changed'>
 
 /** @throws the codes of the account decider, of the log and of the database; `read_model_behind` */
 export function createManagedProposals(deps: ManagementDeps): ManagedProposals {
@@ -73,7 +65,7 @@ export function createManagedProposals(deps: ManagementDeps): ManagedProposals {
   const decide = async (
     by: Actor,
     decision: Parameters<typeof decideProposal>[1],
-  ): Promise<DecidedProposal> => {
+  ): Promise<Decided> => {
     const { proposal, changed, position } = await decideProposal(depsOf(deps, by), decision)
     await allSettledOrThrow([
       shown(deps, 'proposals', position),

@@ -5,7 +5,7 @@ import type { ReadModels } from '../read-models/read-models.ts'
 import type { Funds } from '../spending/funds.ts'
 import { spendableSql, spendableValues } from '../spending/spendable.ts'
 
-/** What a tenant was given and charged in one currency, in pico. */
+/** Amounts that a tenant was given and charged in one currency, in pico. */
 export interface BookedBalance {
   readonly currency: Currency
   readonly grantedPico: bigint

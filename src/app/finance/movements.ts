@@ -44,7 +44,7 @@ export interface Account {
   readonly movements: readonly Movement[]
 }
 
-/** Most credits of one answer: each is a row of its own. */
+/** One answer has no more credits: it has a row for each. */
 export const MAX_CREDITS = 10_000
 
 /**

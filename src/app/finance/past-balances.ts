@@ -21,10 +21,8 @@ export async function pastBalancesOf(
   { currency, toMs, asOf }: BalanceMoment,
 ): Promise<ReadonlyMap<string, readonly BookedBalance[]>> {
   const filter = { tenantIds, currency, toMs, asOf }
-  const [charged, given] = [
-    await usage(db, { filter, groupBy: ['tenant'] }),
-    await sumCredits(db, filter),
-  ]
+  const charged = await usage(db, { filter, groupBy: ['tenant'] })
+  const given = await sumCredits(db, filter)
   const balances = tenantIds.map((tenantId) => {
     const accounts = currencies.toSorted().flatMap((each) => {
       const group = charged.find(

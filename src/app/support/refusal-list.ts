@@ -11,7 +11,7 @@ export interface RefusalFilter {
   readonly tokenId: string | undefined
   readonly route: string | undefined
   readonly code: string | undefined
-  /** Only counts that have this request among their samples. */
+  /** Finds only counts that have this request among their samples. */
   readonly requestId: string | undefined
   /** Unix milliseconds, inclusive: counts with a refusal from then on. */
   readonly fromMs: number | undefined

@@ -67,7 +67,7 @@ export const approvals = accountSetting({
       : `above ${limits.map(({ currency, above }) => `${above} ${currency}`).join(', ')}, for ${lapseHours} h (${revision})`,
 })
 
-/** What a person posts and proposes is added up over this time. */
+/** Postings and proposals of a person are added up over this time. */
 const WINDOW_MS = 24 * 60 * 60 * 1_000
 
 /** An amount that a person posted or proposed; of an adjustment it may be negative. */

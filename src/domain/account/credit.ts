@@ -163,7 +163,7 @@ function grantFingerprint({
   return JSON.stringify([...members, ...furtherTerms({ credit, reference })])
 }
 
-/** A repeated id must have the same of these members; the reason may differ. */
+/** These members must be equal where an id is repeated; the reason may differ. */
 function grantPrint(
   terms: Pick<AccountEventData<'CreditGranted'>, 'currency' | 'amount' | 'credit' | 'reference'>,
 ): string {

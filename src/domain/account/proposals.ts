@@ -32,7 +32,7 @@ export type ProposalStatus = 'proposed' | 'approved' | 'rejected' | 'lapsed'
 export interface ProposalState {
   /** Proposals by id, also those that have ended. */
   readonly proposals: ManyEntries<string, Proposal>
-  /** What was posted and proposed in the last 24 hours, in the order of the stream. */
+  /** Amounts that were posted and proposed in the last 24 hours, in the order of the stream. */
   readonly recent: List<RecentAmount>
 }
 

@@ -5,7 +5,7 @@ import { startApp } from '../support/app.ts'
 import { creations } from '../support/creations.ts'
 import { changed, inWords, pathsOf } from '../support/odd-bodies.ts'
 
-/** What is counted of failed answers, over the whole HTTP interface. */
+/** Failed answers are counted, over the whole HTTP interface. */
 
 type Refusal = Parameters<Refusals['count']>[0]
 

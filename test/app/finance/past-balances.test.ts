@@ -196,7 +196,7 @@ t.test('an account opens and closes at its balances, and adds up after every row
         for (const movement of account.movements) {
           balancePico += movement.amountPico
           if (movement.balancePico !== balancePico) return false
-          // What ended a day is the balance of its end.
+          // A day ends with the balance of its end.
           if (before !== '' && movement.date !== before) {
             const startMs = zone.startOf(movement.date)
             const at = movement.balancePico - movement.amountPico
