@@ -23,6 +23,7 @@ import { monthFigures } from './explain-month.ts'
 import { type Read, timesOf } from './kit/explained.ts'
 import { BYTES_A_CALL, DAYS, fillLedger, FIRST_MS, type Line, lineOf } from './kit/ledger-rows.ts'
 import { sized, sizeFrom } from './kit/sizes.ts'
+import { everyFailure } from '../projections/support/every-failure.ts'
 
 /**
  * How long Postgres executes each query that the API, the commands and the audit send to a long ledger and its timeline.
@@ -154,27 +155,17 @@ function finance(line: Line): Readonly<Record<string, Read>> {
   }
 }
 
-const everyFailure: FailureFilter = {
-  tenantId: undefined,
-  userIds: undefined,
-  tokenId: undefined,
-  model: undefined,
-  surface: undefined,
-  code: undefined,
-  status: undefined,
-  requestId: undefined,
-  fromMs: undefined,
-  toMs: undefined,
-  asOf: BigInt(Number.MAX_SAFE_INTEGER),
-}
-
 function support(line: Line): Readonly<Record<string, Read>> {
   const page = { limit: 100 }
   const scope = { tenantId: line.tenant_id }
   const after = String(line.position)
   const range = { ...big, fromMs: at(40), toMs: at(50) }
   const failures = (part: Partial<FailureFilter>) => (db: Queryable) =>
-    failedRequests(db, { ...everyFailure, ...part }, { after: undefined, limit: 50 })
+    failedRequests(
+      db,
+      { ...everyFailure(BigInt(Number.MAX_SAFE_INTEGER)), ...part },
+      { after: undefined, limit: 50 },
+    )
   return {
     'failures of all tenants': failures({}),
     'failures of a tenant': failures(big),

@@ -55,6 +55,31 @@ t.test('every report is that of the API', async (t) => {
 const withoutTimes = (name: string, value: unknown): unknown =>
   ['updated_at', 'endpoint', 'actor', 'actor_user_id'].includes(name) ? undefined : value
 
+t.test('JSON is one page, and any page can be asked for', async (t) => {
+  const pageOf = async (...args: readonly string[]) =>
+    JSON.parse((await report('grants', '--format', 'json', '--limit', '1', ...args)).stdout) as {
+      readonly items: readonly { readonly grant_id: string }[]
+      readonly next_cursor: string
+    }
+  const first = await pageOf()
+  const second = await pageOf('--cursor', first.next_cursor)
+  t.equal(first.items.length, 1)
+  t.not(first.items[0]?.grant_id, second.items[0]?.grant_id)
+  const tasks = await report(
+    'tasks',
+    ...ours,
+    '--format',
+    'json',
+    '--page',
+    '2',
+    '--page-size',
+    '1',
+  )
+  t.match(JSON.parse(tasks.stdout), { page: 2, page_size: 1, total: 2 })
+  const wrong = await report('tasks', '--page', 'two')
+  t.match(wrong.stderr, /--page must be/)
+})
+
 t.test('a table shows what has something in it, and the columns that are asked for', async (t) => {
   const account = await report('movements', ...ours, '--currency', 'CNY')
   t.match(account.stdout, /^DATE +KIND +AMOUNT +BALANCE/)

@@ -1,7 +1,8 @@
 import t from 'tap'
 import { issueToken } from '../../src/app/accounts/account-commands.ts'
+import { postAdjustment } from '../../src/app/accounts/credit.ts'
 import { openTestTenant, sharedStack } from '../helpers/stack.ts'
-import { call, queriesOf } from './support/client.ts'
+import { call, queriesOf, tasksOf } from './support/client.ts'
 
 /** A caller sees its own usage and receipts with its model token, and those of no other token. */
 
@@ -64,6 +65,45 @@ t.test('a receipt of each id of a request, and of no other token', async (t) => 
       t.equal(answer.text, missing.text, id)
     }
 })
+
+t.test(
+  'a receipt of a task by each of its ids, and usage net of what was given back',
+  async (t) => {
+    const tasks = tasksOf(url, modelToken)
+    const nativeId = await tasks.created({ resolution: '480p' })
+    await tasks.reaches(nativeId, 'succeeded')
+    await caughtUp()
+    const byNative = await own(`/receipts/${nativeId}`)
+    t.match(byNative, {
+      status: 200,
+      body: { kind: 'task', native_id: nativeId, state: 'settled' },
+    })
+    const platformId = String(byNative.body.id)
+    t.same((await own(`/receipts/${platformId}`)).body, byNative.body)
+    const missing = await own(`/receipts/${platformId}`, second.secret)
+    t.match(missing, { status: 404, body: { error: { code: 'receipt_not_found' } } })
+
+    const line = {
+      lineId: `${first.callId}:1`,
+      tenantId,
+      currency: 'USD',
+      amount: '0.011',
+    } as const
+    await postAdjustment(access, {
+      tenantId,
+      adjustmentId: 'own-refund',
+      currency: 'USD',
+      amount: '0.004',
+      correction: { kind: 'line', line },
+      reason: 'broken',
+    })
+    await caughtUp()
+    t.match((await own('/usage?group_by=model&model=image-2')).body.items, [
+      { amount: '0.022', refunded: '0.004', net: '0.018' },
+    ])
+    t.match((await own(`/receipts/${first.callId}`)).body, { amount: '0.011', net: '0.007' })
+  },
+)
 
 t.test('a question that is not right is refused by its parameter', async (t) => {
   for (const [query, param] of [

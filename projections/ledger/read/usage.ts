@@ -1,3 +1,4 @@
+import { invariant } from '../../../src/kernel/assert.ts'
 import { fromTimestamp } from '../../../src/kernel/clock.ts'
 import type { Queryable } from '../../engine/queryable.ts'
 import { type Quantity, toQuantity } from '../../../src/kernel/money.ts'
@@ -34,6 +35,12 @@ export interface UsageGroup {
 
 /** Usage grouped by the keys and by currency, keys in their order. */
 export async function usage(db: Queryable, query: UsageQuery): Promise<readonly UsageGroup[]> {
+  const { filter, periods } = query
+  // Days of UTC would otherwise be counted whole into the periods that hold their noon.
+  invariant(
+    periods === undefined || (filter.fromMs !== undefined && filter.toMs !== undefined),
+    'periods cover a range that has both ends',
+  )
   const statement = new UsageStatement(query)
   const parts = statement.parts().map((part) => statement.select(part))
   const keys = query.groupBy.map(columnOf)

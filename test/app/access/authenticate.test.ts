@@ -56,15 +56,17 @@ async function authenticatorOf(
 
 const wanted = { tenantId: TENANT, userId: 'user_1', kind: 'model', name: 'test' } as const
 
+const accessOf = ({ log }: Pick<Awaited<ReturnType<typeof startWorld>>, 'log'>) => ({
+  log,
+  catalog,
+  clock: systemClock,
+  correlationId: 'test',
+  actor: 'tests',
+})
+
 t.test('authentication of tokens', async (t) => {
   const world = await startWorld(t, { prices: false })
-  const access = {
-    log: world.log,
-    catalog,
-    clock: systemClock,
-    correlationId: 'test',
-    actor: 'tests',
-  }
+  const access = accessOf(world)
 
   await t.test(
     'a token is valid right after it was issued, also if it was tried before',
@@ -418,13 +420,7 @@ for (const version of SERVER_VERSIONS)
 
 t.test('a token has its role also while tables without roles are rebuilt', async (t) => {
   const world = await startWorld(t, { prices: false })
-  const access = {
-    log: world.log,
-    catalog,
-    clock: systemClock,
-    correlationId: 'test',
-    actor: 'tests',
-  }
+  const access = accessOf(world)
   const admin = { ...wanted, kind: 'admin' } as const
   const { secret, tokenId } = await issueToken(access, { ...admin, role: 'finance' })
   const { secret: full } = await issueToken(access, admin)

@@ -23,6 +23,7 @@ import {
   historyOf,
 } from '../../../projections/timeline/query.ts'
 import { testPool } from '../support/database.ts'
+import { everyFailure } from '../support/every-failure.ts'
 
 /** A million has the same plans, and takes ten times as long to make: `LINES=1000000` looks at it. */
 const LINES = Number(process.env['LINES'] ?? 100_000)
@@ -221,19 +222,7 @@ t.test('every query of finance and support uses an index, with any filter', asyn
   })
 
   await t.test('failures', async (t) => {
-    const everything: FailureFilter = {
-      tenantId: undefined,
-      userIds: undefined,
-      tokenId: undefined,
-      model: undefined,
-      surface: undefined,
-      code: undefined,
-      status: undefined,
-      requestId: undefined,
-      fromMs: undefined,
-      toMs: undefined,
-      asOf: BigInt(LINES),
-    }
+    const everything = everyFailure(BigInt(LINES))
     const filters: readonly (readonly [index: string, Partial<FailureFilter>])[] = [
       ['events_failures_time', {}],
       ['events_failures_time', { fromMs, toMs }],

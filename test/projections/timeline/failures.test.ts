@@ -19,6 +19,7 @@ import {
   recordCall,
   Recorder,
 } from '../support/history.ts'
+import { everyFailure } from '../support/every-failure.ts'
 
 const TASKS = 95
 const LIFE_NAMES = Object.keys(lives) as Life[]
@@ -83,19 +84,7 @@ const events = [
 const pool = await testPool(t)
 await applied(t, pool, events, [timelineProjection], 13)
 
-const everything: FailureFilter = {
-  tenantId: undefined,
-  userIds: undefined,
-  tokenId: undefined,
-  model: undefined,
-  surface: undefined,
-  code: undefined,
-  status: undefined,
-  requestId: undefined,
-  fromMs: undefined,
-  toMs: undefined,
-  asOf: events.at(-1)?.position ?? 0n,
-}
+const everything = everyFailure(events.at(-1)?.position ?? 0n)
 const list = async (filter: Partial<FailureFilter> = {}): Promise<readonly FailedRequest[]> =>
   (await failedRequests(pool, { ...everything, ...filter }, { after: undefined, limit: 1_000 }))
     .items
