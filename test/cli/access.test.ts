@@ -318,8 +318,8 @@ t.test('a billing profile is set by its members, and shown', async (t) => {
   )
   for (const [args, message] of [
     [[], /name a value to set/],
-    [['--terms', 'later'], /--terms must be prepaid or postpaid/],
-    [['--language', 'de'], /--language must be en or zh/],
+    [['--terms', 'later'], /--terms must be one of prepaid, postpaid/],
+    [['--language', 'de'], /--language must be one of en, zh/],
     [['--grace-hours', '-1'], /--grace-hours must be a whole number/],
     [['--grace-hours', '721'], /grace_hours: must be a whole number from 0 to 720/],
     [['--time-zone', 'CET'], /time_zone: must be UTC or a zone .*Europe\/Berlin/],
