@@ -57,6 +57,7 @@ export interface TaskChange {
   error?: { readonly code: string; readonly message: string }
   updatedAtMs?: number
   observedAtMs?: number
+  awaitingUsageAtMs?: number
   expiresAtMs?: number
   revision: bigint
   position: bigint
@@ -129,8 +130,7 @@ function evolve(change: TaskChange, event: TaskEvent): void {
       change.pollableSinceMs = fromTimestamp(event.data.uncertainAt)
       break
     case 'TaskStatusChanged':
-      to(change, { status: event.data.status }, event.data.observedAt)
-      change.observedAtMs = fromTimestamp(event.data.observedAt)
+      observe(change, event.data)
       break
     case 'TaskSucceeded':
       to(change, { status: 'succeeded' }, event.data.succeededAt)
@@ -158,6 +158,12 @@ function evolve(change: TaskChange, event: TaskEvent): void {
     default:
       unreachable(event)
   }
+}
+
+function observe(change: TaskChange, data: TaskEventData<'TaskStatusChanged'>): void {
+  to(change, { status: data.status }, data.observedAt)
+  change.observedAtMs = fromTimestamp(data.observedAt)
+  if (data.awaitsUsage === true) change.awaitingUsageAtMs = change.observedAtMs
 }
 
 function succeed(change: TaskChange, data: TaskEventData<'TaskSucceeded'>): void {

@@ -1,4 +1,5 @@
 import type { Queryable } from '../engine/queryable.ts'
+import { awaitsUsageSql } from './tables.ts'
 
 /** Time at which upstream answered for a task, in Unix milliseconds. */
 export interface Observation {
@@ -61,4 +62,49 @@ export async function pollBacklog(
     values: [nowMs],
   })
   return rows.map((row) => ({ kind: row.kind, open: Number(row.open), due: Number(row.due) }))
+}
+
+/** Tasks that the provider has made without saying what was used. */
+interface AwaitingUsage {
+  readonly open: number
+  /** The first deadline of them, Unix milliseconds; undefined without any. */
+  readonly deadlineMs: number | undefined
+}
+
+/** Counts the open tasks whose result is made and whose usage is not known. */
+export async function awaitingUsage(db: Queryable): Promise<AwaitingUsage> {
+  const { rows } = await db.query<{ open: string; deadline_ms: string | null }>({
+    name: 'tasks.awaiting-usage',
+    text: `select count(*) as open, min(expires_at_ms) as deadline_ms
+           from tasks.tasks where ${awaitsUsageSql}`,
+  })
+  const { open = '0', deadline_ms: deadlineMs = null } = rows[0] ?? {}
+  return { open: Number(open), deadlineMs: deadlineMs === null ? undefined : Number(deadlineMs) }
+}
+
+/** How far the polling of a task has come. */
+interface PollProgress {
+  /** How often it was asked for since it was submitted. */
+  readonly polls: number
+  /** Time of the last answer, Unix milliseconds; null before. */
+  readonly observedAtMs: number | null
+}
+
+/** Finds how far a task is polled; undefined for one that is polled no more. */
+export async function pollProgress(
+  db: Queryable,
+  platformId: string,
+): Promise<PollProgress | undefined> {
+  const { rows } = await db.query<{ polls: number; observed_at_ms: string | null }>({
+    name: 'tasks.polls.progress',
+    text: 'select attempts as polls, observed_at_ms from tasks.polls where platform_id = $1',
+    values: [platformId],
+  })
+  const [row] = rows
+  return (
+    row && {
+      polls: row.polls,
+      observedAtMs: row.observed_at_ms === null ? null : Number(row.observed_at_ms),
+    }
+  )
 }

@@ -22,7 +22,14 @@ export {
   type TaskQueryFilter,
   type TaskQueryPage,
 } from './query-list.ts'
-export { noteObservations, pollBacklog, waitingTasks, type Observation } from './polls.ts'
+export {
+  awaitingUsage,
+  noteObservations,
+  pollBacklog,
+  pollProgress,
+  waitingTasks,
+  type Observation,
+} from './polls.ts'
 export {
   findKnownNativeIds,
   findOpenSubmissions,
@@ -30,7 +37,7 @@ export {
   settledTwins,
   tasksOfOneNativeId,
 } from './submissions.ts'
-export { COARSE_SHIFT, FINE_SHIFT } from './tables.ts'
+export { awaitsUsageSql, COARSE_SHIFT, FINE_SHIFT } from './tables.ts'
 export type { PollKind, Submission, TaskStatus } from './fold.ts'
 export type { TaskRow } from './tables.ts'
 

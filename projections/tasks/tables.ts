@@ -31,6 +31,9 @@ export const scopes = table('tasks.scopes', {
   onConflict: { next_seq: 'replace' },
 })
 
+/** Open tasks whose result the provider has made without saying what was used. */
+export const awaitsUsageSql = `awaiting_usage_at_ms is not null and status in ('queued', 'running')`
+
 export const tasks = table('tasks.tasks', {
   columns: {
     platform_id: text(),
@@ -66,6 +69,11 @@ export const tasks = table('tasks.tasks', {
     updated_at_ms: unixMs(),
     /** Time at which upstream was last asked, by event or by poll; null before. */
     observed_at_ms: nullable(unixMs()),
+    /**
+     * Time at which the provider last said that it has made the result, without a usage that can be
+     * believed; null where it never said so.
+     */
+    awaiting_usage_at_ms: nullable(unixMs()),
     expires_at_ms: unixMs(),
     revision: bigint(),
     position: bigint(),
@@ -76,6 +84,7 @@ export const tasks = table('tasks.tasks', {
     native: '(native_id) where native_id is not null',
     open: `(token_id) where status in ('queued', 'running')`,
     open_owner: `(tenant_id, user_id) where status in ('queued', 'running')`,
+    awaiting_usage: `(expires_at_ms) where ${awaitsUsageSql}`,
     all: '(scope_id, seq) where visible',
     requested: '(scope_id, requested_at_ms, platform_id) where visible',
     status: '(scope_id, status, seq) where visible',

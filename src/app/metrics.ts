@@ -26,6 +26,7 @@ export interface TaskMetrics {
   readonly lateAppends: Gauge
   /** Open tasks: `poll` or `reconcile`, all and due. */
   readonly openTasks: Gauge<'kind' | 'state'>
+  readonly awaitingUsageDeadline: Gauge<'kind'>
   /** 0 closed, 1 half open, 2 open. */
   readonly channelBreaker: Gauge<'channel'>
   /** Tenants for which the channel is closed because of their own failures. */
@@ -45,6 +46,7 @@ export function createTaskMetrics(registry: Registry): TaskMetrics {
   return {
     ...createCallMetrics(registers),
     ...createPolicyMetrics(registers),
+    ...createBacklogMetrics(registers),
     ...createChannelMetrics(registers),
   }
 }
@@ -136,10 +138,22 @@ function createPolicyMetrics(registers: Registry[]) {
       labelNames: ['family', 'what'],
       registers,
     }),
+  }
+}
+
+/** Metrics of tasks that have not ended. */
+function createBacklogMetrics(registers: Registry[]) {
+  return {
     openTasks: new Gauge({
       name: 'tollgate_open_tasks',
-      help: 'Tasks that have not ended, and those of them that are due to be polled.',
+      help: 'Tasks that have not ended, those of them that are due to be polled, and those that the provider has made without a usage that can be believed.',
       labelNames: ['kind', 'state'],
+      registers,
+    }),
+    awaitingUsageDeadline: new Gauge({
+      name: 'tollgate_tasks_awaiting_usage_deadline_seconds',
+      help: 'Time until the first task that awaits its usage expires as a possible cost leak; absent without such a task.',
+      labelNames: ['kind'],
       registers,
     }),
   }

@@ -227,7 +227,7 @@ t.test('the timeline has the rows of its oracle for every event', (t) => {
 })
 
 const beginnings: readonly TaskStep[] = ['requested', 'waiting']
-const beforeEnd: readonly TaskStep[] = ['started', 'submitted', 'uncertain', 'running']
+const beforeEnd: readonly TaskStep[] = ['started', 'submitted', 'uncertain', 'running', 'withheld']
 const ends: readonly TaskStep[] = [
   'refused',
   'succeeded',

@@ -100,6 +100,11 @@ export const taskEvents = {
      * (P5).
      */
     upstreamStatus: Type.Optional(Type.String()),
+    /**
+     * The provider has made the result, but has reported no usage that can be believed: it is asked
+     * again until the deadline.
+     */
+    awaitsUsage: Type.Optional(Type.Literal(true)),
     /** The usage of a success that is withheld, because it is more than the request can cost. */
     reported: Type.Optional(UsageSchema),
     observedAt: Timestamp,

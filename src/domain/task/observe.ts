@@ -135,15 +135,18 @@ function noteWithheld(
   const { model, facts, quote } = state.request
   const reported = safeUsage(usage)
   const made = { model, facts, quote, usage: reported, output: safeOutput(output) }
-  if (rules.settle(made) === undefined) return noteUnknown(state, upstreamStatus, at)
-  return noteUnknown(state, `${upstreamStatus}: usage above its ceiling`, at, reported)
+  const awaitsUsage = true
+  if (rules.settle(made) === undefined)
+    return noteUnknown(state, upstreamStatus, at, { awaitsUsage })
+  const word = `${upstreamStatus}: usage above its ceiling`
+  return noteUnknown(state, word, at, { awaitsUsage, reported })
 }
 
 function noteUnknown(
   state: ActiveTask,
   word: string,
   at: string,
-  reported?: Usage,
+  withheld: Pick<TaskEventData<'TaskStatusChanged'>, 'awaitsUsage' | 'reported'> = {},
 ): readonly TaskEvent[] {
   const upstreamStatus = toStorable(word, maxWordLength)
   if (state.unknownStatuses.includes(upstreamStatus)) return []
@@ -156,7 +159,7 @@ function noteUnknown(
         platformId,
         status: state.status,
         upstreamStatus,
-        ...(reported === undefined ? {} : { reported }),
+        ...withheld,
         observedAt: at,
       },
     },

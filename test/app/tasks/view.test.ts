@@ -27,6 +27,7 @@ const row = (part: Partial<TaskRow>): TaskRow => ({
   requestedAtMs: 1,
   updatedAtMs: 2,
   observedAtMs: 3,
+  awaitingUsageAtMs: null,
   expiresAtMs: 4,
   revision: 5n,
   position: 6n,

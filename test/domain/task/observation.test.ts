@@ -158,7 +158,13 @@ t.test('a success without usable usage is noted once and is not an end (P4, P5)'
     t.strictSame(after(...running).when(without), [
       {
         type: 'TaskStatusChanged',
-        data: { platformId, status: 'running', upstreamStatus: 'succeeded', observedAt: at },
+        data: {
+          platformId,
+          status: 'running',
+          upstreamStatus: 'succeeded',
+          awaitsUsage: true,
+          observedAt: at,
+        },
       },
     ])
     t.strictSame(after(...running, without).when(without), [])

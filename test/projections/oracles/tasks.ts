@@ -38,7 +38,12 @@ function changes(before: Expected, event: TaskEvent): Expected {
         submission: before['submission'] === 'started' ? 'lost' : 'uncertain',
       }
     case 'TaskStatusChanged':
-      return { updated_at_ms: at, observed_at_ms: at, status: event.data.status }
+      return {
+        updated_at_ms: at,
+        observed_at_ms: at,
+        status: event.data.status,
+        ...(event.data.awaitsUsage && { awaiting_usage_at_ms: at }),
+      }
     case 'TaskSucceeded': {
       const { nativeId, usage, output } = event.data
       const result = { native_id: nativeId, usage, output }
@@ -95,6 +100,7 @@ export function taskRow(history: TaskHistory): Expected | undefined {
     marker: data.marker,
     marker_is_ours: data.markerIsOurs,
     observed_at_ms: null,
+    awaiting_usage_at_ms: null,
     requested_at_ms: ms(data.requestedAt),
     expires_at_ms: ms(data.expiresAt),
   }

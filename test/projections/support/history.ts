@@ -144,6 +144,16 @@ export function taskSteps(shape: TaskShape) {
       type: 'TaskStatusChanged',
       data: { platformId: id, status: 'running', observedAt: at(n, 1_000) },
     },
+    withheld: {
+      type: 'TaskStatusChanged',
+      data: {
+        platformId: id,
+        status: 'running',
+        upstreamStatus: 'succeeded',
+        awaitsUsage: true,
+        observedAt: at(n, 4_000),
+      },
+    },
     succeeded: {
       type: 'TaskSucceeded',
       data: {
@@ -238,6 +248,9 @@ export const lives = {
   waiting: ['waiting'],
   making: ['waiting', 'started'],
   doubted: ['waiting', 'started', 'uncertain'],
+  awaitingUsage: ['requested', 'submitted', 'running', 'withheld'],
+  reportedLate: ['requested', 'submitted', 'withheld', 'succeeded', 'settled'],
+  neverReported: ['requested', 'submitted', 'withheld', 'expired'],
 } as const satisfies Record<string, readonly TaskStep[]>
 
 export type Life = keyof typeof lives

@@ -55,6 +55,9 @@ const statusOf: Readonly<Record<Life, TaskStatus | 'invisible'>> = {
   waiting: 'queued',
   making: 'running',
   doubted: 'running',
+  awaitingUsage: 'running',
+  reportedLate: 'succeeded',
+  neverReported: 'expired',
 }
 
 const lifeOf = (n: number): Life => LIVES[(n * 7 + (n >> 3)) % LIVES.length] ?? 'settled'

@@ -60,7 +60,10 @@ export const ReceiptSchema = Type.Object(
     id: Type.String({ description: '`source_id` of its ledger lines.' }),
     object: Type.Literal('receipt'),
     kind: Type.Enum(['task', 'call']),
-    state: Type.Enum(['settled', 'not_billed', 'running', 'unknown']),
+    state: Type.Enum(['settled', 'not_billed', 'running', 'unknown', 'awaiting_usage'], {
+      description:
+        '`unknown`: whether the provider took it; `awaiting_usage`: it made the result and has not said what was used.',
+    }),
     verdict: Type.String({ description: 'The state in a sentence.' }),
     tenant_id: Type.String(),
     user_id: Type.String(),

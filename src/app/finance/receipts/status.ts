@@ -8,6 +8,14 @@ export type ReceiptStatus =
   | { readonly state: 'not_billed'; readonly why: string }
   /** The amount held; `unknown` when the model service may have accepted it. */
   | { readonly state: 'running' | 'unknown'; readonly hold: string }
+  /** The provider has made it, and is asked for its usage until a time (RFC 3339). */
+  | {
+      readonly state: 'awaiting_usage'
+      readonly hold: string
+      readonly until: string
+      /** The reported usage is more than the request can cost, so it is not believed. */
+      readonly isDoubted: boolean
+    }
 
 type EventOf<Type extends RecordedEvent['type']> = Extract<RecordedEvent, { readonly type: Type }>
 
@@ -38,6 +46,11 @@ function unbilledBy(event: RecordedEvent): string | undefined {
     : 'the task expired'
 }
 
+/** Whether an event says that the provider made the result, without a usage that can be believed. */
+function isWithheld(event: RecordedEvent): event is EventOf<'TaskStatusChanged'> {
+  return event.type === 'TaskStatusChanged' && event.data.awaitsUsage === true
+}
+
 /** The status after the events, in their order. */
 export function receiptStatusOf(opening: Opening, events: readonly RecordedEvent[]): ReceiptStatus {
   for (const event of events)
@@ -49,7 +62,13 @@ export function receiptStatusOf(opening: Opening, events: readonly RecordedEvent
     const why = unbilledBy(event)
     if (why !== undefined) return { state: 'not_billed', why }
   }
-  const hold = opening.type === 'TaskRequested' ? opening.data.quote.hold : '0'
+  if (opening.type !== 'TaskRequested') return { state: 'running', hold: '0' }
+  const { hold } = opening.data.quote
+  const withheld = events.findLast(isWithheld)
+  if (withheld !== undefined) {
+    const isDoubted = withheld.data.reported !== undefined
+    return { state: 'awaiting_usage', hold, until: opening.data.expiresAt, isDoubted }
+  }
   const isKnown = events.some(({ type }) => type === 'TaskSubmitted')
   const isUncertain = events.some(({ type }) => type === 'TaskSubmissionUncertain')
   return { state: isUncertain && !isKnown ? 'unknown' : 'running', hold }

@@ -1,6 +1,7 @@
 import type { Correction } from '../../../../projections/ledger/query.ts'
 import type { ReportingLabels } from '../../../domain/reporting-labels.ts'
 import type { Currency } from '../../../kernel/money.ts'
+import type { ReceiptStatus } from './status.ts'
 
 /** A task's or call's cost, with all needed to check it by hand. Amounts are decimal strings. */
 export interface Receipt {
@@ -8,7 +9,7 @@ export interface Receipt {
   readonly sourceId: string
   readonly kind: 'task' | 'call'
   /** `unknown`: it is not known whether the model service accepted it. */
-  readonly state: 'settled' | 'not_billed' | 'running' | 'unknown'
+  readonly state: ReceiptStatus['state']
   /** The state in a sentence. */
   readonly verdict: string
   readonly tenantId: string

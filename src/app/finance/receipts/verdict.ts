@@ -21,6 +21,10 @@ export function verdictOf(status: ReceiptStatus, figures: Figures): string {
       return `Not billed: ${status.why}.`
     case 'running':
       return `Still running: ${status.hold} ${currency} is held until it ends.`
+    case 'awaiting_usage': {
+      const what = status.isDoubted ? 'a usage that can be believed' : 'its usage'
+      return `Made by the provider, which has not reported ${what}: asked until ${status.until}, ${status.hold} ${currency} is held.`
+    }
     case 'unknown':
       return `Not known yet: whether the model service took the task; ${status.hold} ${currency} is held until it is.`
     default:

@@ -1,6 +1,6 @@
 import { runEach } from '../../../kernel/all-settled.ts'
 import { keepLead } from '../../../../projections/engine/leadership.ts'
-import { pollBacklog } from '../../../../projections/tasks/query.ts'
+import { awaitingUsage, awaitsUsageSql, pollBacklog } from '../../../../projections/tasks/query.ts'
 import { expiredClaimsSql, oldAnswersSql, purgeCallClaims } from '../../calls/claims/statements.ts'
 import { type DueHorizon, makeStrayDue, strayJobsSql, strayValues } from '../../queue/tables.ts'
 import { purgeCalls, silentCallsSql, silentSpendingSql } from '../../spending/replica-reports.ts'
@@ -44,8 +44,9 @@ export function createSweep(
       showOwnGauges(deps)
       const leading = await lead.hold()
       if (leading === undefined) {
-        // Only the leader reports this gauge.
+        // Only the leader reports these gauges.
         deps.metrics.openTasks.reset()
+        deps.metrics.awaitingUsageDeadline.reset()
         return 'idle'
       }
       // A new leader does not know the findings of the last one.
@@ -55,8 +56,10 @@ export function createSweep(
       const ahead = farthestDue(settings.scale, longestMakingMs)
       const has = await look(pool, nowMs, ahead)
       if (!has.tasks) showBacklog(deps, [])
+      if (!has.awaiting) showAwaiting(deps, { open: 0, deadlineMs: undefined })
       await runEach([
         ...(has.tasks ? [async () => showBacklog(deps, await pollBacklog(pool, nowMs))] : []),
+        ...(has.awaiting ? [async () => showAwaiting(deps, await awaitingUsage(pool))] : []),
         ...(has.stray ? [() => makeStrayDue(pool, taskWork, nowMs, ahead)] : []),
         ...(has.urls ? [() => purgeTaskUrls(pool, nowMs)] : []),
         ...(has.use ? [() => purgeRateUse(pool)] : []),
@@ -85,6 +88,7 @@ function showOwnGauges(deps: TaskDeps): void {
 /** A query has a row where there is something to tidy. The last parameter is the time. */
 const tidied = {
   tasks: 'select from tasks.polls',
+  awaiting: `select from tasks.tasks where ${awaitsUsageSql}`,
   stray: strayJobsSql(taskWork),
   urls: expiredUrlsSql('$4'),
   use: forgettableUseSql,
@@ -120,4 +124,14 @@ function showBacklog(
     metrics.openTasks.set({ kind, state: 'open' }, row?.open ?? 0)
     metrics.openTasks.set({ kind, state: 'due' }, row?.due ?? 0)
   }
+}
+
+function showAwaiting(
+  { metrics, clock }: TaskDeps,
+  { open, deadlineMs }: Awaited<ReturnType<typeof awaitingUsage>>,
+): void {
+  metrics.openTasks.set({ kind: 'poll', state: 'awaiting_usage' }, open)
+  metrics.awaitingUsageDeadline.reset()
+  if (deadlineMs !== undefined)
+    metrics.awaitingUsageDeadline.set({ kind: 'poll' }, (deadlineMs - clock.nowMs()) / 1_000)
 }
