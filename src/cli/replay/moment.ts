@@ -1,5 +1,7 @@
 import type { RecordedEvent } from '../../eventlog/log/types.ts'
-import { readTime, TIME_WORDS } from '../../kernel/read-time.ts'
+import { isDate, readTime, TIME_WORDS } from '../../kernel/read-time.ts'
+import { readZone } from '../../kernel/read-zone.ts'
+import type { TimeZone } from '../../kernel/time-zone.ts'
 import { CommandError } from '../output.ts'
 
 /** Where a state is wanted: everything up to a position or a time counts. */
@@ -18,9 +20,16 @@ export function parsePosition(option: string, text: string): bigint {
   return BigInt(text)
 }
 
-/** Reads a time in unix milliseconds. @throws CommandError */
-export function parseTime(option: string, text: string): number {
-  const unixMs = readTime(text)
+/** Reads `--tz`. @throws CommandError for a zone that is not known */
+export function parseZone(name: string): TimeZone {
+  const read = readZone(name)
+  if ('fault' in read) throw new CommandError(`--tz ${read.fault}`)
+  return read.zone
+}
+
+/** Reads a time, or the beginning of a day of a zone, in Unix milliseconds. @throws CommandError */
+export function parseTime(option: string, text: string, zone?: TimeZone): number {
+  const unixMs = zone !== undefined && isDate(text) ? zone.startOf(text) : readTime(text)
   if (unixMs === undefined) throw new CommandError(`${option} must be ${TIME_WORDS}`)
   return unixMs
 }

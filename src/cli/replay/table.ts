@@ -3,6 +3,7 @@ import type { Movement } from '../../domain/event-facts.ts'
 import type { RecordedEvent } from '../../eventlog/log/types.ts'
 import { toTimestamp } from '../../kernel/clock.ts'
 import { currencies, formatAmount, parseAmount, type Currency } from '../../kernel/money.ts'
+import type { TimeZone } from '../../kernel/time-zone.ts'
 import { row } from '../output.ts'
 
 /** Fixed widths, so that rows can be printed before the last one is known. */
@@ -75,18 +76,22 @@ function describe(event: RecordedEvent): string {
 export class EventTable {
   /** Whether rows name the thing that an event is about. */
   readonly #several: boolean
+  readonly #zone: TimeZone | undefined
   readonly #settledPico = new Map<Currency, bigint>()
   #firstMs: number | undefined
   #lastMs = 0
   #count = 0
 
-  constructor(several: boolean) {
+  /** @param zone whose times are shown; undefined: UTC's */
+  constructor(several: boolean, zone?: TimeZone) {
     this.#several = several
+    this.#zone = zone
   }
 
   /** The heading, before the first event. */
   heading(): string {
-    return this.#row(['TIME (UTC)', 'AFTER'.padStart(ELAPSED), 'STEP', 'MONEY', 'OF', 'DETAIL'])
+    const time = this.#zone === undefined ? 'TIME (UTC)' : 'TIME (LOCAL)'
+    return this.#row([time, 'AFTER'.padStart(ELAPSED), 'STEP', 'MONEY', 'OF', 'DETAIL'])
   }
 
   row(event: RecordedEvent): string {
@@ -97,7 +102,7 @@ export class EventTable {
     this.#count += 1
     this.#sum(event)
     return this.#row([
-      toTimestamp(atMs).replace('T', ' ').replace('Z', ''),
+      (this.#zone?.timestampAt(atMs) ?? toTimestamp(atMs)).slice(0, TIME).replace('T', ' '),
       elapsed.padStart(ELAPSED),
       event.type,
       moneyOf(event),
