@@ -9,7 +9,8 @@ export {
   isFailurePlace,
   type FailureStatus,
 } from './failures.ts'
-export { timelineTables } from './tables.ts'
+export { assetsUsedBy, openingsNear, openingsOfRequests, type RelatedOpening } from './related.ts'
+export { failureTypes, timelineTables } from './tables.ts'
 
 /** Owner whose events may be seen; an absent member does not filter. */
 export interface TimelineScope {

@@ -15,6 +15,7 @@ const files: readonly (readonly [names: readonly string[], load: () => Promise<R
   [['database'], async () => (await import('./database.ts')).addDatabase],
   [['replay'], async () => (await import('./replay/replay.ts')).addReplay],
   [['receipt'], async () => (await import('./receipt.ts')).addReceipt],
+  [['ticket'], async () => (await import('./ticket.ts')).addTicket],
   [['failures'], async () => (await import('./failures.ts')).addFailures],
   [['report'], async () => (await import('./report.ts')).addReport],
   [['export'], async () => (await import('./export.ts')).addExport],

@@ -164,7 +164,7 @@ const memberOf = (option: string): string =>
   option.slice(2).replaceAll(/-([a-z])/g, (_, letter: string) => letter.toUpperCase())
 
 /** An operator at a shell may read everything. */
-const operator: Principal = {
+export const operator: Principal = {
   tokenId: '',
   kind: 'query',
   tenantId: '',
@@ -176,7 +176,8 @@ const operator: Principal = {
   scope: { level: 'all_tenants' },
 }
 
-function servicesOf({ pool: db, log, config }: Session): NamedReportServices {
+/** The reads of reports, over the stores of a command. */
+export function servicesOf({ pool: db, log, config }: Session): NamedReportServices {
   const clock = systemClock
   const logEnd = () => log.endPosition()
   const queries = readsOver({

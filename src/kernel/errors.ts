@@ -82,6 +82,7 @@ export const domainCodes = [
   'adjustment_id_taken',
   'line_not_found',
   'receipt_not_found',
+  'life_not_found',
   'posting_id_taken',
   'limit_id_taken',
   'posting_outcome_unknown',

@@ -117,6 +117,13 @@ export class TimeZone {
     return hours
   }
 
+  /** A time in the zone with its milliseconds, RFC 3339 with its offset. */
+  timestampAt(unixMs: number): string {
+    const text = this.#timeText(unixMs)
+    const ms = String(unixMs % 1_000).padStart(3, '0')
+    return `${text.slice(0, 19)}.${ms}${text.slice(19)}`
+  }
+
   /** A time in the zone, RFC 3339 with its offset. */
   #timeText(unixMs: number): string {
     const wallMs = this.#wallMs(unixMs)

@@ -13,7 +13,8 @@ const appBelow: Readonly<Record<string, readonly string[]>> = {
   'files/objects': ['queue'],
   channels: ['ports'],
   'read-models': [],
-  support: ['queue'],
+  'finance/receipts': ['read-models'],
+  support: ['finance/receipts', 'queue', 'read-models'],
   accounts: ['queue', 'read-models'],
   'finance/prices': ['accounts', 'ports', 'read-models'],
   spending: ['accounts', 'queue', 'read-models'],
@@ -56,7 +57,6 @@ const appBelow: Readonly<Record<string, readonly string[]>> = {
     'tasks',
   ],
   'accounts/alerts': ['accounts', 'queue', 'read-models'],
-  'finance/receipts': ['read-models'],
   'tasks/images': [
     'access',
     'calls',

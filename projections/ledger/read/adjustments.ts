@@ -36,6 +36,8 @@ export interface Correction {
   readonly amount: string
   readonly reason: string
   readonly actor: string | null
+  /** Decimal position in the log. */
+  readonly position: string
   /** Unix milliseconds. */
   readonly postedAtMs: number
 }
@@ -65,7 +67,7 @@ export async function correctionsOf(
   const { rows } = await db.query<Omit<Correction, 'postedAtMs'> & { posted_at: Date }>({
     name: 'ledger.corrections-of-lines',
     text: `select adjustment_id as "adjustmentId", line_id as "lineId", reason, actor, posted_at,
-                  trim_scale(amount)::text as amount
+                  position::text as position, trim_scale(amount)::text as amount
            from ledger.adjustments where line_id = any($1::text[]) order by position limit $2`,
     values: [lineIds, limit],
   })

@@ -129,7 +129,7 @@ export function describeAccount(
     summary,
     security: [{ [security]: [] }],
     response: {
-      200: answer({ json: ok, ...(csv ? table : {}) }),
+      200: answer({ json: ok, ...(csv ? table : { others: files }) }),
       ...(accepted && { 202: answer({ json: accepted }) }),
       ...failureResponses(shape, failures),
     },

@@ -190,6 +190,7 @@ export const failureTable: Readonly<Record<FailureCode, FailureRow>> = {
   scope_denied: own(403, 'This token may not read that tenant_id'),
   // One constant text each: another tenant's task or receipt reads exactly like a missing one (P8).
   receipt_not_found: { status: 404, words: 'Nothing has this id that this token may see' },
+  life_not_found: { status: 404, words: 'Nothing has this id that this token may see' },
   task_not_found: { status: 404, words: 'The specified task was not found' },
   // Also constant for the same reason, and the same text as for a voice that upstream does not have.
   voice_not_found: { status: 404, words: 'The voice_id names no voice that can be used here' },

@@ -10,6 +10,7 @@ const readFailure = createFailureReader({
   scope_denied: 'scope_denied',
   task_not_found: 'task_not_found',
   receipt_not_found: 'receipt_not_found',
+  life_not_found: 'life_not_found',
   asset_not_found: 'asset_not_found',
   invalid_cursor: 'invalid_request',
   query_too_long: 'query_too_long',
@@ -32,6 +33,11 @@ const unconfirmed: readonly FailureCode[] = [
 ]
 export const historyFailures: readonly FailureCode[] = [...unconfirmed, 'task_not_found']
 export const receiptFailures: readonly FailureCode[] = [...unconfirmed, 'receipt_not_found']
+export const lifeFailures: readonly FailureCode[] = [
+  ...unconfirmed,
+  'parameter_invalid',
+  'life_not_found',
+]
 export const assetHistoryFailures: readonly FailureCode[] = [...unconfirmed, 'asset_not_found']
 
 /** The error shape of these routes. */

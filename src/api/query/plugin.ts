@@ -11,6 +11,7 @@ import { historyFailures, queryEnvelope } from './envelope.ts'
 import { readHistory } from './history.ts'
 import { useKnownNames } from './known-names.ts'
 import { ledgerRoutes } from './ledger.ts'
+import { lifeRoutes } from './lives/route.ts'
 import { receiptRoute } from './receipts/route.ts'
 import { HistoryAnswerSchema, HistoryParamsSchema } from './schemas.ts'
 import type { QueryServices } from './services.ts'
@@ -31,6 +32,7 @@ export function queryPlugin(services: QueryServices) {
     ledgerRoutes(instance, services)
     assetRoutes(instance, reads)
     receiptRoute(instance, reads)
+    lifeRoutes(instance, reads)
     accountRoutes(instance, services)
     instance.withTypeProvider<TypeBoxTypeProvider>().get(
       '/tasks/:id/history',

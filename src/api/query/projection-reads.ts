@@ -10,7 +10,7 @@ import {
 } from '../../../projections/ledger/query.ts'
 import { historyOf } from '../../../projections/timeline/query.ts'
 import { findReceipt, isFinal } from '../../app/finance/receipts/find.ts'
-import type { Receipt } from '../../app/finance/receipts/types.ts'
+import { findLife, isLifeFinal } from '../../app/support/life.ts'
 import type { ReadModels } from '../../app/read-models/read-models.ts'
 import { RequestError } from '../kit/request-error.ts'
 import { positionsOf } from './as-of.ts'
@@ -91,22 +91,28 @@ export function projectionReads({ db, logEnd, readModels }: ProjectionReadsDeps)
     if (await waitForPosition(db, name, position, CONFIRM_TIMEOUT_MS)) return true
     throw new RequestError('outage', 'The history cannot be confirmed at the moment')
   }
-  const receiptOf = async (id: string, scope: Visible): Promise<Receipt | undefined> => {
-    const look = () => withQueryTimeout(NARROW_HISTORY, () => findReceipt(db, id, scope))
+  /**
+   * Reads what depends on the timeline and the ledger. A read model that may be behind must not
+   * answer that an item does not exist, or that it is still running.
+   */
+  const confirmedLook = async <Found extends object>(
+    find: () => Promise<Found | { readonly behind: bigint } | undefined>,
+    isFinal: (found: Found | { readonly behind: bigint } | undefined) => boolean,
+  ): Promise<Found | undefined> => {
+    await readModels.requireCurrent('timeline')
+    await readModels.requireCurrent('ledger')
+    const look = () => withQueryTimeout(NARROW_HISTORY, find)
     let found = await look()
-    // A read model that may be behind must not answer that an item does not exist, or that it is
-    // still running.
     if (!isFinal(found) && (await confirmed('timeline', await logEnd()))) found = await look()
     if (found !== undefined && 'behind' in found && (await confirmed('ledger', found.behind)))
       found = await look()
-    return found !== undefined && 'receipt' in found ? found.receipt : undefined
+    return found === undefined || 'behind' in found ? undefined : found
   }
   return {
-    receipt: async (id, scope) => {
-      await readModels.requireCurrent('timeline')
-      await readModels.requireCurrent('ledger')
-      return receiptOf(id, scope)
-    },
+    receipt: async (id, scope) =>
+      (await confirmedLook(() => findReceipt(db, id, scope), isFinal))?.receipt,
+    life: async (id, scope) =>
+      (await confirmedLook(() => findLife(db, id, scope), isLifeFinal))?.life,
     exports: ledgerExports({ db, readModels }),
     ledgerPosition: positionsOf('ledger', { db, logEnd, readModels }),
     listLines: async (filter, page) => {

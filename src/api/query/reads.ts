@@ -14,6 +14,7 @@ import type {
   LedgerGrouping,
 } from '../../../projections/ledger/query.ts'
 import type { Receipt } from '../../app/finance/receipts/types.ts'
+import type { Life } from '../../app/support/life.ts'
 import type { ZonedPeriod } from '../../kernel/time-zone.ts'
 import type { Visible } from './scope.ts'
 
@@ -97,4 +98,6 @@ export interface QueryReads {
   readonly history: (id: string, scope: Visible) => Promise<readonly HistoryItem[]>
   /** The receipt of an id in this scope; undefined if there is none. */
   readonly receipt: (id: string, scope: Visible) => Promise<Receipt | undefined>
+  /** The life of an id in this scope; undefined if there is none. */
+  readonly life: (id: string, scope: Visible) => Promise<Life | undefined>
 }

@@ -67,6 +67,8 @@ export class MemoryLedger implements QueryReads {
 
   receipt = (id: string) => Promise.resolve(this.receipts.get(id))
 
+  life = () => Promise.resolve(undefined)
+
   #matching(filter: LedgerFilter): readonly LedgerLine[] {
     this.filters.push(filter)
     if (this.failure !== undefined) throw this.failure

@@ -12,8 +12,13 @@ const MAX_RECEIPT_EVENTS = 10_000
 /** Most corrections shown in one receipt. */
 const MAX_RECEIPT_CORRECTIONS = 1_000
 
-type FoundReceipt =
-  | { readonly receipt: Receipt }
+export type FoundReceipt =
+  | {
+      readonly receipt: Receipt
+      readonly opening: Opening
+      /** All events of the task or the call, oldest first. */
+      readonly events: readonly RecordedEvent[]
+    }
   /** The ledger must reach this position of the log first. */
   | { readonly behind: bigint }
 
@@ -72,5 +77,6 @@ export async function findReceipt(
   if (status.state === 'settled' && lines.length < count) return { behind: status.position }
   if (ofLine !== undefined && !lines.some(({ lineId }) => lineId === id)) return undefined
   const nativeId = own[0]?.item.nativeId
-  return { receipt: writeReceipt({ opening, events, nativeId, lines, corrections }) }
+  const receipt = writeReceipt({ opening, events, nativeId, lines, corrections })
+  return { receipt, opening, events }
 }

@@ -1,4 +1,5 @@
 import type { AdjustedLine, Correction } from '../../../../projections/ledger/query.ts'
+import type { SettlementLine } from '../../../domain/pricing/settlement.ts'
 import type { RecordedEvent } from '../../../eventlog/log/types.ts'
 import { formatAmount, parseAmount } from '../../../kernel/money.ts'
 import { type Opening, type ReceiptStatus, receiptStatusOf } from './status.ts'
@@ -23,6 +24,16 @@ function sum(amounts: readonly string[]): string {
   return formatAmount(amounts.reduce((total, amount) => total + parseAmount(amount), 0n))
 }
 
+/** How a line was calculated, in figures. */
+export function formulaOf({
+  quantity,
+  price,
+  per,
+  amount,
+}: Pick<SettlementLine, 'quantity' | 'price' | 'per' | 'amount'>): string {
+  return `${quantity} × ${price} ÷ ${per} = ${amount}`
+}
+
 function lineOf(line: AdjustedLine): ReceiptLine {
   const { lineId, sku, rule, quantity, unit, price, per, amount, measurement, adjusted } = line
   const { accountPrices } = line
@@ -36,7 +47,7 @@ function lineOf(line: AdjustedLine): ReceiptLine {
     per,
     accountPrices,
     amount,
-    formula: `${quantity} × ${price} ÷ ${per} = ${amount}`,
+    formula: formulaOf(line),
     measurement,
     adjusted,
     hash: line.hash,

@@ -1,0 +1,175 @@
+import { type Static, Type } from 'typebox'
+import { LifeSchema } from './schemas.ts'
+
+/** A life as a ticket for support, and as a reply that may be sent to a customer. */
+
+type ShownLife = Static<typeof LifeSchema>
+
+const { id, kind, tenant_id, user_id, state, steps, related, aside } = LifeSchema.properties
+
+export const TicketSchema = Type.Object(
+  {
+    id,
+    object: Type.Literal('ticket'),
+    kind,
+    tenant_id,
+    user_id,
+    state,
+    verdict: Type.String({ description: 'The verdict of its receipt, or its last step.' }),
+    aside,
+    facts: Type.Array(Type.Object({ name: Type.String(), value: Type.String() })),
+    steps,
+    related,
+    commands: Type.Array(Type.String(), { description: 'Commands that show more.' }),
+    reply: Type.String({
+      description: 'Text for a customer: no account, no channel, no rule of prices.',
+    }),
+  },
+  { named: 'Ticket' },
+)
+
+export const TicketAnswerSchema = Type.Object(
+  { success: Type.Literal(true), message: Type.String(), data: TicketSchema },
+  { description: 'Success.' },
+)
+
+type Ticket = Static<typeof TicketSchema>
+
+function verdictOf({ receipt, kind: what, state: is }: ShownLife): string {
+  return receipt?.verdict ?? `The ${what.replace('_', ' ')} is ${is}.`
+}
+
+function factsOf(life: ShownLife): Ticket['facts'] {
+  const { receipt } = life
+  const given: readonly (readonly [name: string, value: string | null | undefined])[] = [
+    ['tenant', life.tenant_id],
+    ['user', life.user_id],
+    ['token', receipt?.token_id],
+    ['request', receipt?.request_id],
+    ['native id', receipt?.native_id],
+    ['model', receipt?.model],
+    ['surface', receipt?.surface],
+    ['charged', receipt?.currency && `${receipt.amount} ${receipt.currency}`],
+    ['given back', receipt?.adjusted === '0' ? null : receipt?.adjusted],
+    ['held', receipt?.held === '0' ? null : receipt?.held],
+    ['price book', receipt?.price_book_version],
+    ['deadline', life.deadline_at],
+    ['last asked', life.last_asked_at],
+    ['polls', life.polls === null ? null : String(life.polls)],
+    ['attempts', life.attempts > 1 ? String(life.attempts) : null],
+  ]
+  return given.flatMap(([name, value]) => (value ? [{ name, value }] : []))
+}
+
+function replyOf(life: ShownLife): string {
+  const [first, last] = [life.steps[0], life.steps.at(-1)]
+  const request = life.receipt === null ? '' : ` (request ${life.receipt.request_id})`
+  const sentences = [`About ${life.id}${request}:`, verdictOf(life), ...life.aside]
+  if (first !== undefined && last !== undefined)
+    sentences.push(
+      `Requested at ${first.started_at ?? first.at}; last change at ${last.at}: ${last.title}.`,
+    )
+  return sentences.join('\n')
+}
+
+/** The ticket of a life, as its reader sees the life. */
+export function ticketOf(life: ShownLife): Ticket {
+  const isCosted = life.receipt !== null
+  return {
+    id: life.id,
+    object: 'ticket',
+    kind: life.kind,
+    tenant_id: life.tenant_id,
+    user_id: life.user_id,
+    state: life.state,
+    verdict: verdictOf(life),
+    aside: life.aside,
+    facts: factsOf(life),
+    steps: life.steps,
+    related: life.related,
+    commands: [
+      `tollgate replay ${life.id}`,
+      ...(isCosted ? [`tollgate receipt ${life.id}`] : []),
+      `tollgate failures --tenant ${life.tenant_id} --today`,
+    ],
+    reply: replyOf(life),
+  }
+}
+
+/** Text from callers and providers as one line, without signs that Markdown or a terminal reads. */
+function plain(text: string): string {
+  return text
+    .replaceAll(/[\p{Cc}\u2028\u2029]+/gu, ' ')
+    .replaceAll(/[\\`*{}[\]<>#|~]/g, (sign) => `\\${sign}`)
+}
+
+const row = (cells: readonly string[]): string => `| ${cells.map(plain).join(' | ')} |`
+
+function moneyOf({ money, after }: ShownLife['steps'][number]): readonly [string, string, string] {
+  const moved = money.map(({ word, amount }) => `${word} ${amount}`).join(', ')
+  return [moved, after.held, after.net]
+}
+
+/** A wait in words, `+70 ms` or `+4.1 s`. */
+const waitWords = (ms: number): string =>
+  Math.abs(ms) < 1_000 ? `+${ms} ms` : `+${(ms / 1_000).toFixed(1)} s`
+
+/** Seconds between two lives, with their sign. */
+const gapWords = (ms: number): string => `${ms < 0 ? '' : '+'}${(ms / 1_000).toFixed(1)} s`
+
+const relatedWords = {
+  retry: 'the same request again, by a client that says so',
+  same_body: 'the same request again',
+  same_key: 'the same key',
+  same_request: 'of the same request',
+  uses: 'used by this',
+  used_by: 'used this',
+} as const satisfies Record<ShownLife['related'][number]['why'], string>
+
+/** A ticket as Markdown. */
+export function ticketText(ticket: Ticket): string {
+  const lines = [
+    `# ${plain(ticket.kind.replace('_', ' '))} ${plain(ticket.id)}`,
+    '',
+    `**${plain(ticket.verdict)}**`,
+    ...ticket.aside.flatMap((sentence) => ['', plain(sentence)]),
+    '',
+    ...ticket.facts.map(({ name, value }) => `- ${name}: ${plain(value)}`),
+    '',
+    '## Steps',
+    '',
+    '| time | wait | by | step | detail | money | held | to pay |',
+    '|-|-|-|-|-|-|-|-|',
+    ...ticket.steps.map((step) =>
+      row([
+        step.at,
+        step.n === 1 ? '' : waitWords(step.wait_ms),
+        step.by,
+        step.title,
+        step.detail,
+        ...moneyOf(step),
+      ]),
+    ),
+  ]
+  const formulas = ticket.steps.flatMap((step) => step.formulas)
+  if (formulas.length > 0) lines.push('', ...formulas.map((formula) => `- ${plain(formula)}`))
+  if (ticket.related.length > 0)
+    lines.push(
+      '',
+      '## Related',
+      '',
+      '| life | why | after | charged |',
+      '|-|-|-|-|',
+      ...ticket.related.map((one) =>
+        row([
+          one.id,
+          relatedWords[one.why],
+          gapWords(one.after_ms),
+          one.amount === null ? '' : `${one.amount} ${one.currency ?? ''}`,
+        ]),
+      ),
+    )
+  lines.push('', '## More', '', ...ticket.commands.map((command) => `    ${command}`))
+  lines.push('', '## Reply', '', ...ticket.reply.split('\n').map((line) => `> ${plain(line)}`), '')
+  return lines.join('\n')
+}

@@ -1,0 +1,212 @@
+import type { Queryable } from '../../../projections/engine/queryable.ts'
+import { pollProgress } from '../../../projections/tasks/query.ts'
+import { historyOf, type TimelineScope } from '../../../projections/timeline/query.ts'
+import { assetStreams } from '../../domain/asset/events.ts'
+import { assetGroupStreams } from '../../domain/asset-group/events.ts'
+import { fileStreams } from '../../domain/file/events.ts'
+import { uploadStreams } from '../../domain/upload/events.ts'
+import { verificationStreams } from '../../domain/verification/events.ts'
+import { voiceStreams } from '../../domain/voice/events.ts'
+import { sourceOf } from '../../domain/any-event.ts'
+import type { RecordedEvent } from '../../eventlog/log/types.ts'
+import { fromTimestamp } from '../../kernel/clock.ts'
+import { findReceipt } from '../finance/receipts/find.ts'
+import type { Opening } from '../finance/receipts/status.ts'
+import type { Receipt } from '../finance/receipts/types.ts'
+import { eventOfItem } from '../read-models/timeline-event.ts'
+import { type RelatedLife, relatedToRequest, usersOfAsset } from './related.ts'
+import { type Step, stepsOf } from './steps.ts'
+
+/** A life: all that is known of a task, a call, an asset, a file or a voice, as support sees it. */
+
+/** Most events of one life: an asset that is used often has most. */
+const MAX_LIFE_EVENTS = 10_000
+
+/** Streams of lives that have no receipt, by their kind. */
+const kindByStream = [
+  [assetGroupStreams, 'asset_group'],
+  [assetStreams, 'asset'],
+  [verificationStreams, 'verification'],
+  [fileStreams, 'file'],
+  [uploadStreams, 'upload'],
+  [voiceStreams, 'voice'],
+] as const
+
+export interface Life {
+  /** The gateway's id. */
+  readonly id: string
+  readonly kind: Receipt['kind'] | (typeof kindByStream)[number][1]
+  readonly tenantId: string
+  readonly userId: string | undefined
+  /** The state of its receipt; of a life without one, the title of its last step. */
+  readonly state: string
+  /** Sentences that the verdict of the receipt does not say. */
+  readonly aside: readonly string[]
+  /** Undefined for a life that costs nothing. */
+  readonly receipt: Receipt | undefined
+  readonly steps: readonly Step[]
+  /** Time at which it expires unless it ends before, Unix milliseconds; undefined once it has ended. */
+  readonly deadlineAtMs: number | undefined
+  /** Time at which the provider last answered about it, Unix milliseconds; undefined once it has ended. */
+  readonly lastAskedAtMs: number | undefined
+  /** How often the provider was asked about it; undefined once it has ended. */
+  readonly polls: number | undefined
+  /** Attempts upstream that its call needed. */
+  readonly attempts: number
+  /** The request named a URL that the provider calls; the gateway does not see whether it does. */
+  readonly hasCallback: boolean
+  readonly related: readonly RelatedLife[]
+}
+
+type FoundLife =
+  | { readonly life: Life }
+  /** The ledger must reach this position of the log first. */
+  | { readonly behind: bigint }
+
+/** Facts that events have had since some day. */
+type LaterFacts = {
+  readonly attempts?: number
+  readonly callback?: boolean
+  readonly idempotency?: object
+}
+
+/** Whether nothing else in the log can change the life. */
+export function isLifeFinal(found: FoundLife | undefined): boolean {
+  if (found === undefined) return false
+  if ('behind' in found) return true
+  const { state } = found.life
+  return state === 'settled' || state === 'not_billed'
+}
+
+/** A gap in words, `0.2 s` or `4 min`. */
+function gapWords(ms: number): string {
+  if (ms < 60_000) return `${(ms / 1_000).toFixed(1)} s`
+  return `${Math.round(ms / 60_000)} min`
+}
+
+const howOften = ['', 'once', 'twice', 'three times', 'four times']
+
+/** Says that a request was sent again, and whether each time was charged. */
+function repeatWords(
+  receipt: Receipt,
+  related: readonly RelatedLife[],
+  hasKey: boolean,
+): readonly string[] {
+  const again = related.filter(({ why }) => why === 'same_body' || why === 'retry')
+  if (again.length === 0) return []
+  const times = [0, ...again.map(({ afterMs }) => afterMs)].toSorted((a, b) => a - b)
+  const lasted = (times.at(-1) ?? 0) - (times[0] ?? 0)
+  const charged = again.filter(({ amount }) => amount !== undefined && amount !== '0').length
+  const charges = charged + (receipt.state === 'settled' && receipt.amount !== '0' ? 1 : 0)
+  const often = howOften[times.length] ?? `${times.length} times`
+  const without = hasKey ? '' : ', without a key'
+  const paid = charges === 1 ? 'one charge' : charges === 0 ? 'no charge' : `${charges} charges`
+  return [`The same request was sent ${often}, ${gapWords(lasted)} apart${without}: ${paid}.`]
+}
+
+const CALLBACK_WORDS =
+  "The provider calls the caller's callback URL itself: the gateway does not see whether it did."
+
+/** The deadline of a task after its events: a worker that begins it may set another. */
+function deadlineOf(opening: Opening, events: readonly RecordedEvent[]): number | undefined {
+  if (opening.type !== 'TaskRequested') return undefined
+  const begun = events.findLast((event) => event.type === 'TaskStarted')
+  return fromTimestamp(
+    begun?.type === 'TaskStarted' ? begun.data.expiresAt : opening.data.expiresAt,
+  )
+}
+
+async function lifeOfRequest(
+  db: Queryable,
+  scope: TimelineScope,
+  found: {
+    readonly receipt: Receipt
+    readonly opening: Opening
+    readonly events: readonly RecordedEvent[]
+  },
+): Promise<Life> {
+  const { receipt, opening, events } = found
+  const { sourceId: id, kind, tenantId, userId, state } = receipt
+  const hasEnded = state === 'settled' || state === 'not_billed'
+  const later = opening.data as LaterFacts & Opening['data']
+  const [related, progress] = await Promise.all([
+    relatedToRequest(db, scope, opening, id),
+    kind === 'task' && !hasEnded ? pollProgress(db, id) : undefined,
+  ])
+  const hasCallback = later.callback === true
+  return {
+    id,
+    kind,
+    tenantId,
+    userId,
+    state,
+    aside: [
+      ...repeatWords(receipt, related, later.idempotency !== undefined),
+      ...(hasCallback ? [CALLBACK_WORDS] : []),
+    ],
+    receipt,
+    steps: stepsOf(events, receipt.corrections),
+    deadlineAtMs: hasEnded ? undefined : deadlineOf(opening, events),
+    lastAskedAtMs: progress?.observedAtMs ?? undefined,
+    polls: progress?.polls,
+    attempts: later.attempts ?? 1,
+    hasCallback,
+    related,
+  }
+}
+
+/** The life of something that costs nothing, by the last thing that an id stands for. */
+async function lifeWithoutReceipt(
+  db: Queryable,
+  id: string,
+  scope: TimelineScope,
+): Promise<Life | undefined> {
+  const { items } = await historyOf(db, id, scope, { limit: MAX_LIFE_EVENTS })
+  const ofKind = items.flatMap((item) => {
+    const kind = kindByStream.find(([prefix]) => item.stream.startsWith(prefix))?.[1]
+    return kind === undefined ? [] : [{ item, kind }]
+  })
+  const last = ofKind.at(-1)
+  const sourceId = last && sourceOf(eventOfItem(last.item))
+  if (last === undefined || sourceId === undefined) return undefined
+  const { kind } = last
+  const { tenantId, userId } = last.item
+  const events = ofKind
+    .filter(({ item }) => item.sourceId === sourceId)
+    .map(({ item }) => eventOfItem(item))
+  const steps = stepsOf(events, [])
+  return {
+    id: sourceId,
+    kind,
+    tenantId,
+    userId,
+    state: steps.findLast(({ state }) => state !== 'moved')?.title ?? '',
+    aside: [],
+    receipt: undefined,
+    steps,
+    deadlineAtMs: undefined,
+    lastAskedAtMs: undefined,
+    polls: undefined,
+    attempts: 1,
+    hasCallback: false,
+    related: kind === 'asset' ? await usersOfAsset(db, scope, events) : [],
+  }
+}
+
+/**
+ * Finds the life of an id within a scope: every id that a receipt or a history is found by.
+ * Undefined when there is nothing.
+ */
+export async function findLife(
+  db: Queryable,
+  id: string,
+  scope: TimelineScope,
+): Promise<FoundLife | undefined> {
+  const found = await findReceipt(db, id, scope)
+  if (found !== undefined && 'behind' in found) return found
+  const life =
+    found === undefined
+      ? await lifeWithoutReceipt(db, id, scope)
+      : await lifeOfRequest(db, scope, found)
+  return life && { life }
+}

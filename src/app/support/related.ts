@@ -1,0 +1,131 @@
+import type { Queryable } from '../../../projections/engine/queryable.ts'
+import { settledAmounts } from '../../../projections/ledger/query.ts'
+import {
+  assetsUsedBy,
+  openingsNear,
+  openingsOfRequests,
+  type RelatedOpening,
+  type TimelineScope,
+} from '../../../projections/timeline/query.ts'
+import type { RecordedEvent } from '../../eventlog/log/types.ts'
+import type { Opening } from '../finance/receipts/status.ts'
+
+/** Lives that have to do with another: the same request again, and what uses what. */
+
+/** Requests of an asset's uses that are looked up: the latest. */
+const MOST_USES = 20
+
+export type RelatedReason =
+  /** The caller's program sent the same body again, and says that it did. */
+  'retry' | 'same_body' | 'same_key' | 'same_request' | 'uses' | 'used_by'
+
+export interface RelatedLife {
+  readonly id: string
+  readonly why: RelatedReason
+  /** Time from this life to that one, in milliseconds; negative: that one was first. */
+  readonly afterMs: number
+  /** How often the caller's program had tried before, as it says. */
+  readonly retry: number | undefined
+  /** Amount that was charged, a decimal; undefined: nothing, or not yet. */
+  readonly amount: string | undefined
+  readonly currency: string | undefined
+}
+
+type OpeningFacts = Pick<Opening['data'], 'requestId'> & {
+  readonly bodyFingerprint?: string
+  readonly retry?: number
+  readonly idempotency?: { readonly keyHash: string }
+}
+
+const factsOf = (data: RelatedOpening['data'] | Opening['data']): OpeningFacts =>
+  data as unknown as OpeningFacts
+
+function reasonOf(own: OpeningFacts, other: OpeningFacts): RelatedReason | undefined {
+  if (own.requestId === other.requestId) return 'same_request'
+  if (own.bodyFingerprint !== undefined && own.bodyFingerprint === other.bodyFingerprint)
+    return (own.retry ?? other.retry) === undefined ? 'same_body' : 'retry'
+  const key = own.idempotency?.keyHash
+  return key !== undefined && key === other.idempotency?.keyHash ? 'same_key' : undefined
+}
+
+type Found = Omit<RelatedLife, 'amount' | 'currency'>
+
+function foundOf(other: RelatedOpening, atMs: number, why: RelatedReason): Found {
+  const { retry } = factsOf(other.data)
+  return { id: other.sourceId, why, afterMs: other.atMs - atMs, retry }
+}
+
+/** Each life once, by the first reason that names it. */
+function once(found: readonly Found[]): readonly Found[] {
+  const byId = new Map<string, Found>()
+  for (const one of found) if (!byId.has(one.id)) byId.set(one.id, one)
+  return [...byId.values()]
+}
+
+async function withAmounts(
+  db: Queryable,
+  found: readonly Found[],
+): Promise<readonly RelatedLife[]> {
+  if (found.length === 0) return []
+  const amounts = await settledAmounts(
+    db,
+    found.map(({ id }) => id),
+  )
+  return found.map((one) => {
+    const { amount, currency } = amounts.get(one.id) ?? {}
+    return { ...one, amount, currency }
+  })
+}
+
+/** Finds the lives related to a task or a call, in the order of time. */
+export async function relatedToRequest(
+  db: Queryable,
+  scope: TimelineScope,
+  opening: Opening,
+  sourceId: string,
+): Promise<readonly RelatedLife[]> {
+  const { tenantId, tokenId, requestId } = opening.data
+  const owner = { tenantId, userIds: scope.userIds }
+  const own = factsOf(opening.data)
+  const atMs = opening.recordedAt.getTime()
+  const texts = [own.bodyFingerprint, own.idempotency?.keyHash].filter((one) => one !== undefined)
+  const [near, same, used] = await Promise.all([
+    openingsNear(db, owner, { sourceId, atMs, tokenId }, texts),
+    openingsOfRequests(db, owner, [requestId]),
+    assetsUsedBy(db, owner, requestId),
+  ])
+  const others = [...same.filter((one) => one.sourceId !== sourceId), ...near].flatMap((other) => {
+    const why = reasonOf(own, factsOf(other.data))
+    return why === undefined ? [] : [foundOf(other, atMs, why)]
+  })
+  const uses = used.map((one) => ({
+    id: one.sourceId,
+    why: 'uses' as const,
+    afterMs: one.atMs - atMs,
+    retry: undefined,
+  }))
+  const found = once([...others, ...uses]).toSorted((a, b) => a.afterMs - b.afterMs)
+  return withAmounts(db, found)
+}
+
+/** Finds the tasks and calls that used an asset, in the order of time. */
+export async function usersOfAsset(
+  db: Queryable,
+  scope: TimelineScope,
+  events: readonly RecordedEvent[],
+): Promise<readonly RelatedLife[]> {
+  const [first] = events
+  const tenantId = first?.metadata.tenantId
+  if (first === undefined || tenantId === undefined) return []
+  const requestIds = events
+    .flatMap((event) => (event.type === 'AssetUsed' ? [event.data.requestId] : []))
+    .slice(-MOST_USES)
+  const owner = { tenantId, userIds: scope.userIds }
+  const users = await openingsOfRequests(db, owner, requestIds)
+  const atMs = first.recordedAt.getTime()
+  const found = once(users.map((one) => foundOf(one, atMs, 'used_by')))
+  return withAmounts(
+    db,
+    found.toSorted((a, b) => a.afterMs - b.afterMs),
+  )
+}

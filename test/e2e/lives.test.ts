@@ -1,0 +1,237 @@
+import t from 'tap'
+import { issueToken } from '../../src/app/accounts/account-commands.ts'
+import { tollgate } from '../cli/support/commands.ts'
+import { eventually } from '../helpers/eventually.ts'
+import { sharedStack } from '../helpers/stack.ts'
+import { type Answer, call, queriesOf, steadyHeaders, tasksOf } from './support/client.ts'
+
+/** The life of a task, a call and an asset: its steps, its money, and what is related. */
+
+const stack = await sharedStack(t)
+const { url, demo, other, access } = stack
+const tasks = tasksOf(url, demo.modelToken)
+const life = (id: string, query = '', token = demo.queryToken): Promise<Answer> =>
+  queriesOf(url, token).get(`/lives/${encodeURIComponent(id)}${query}`)
+const env = {
+  EVENTSTORE_URL: stack.eventStoreUrl,
+  DATABASE_URL: stack.databaseUrl,
+  EVENTSTORE_NAMESPACE: stack.namespace,
+  MARKER_SECRET: 'a marker secret of the tests',
+}
+
+/** Text of prompts that must be in no life, ticket or reply. */
+const CANARY = 'canary-5b1f'
+
+function chat(rest: object = {}, token = demo.modelToken): Promise<Answer> {
+  const messages = [{ role: 'user', content: `Hello ${CANARY}` }]
+  return call(`${url}/v1/chat/completions`, {
+    method: 'POST',
+    token,
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ model: 'text-basic', messages, ...rest }),
+  })
+}
+
+const created = await tasks.create({ prompt: `a boat ${CANARY}` })
+const nativeId = String(created.body.id)
+const platformId = String(created.headers.get('x-platform-id'))
+const requestId = String(created.headers.get('x-request-id'))
+await tasks.reaches(nativeId, 'succeeded')
+
+interface ShownStep {
+  readonly n: number
+  readonly title: string
+  readonly by: string
+  readonly money: readonly { readonly word: string; readonly amount: string }[]
+  readonly after: Readonly<Record<string, string>>
+}
+
+t.test('a settled task step by step, with its money and the formula of its charge', async (t) => {
+  const { status, body } = await life(platformId)
+  t.equal(status, 200)
+  const { data } = body
+  t.match(data, {
+    id: platformId,
+    object: 'life',
+    kind: 'task',
+    state: 'settled',
+    aside: [],
+    receipt: { amount: '5.0094', held: '0', native_id: nativeId },
+    deadline_at: null,
+    last_asked_at: null,
+    polls: null,
+    attempts: 1,
+    callback: false,
+    related: [],
+  })
+  const steps: readonly ShownStep[] = data.steps
+  t.same(
+    steps.map(({ n }) => n),
+    steps.map((_, index) => index + 1),
+  )
+  t.match(steps[0], { title: 'requested', by: 'caller', money: [{ word: 'held' }] })
+  const held = String(steps[0]?.money[0]?.amount)
+  t.equal(steps[0]?.after['held'], held)
+  t.match(steps.at(-1), {
+    title: 'succeeded and settled',
+    by: 'provider',
+    types: ['TaskSucceeded', 'TaskSettled'],
+    detail: /108900 completion tokens/,
+    money: [{ word: 'charged', amount: '5.0094' }, { word: 'freed' }],
+    formulas: ['108900 × 46 ÷ 1000000 = 5.0094'],
+    after: { held: '0', charged: '5.0094', given_back: '0', net: '5.0094' },
+  })
+})
+
+t.test('one life by native id, request id and ledger line', async (t) => {
+  const one = (await life(platformId)).body
+  for (const id of [nativeId, requestId, `${platformId}:1`]) t.same((await life(id)).body, one, id)
+})
+
+t.test('the state as of a step, and the difference of two', async (t) => {
+  const { data } = (await life(platformId, '?at=1&tz=Asia/Kolkata')).body
+  t.match(data.as_of, { step: 1, title: 'requested', charged: '0', at: /\+05:30$/ })
+  for (const { at } of data.steps) t.match(at, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}\+05:30$/)
+  const { difference } = (await life(platformId, '?against=1')).body.data
+  t.equal(difference.from_step, 1)
+  t.match(
+    difference.changes.find((one: { readonly name: string }) => one.name === 'charged'),
+    { from: '0', to: '5.0094' },
+  )
+  t.same(
+    (await life(platformId, `?at=1&against=${difference.to_step}`)).body.data.difference,
+    difference,
+  )
+  for (const [query, message] of [
+    ['?at=99', /at must be a step from 1 to \d+/],
+    ['?against=0', /against/],
+    ['?at=1.5', /at/],
+    ['?tz=Mars/Base', /tz must be UTC or a zone/],
+    ['?step=1', /step/],
+  ] as const)
+    t.match(await life(platformId, query), { status: 400, body: { message } }, query)
+})
+
+t.test('a task without usage awaits it, and says until when', async (t) => {
+  const answer = await tasks.create({ prompt: 'x [[sandbox usage-missing]]' })
+  const id = String(answer.headers.get('x-platform-id'))
+  const { data } = await eventually('the provider has made it', async () => {
+    const { body } = await life(id)
+    return body.data?.state === 'awaiting_usage' && body
+  })
+  t.match(
+    data.receipt.verdict,
+    /^Made by the provider, which has not reported its usage: asked until /,
+  )
+  t.match(data.steps.at(-1), {
+    title: 'made, usage not reported',
+    by: 'provider',
+    state: 'uncertain',
+  })
+  t.equal(data.steps.at(-1).after.held, data.receipt.held)
+  t.ok(Date.parse(data.deadline_at) > Date.now())
+  t.ok(data.polls >= 1, 'it was asked for')
+  t.ok(Date.parse(data.last_asked_at) > 0)
+  await eventually('the gauge', async () => {
+    const { text } = await call(`${url}/metrics`)
+    return /tollgate_open_tasks\{kind="poll",state="awaiting_usage"[^}]*\} [1-9]/.test(text)
+  })
+})
+
+t.test('a call, and a failed call, whose step began before it ended', async (t) => {
+  const done = String((await chat()).headers.get('x-call-id'))
+  const { data } = (await life(done)).body
+  t.match(data, { kind: 'call', state: 'settled', deadline_at: null })
+  t.match(data.steps, [{ title: 'answered', by: 'provider', types: ['CallSettled'] }])
+  t.ok(Date.parse(data.steps[0].started_at) <= Date.parse(data.steps[0].at))
+  const messages = [{ role: 'user', content: 'x [[sandbox fail=server_error]]' }]
+  const failed = String((await chat({ messages })).headers.get('x-call-id'))
+  t.match((await life(failed)).body.data, {
+    state: 'not_billed',
+    steps: [{ title: 'failed', state: 'failed', after: { charged: '0', held: '0' } }],
+  })
+})
+
+t.test('404, byte for byte, for a foreign id and an unknown one', async (t) => {
+  const theirs = await chat({}, other.modelToken)
+  const callId = String(theirs.headers.get('x-call-id'))
+  t.equal((await life(callId, '', other.queryToken)).status, 200, 'theirs to see')
+  for (const path of ['', '/ticket']) {
+    const read = (id: string) =>
+      queriesOf(url, demo.queryToken).get(`/lives/${encodeURIComponent(id)}${path}`)
+    const unknown = await read('call_00000000000000000000000000')
+    t.match(unknown, { status: 404, body: { success: false, error: { code: 'life_not_found' } } })
+    const foreign = [callId, `${callId}:1`, String(theirs.headers.get('x-request-id'))]
+    for (const id of [...foreign, `${platformId}:9`, 'a b', '%', '__proto__']) {
+      const answer = await read(id)
+      t.equal(answer.text, unknown.text, id)
+      t.same(steadyHeaders(answer), steadyHeaders(unknown), id)
+    }
+  }
+})
+
+t.test('a ticket and its reply, as JSON and Markdown, without what was asked', async (t) => {
+  const { data } = (await life(platformId)).body
+  const { body } = await queriesOf(url, demo.queryToken).get(`/lives/${platformId}/ticket`)
+  const ticket = body.data
+  t.match(ticket, {
+    id: platformId,
+    object: 'ticket',
+    state: 'settled',
+    verdict: data.receipt.verdict,
+  })
+  t.same(ticket.steps, data.steps, 'what the life shows')
+  t.match(ticket.commands, [`tollgate replay ${platformId}`, `tollgate receipt ${platformId}`])
+  const text = (await queriesOf(url, demo.queryToken).get(`/lives/${platformId}/ticket?format=md`))
+    .text
+  t.match(text, /^# task /)
+  t.match(text, /\| succeeded and settled \|/)
+  t.match(text, /charged 5\.0094/)
+  t.match(text, /> About /)
+  for (const shown of [JSON.stringify(ticket), text, JSON.stringify(data)]) {
+    t.notMatch(shown, CANARY)
+    t.notMatch(shown, /channel/i, 'no account upstream')
+  }
+})
+
+t.test('operators see who posted a refund; a refund is a step', async (t) => {
+  const args = ['credit', 'adjust', '1.50', '--tenant', demo.tenantId, '--currency', 'CNY']
+  const why = ['--line', `${platformId}:1`, '--reason', 'it was broken', '--actor', 'Ada L.']
+  const posted = await tollgate([...args, ...why], env)
+  t.equal(posted.code, 0, posted.stderr)
+  await stack.caughtUp()
+  const { data } = (await life(platformId)).body
+  const refund = {
+    title: 'refunded',
+    by: 'operator',
+    detail: 'it was broken',
+    money: [{ word: 'given back', amount: '1.5' }],
+    after: { charged: '5.0094', given_back: '1.5', net: '3.5094' },
+  }
+  t.match(data.steps.at(-1), refund)
+  t.notOk('actor' in data.steps.at(-1))
+  const operator = await issueToken(access, {
+    tenantId: demo.tenantId,
+    userId: demo.userId,
+    kind: 'query',
+    name: 'operator',
+    scope: { level: 'all_tenants' },
+  })
+  const seen = (await life(platformId, '', operator.secret)).body.data
+  t.match(seen.steps.at(-1), { ...refund, actor: 'Ada L.' })
+})
+
+t.test('a command prints the same ticket', async (t) => {
+  const run = (...args: readonly string[]) => tollgate(['ticket', ...args], env)
+  const shown = await run(platformId, '--tz', 'Asia/Shanghai')
+  t.match(shown, { code: 0, stdout: /^# task [\s\S]*\+08:00[\s\S]*succeeded and settled/ })
+  const { data } = (await queriesOf(url, demo.queryToken).get(`/lives/${platformId}/ticket`)).body
+  const asJson = JSON.parse((await run(platformId, '--json')).stdout)
+  t.same(asJson.facts, data.facts)
+  t.match((await run(requestId, '--reply')).stdout, /^About /)
+  t.match(await run(platformId, '--tenant', other.tenantId), {
+    code: 1,
+    stderr: /nothing was found/,
+  })
+  t.match(await run(platformId, '--tz', 'CET'), { code: 1, stderr: /--tz must be UTC or a zone/ })
+})
