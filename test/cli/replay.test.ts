@@ -66,6 +66,49 @@ t.test('the table shows time, elapsed time, step, money and details', async (t) 
   for (const line of lines) t.ok(line.length <= 200, line)
 })
 
+t.test('a ledger line is its task; --money and --errors show some of the events', async (t) => {
+  const line = await replay(`${platformId}:1`, '--json')
+  t.equal(line.stdout, (await replay(platformId, '--json')).stdout)
+  const money = typesOf((await replay(platformId, '--money', '--json')).stdout)
+  t.same(money, ['TaskRequested', 'TaskSettled'])
+  t.match(await replay(platformId, '--errors'), { code: 0, stdout: /of / })
+  const failed = await tasks.created({ prompt: 'x [[sandbox fail=InternalError]]' })
+  await tasks.reaches(failed, 'failed')
+  await stack.caughtUp()
+  t.same(typesOf((await replay(failed, '--errors', '--json')).stdout), ['TaskFailed'])
+})
+
+t.test('--tz shows times of a zone, whose day --today and dates are', async (t) => {
+  const shown = await replay(platformId, '--tz', 'Asia/Kolkata')
+  t.match(shown.stdout, /\nTIME \(LOCAL\) /)
+  const [first] = events
+  const local = new Date((first?.recordedAt.getTime() ?? 0) + 19_800_000).toISOString()
+  t.match(shown.stdout, local.slice(0, 23).replace('T', ' '))
+  const today = ['--tenant', stack.demo.tenantId, '--today', '--tz', 'Asia/Kolkata', '--json']
+  t.ok(typesOf((await replay(...today)).stdout).includes('TaskSettled'))
+  const tomorrow = ['--tenant', stack.demo.tenantId, '--from', '2999-01-01', '--tz', 'Asia/Kolkata']
+  t.match(await replay(...tomorrow), { code: 1, stderr: /no events match/ })
+  t.match(await replay(platformId, '--tz', 'IST'), {
+    code: 1,
+    stderr: /did you mean `Asia\/Kolkata`/,
+  })
+  t.match(await replay(platformId, '--today', '--from', '2026-01-01'), { code: 1 })
+})
+
+t.test('a token and a user show everything that was asked with or by them', async (t) => {
+  const { tenantId, userId } = stack.demo
+  const byUser = typesOf((await replay(userId, '--tenant', tenantId, '--json')).stdout)
+  for (const type of ['TaskRequested', 'TaskSettled', 'CallSettled']) t.ok(byUser.includes(type))
+  const [{ data } = { data: {} }] = printedEvents(
+    (await replay(String(chat.headers.get('x-call-id')), '--json')).stdout,
+  )
+  const byToken = typesOf((await replay(String(Reflect.get(data, 'tokenId')), '--json')).stdout)
+  t.ok(byToken.includes('TaskSettled') && byToken.includes('CallSettled'), 'what it asked')
+  t.equal(byToken[0], 'TokenIssued', 'after its own events')
+  const unknown = await replay('user_none', '--tenant', tenantId)
+  t.match(unknown, { code: 1, stderr: /nothing was found for user_none/ })
+})
+
 t.test('the events of a call by its id or its request id', async (t) => {
   const requestId = chat.headers.get('x-request-id') ?? ''
   const byRequest = await replay(requestId, '--json')
