@@ -162,6 +162,7 @@ export const tokens = rowsOf<TokenEvent>()({
     earlyIndexes: {
       tenant: '(tenant_id, position)',
       issuer: '(issued_by) where issued_by is not null',
+      last_four: '(last_four)',
     },
   }),
   stream: tokenStream,
@@ -230,7 +231,7 @@ const ofSecrets: StreamTable = {
 /** Tenants, users and tokens (hashes only). */
 export const accessProjection: Projection = {
   name: 'access',
-  version: 8,
+  version: 9,
   ...fromTables(
     { tenants: tenants.table, users: users.table, accounts, tokens: tokens.table, secrets },
     {

@@ -4,6 +4,7 @@ import type { Queryable } from '../engine/queryable.ts'
 import { tenants, tokens, users } from './projection.ts'
 
 export { tenantNames, tokenLabels, tokenUsers, userNames } from './names.ts'
+export { ownersNamed, searchTokens, type SearchedOwner, type SearchedToken } from './search.ts'
 
 const { position: _position, ...shownOfTokens } = tokens.table.record.columns
 

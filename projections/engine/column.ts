@@ -102,6 +102,14 @@ export function text<Value extends string = string>(): Plain<Value> {
   return ofText('text', 'text')
 }
 
+/**
+ * An id that is found by its beginning. Its order is that of its bytes: in the order of another language
+ * a range of ids lacks some that begin so.
+ */
+export function id(): Plain<string> {
+  return { ...text(), type: 'text collate "C"' }
+}
+
 /** A UUID. */
 export function uuid(): Plain<string> {
   return ofText('uuid', 'text')

@@ -187,7 +187,7 @@ const tables = {
 /** The per-SKU billing ledger: lines in a hash chain, double entry, holds, balances, totals by time. */
 export const ledgerProjection: Projection = {
   name: 'ledger',
-  version: 5,
+  version: 6,
   ...fromTables(tables, {
     views: postingsSql,
     totals: `select kind || ' ' || currency as name, trim_scale(sum(amount))::text as total from (

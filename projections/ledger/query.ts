@@ -28,6 +28,7 @@ export {
   type SettledAmount,
   type SettledSource,
 } from './read/settled.ts'
+export { creditsByPrefix, type FoundPosting, linesById } from './read/search.ts'
 export { ledgerTables } from './tables.ts'
 export { ledgerTenants, pricedLines } from './read/priced.ts'
 export {

@@ -4,6 +4,7 @@ import {
   constrained,
   date,
   from,
+  id,
   int,
   nullable,
   pico,
@@ -95,7 +96,7 @@ export const postingsSql = `create view postings as
 export const adjustments = table('ledger.adjustments', {
   columns: {
     position: bigint(),
-    adjustment_id: text(),
+    adjustment_id: id(),
     tenant_id: text(),
     currency: text(),
     /** Positive gives to the tenant. */
@@ -115,6 +116,7 @@ export const adjustments = table('ledger.adjustments', {
     tenant: '(tenant_id, position)',
     // Refunds of a period: of lines alone.
     posted: '(tenant_id, posted_at) where line_id is not null',
+    id: '(adjustment_id)',
   },
 })
 
@@ -181,7 +183,7 @@ export const totals = table('ledger.totals', {
 export const grants = table('ledger.grants', {
   columns: {
     position: bigint(),
-    grant_id: text(),
+    grant_id: id(),
     tenant_id: text(),
     currency: text(),
     amount,
@@ -194,7 +196,7 @@ export const grants = table('ledger.grants', {
     granted_at: time(),
   },
   key: ['position'],
-  indexes: { tenant: '(tenant_id, position)' },
+  indexes: { tenant: '(tenant_id, position)', id: '(grant_id)' },
 })
 
 /** Sums of a tenant's lines in a period. */

@@ -1,6 +1,6 @@
 import { fromTimestamp } from '../../src/kernel/clock.ts'
 import type { Queryable } from '../engine/queryable.ts'
-import { byRequestSql, failureTypes, typesSql } from './tables.ts'
+import { byRequestSql, failureTypes, ofRequestSql, typesSql } from './tables.ts'
 
 /** Requests that ended without a result, or whose end is not known: what support looks at first. */
 
@@ -154,7 +154,7 @@ function conditionsOf(filter: FailureFilter, after: string | undefined, values: 
     filter.requestId,
     (at) => `r.facts->>'requestId' = ${at} and e.source_id in (
       select c.source_id from timeline.events c
-      where c.metadata->>'correlationId' = ${at} and c.${byRequestSql})`,
+      where c.${ofRequestSql(at)} and c.${byRequestSql})`,
   )
   const [, atMs, position] = placeForm.exec(after ?? '') ?? []
   if (atMs !== undefined)

@@ -28,6 +28,11 @@ function namedOwner({ data }: RecordedEvent): Owner | undefined {
   return { tenantId: data.tenantId, userId: 'userId' in data ? data.userId : undefined }
 }
 
+/** The keyed hash of the `Idempotency-Key` of a request, where the event names it. */
+function keyHashIn({ data }: RecordedEvent): string | undefined {
+  return 'idempotency' in data ? data.idempotency?.keyHash : undefined
+}
+
 type EventRow = Row<typeof events.record.columns>
 
 async function loadOwners(
@@ -67,6 +72,7 @@ function eventRow(event: RecordedEvent, known: Owner | undefined): EventRow {
     tenantId: owner.tenantId,
     userId: owner.userId,
     sourceId,
+    keyHash: keyHashIn(event),
     type: event.type,
     eventId: event.id,
     stream: event.stream,
@@ -171,7 +177,7 @@ const namesOfSources: StreamTable = {
 export const timelineProjection: Projection = {
   name: 'timeline',
   ownGroup: true,
-  version: 5,
+  version: 6,
   ...fromTables(
     { sources, events },
     {

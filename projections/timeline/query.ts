@@ -1,5 +1,5 @@
 import type { Queryable } from '../engine/queryable.ts'
-import { byRequestSql } from './tables.ts'
+import { byRequestSql, ofRequestSql } from './tables.ts'
 
 export {
   type FailedRequest,
@@ -11,6 +11,13 @@ export {
 } from './failures.ts'
 export { assetsUsedBy, openingsNear, openingsOfRequests, type RelatedOpening } from './related.ts'
 export { failureTypes, timelineTables } from './tables.ts'
+export {
+  sourcesByKey,
+  sourcesByPrefix,
+  type SourceNaming,
+  type SourceSummary,
+  summariesOf,
+} from './search.ts'
 
 /** Owner whose events may be seen; an absent member does not filter. */
 export interface TimelineScope {
@@ -105,7 +112,7 @@ export async function historyOf(
   const { rows } = await db.query<ItemRecord>(
     `with caused as (
        select position, source_id from timeline.events
-       where metadata->>'correlationId' = $1 and ${byRequestSql}),
+       where ${ofRequestSql('$1')} and ${byRequestSql}),
      began as (
        select source_id from timeline.sources where source_id = $1 or native_id = $1
        union select s.source_id from caused c

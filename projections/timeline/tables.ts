@@ -1,10 +1,14 @@
 import type { AnyEventType } from '../../src/domain/any-event.ts'
-import { bigint, document, nullable, text, timeOfMs, uuid } from '../engine/column.ts'
+import { bigint, document, id, nullable, text, timeOfMs, uuid } from '../engine/column.ts'
 import { audited } from '../engine/read-model.ts'
 import { table } from '../engine/table.ts'
 
 /** Events that a request caused; events of policies and commands name no request. */
 export const byRequestSql = `metadata->>'correlationId' like 'req\\_%'`
+
+/** The events of one request, in the form in which its index has the ids: in the order of their bytes. */
+export const ofRequestSql = (at: string): string =>
+  `metadata->>'correlationId' = ${at}::text collate "C"`
 
 /**
  * Events that leave a request without a result, or with an unknown one. Support lists them, so they
@@ -30,10 +34,10 @@ const isFailureSql = typesSql(failureTypes)
  */
 export const sources = table('timeline.sources', {
   columns: {
-    source_id: text(),
+    source_id: id(),
     tenant_id: text(),
     user_id: nullable(text()),
-    native_id: nullable(text()),
+    native_id: nullable(id()),
     position: bigint(),
   },
   key: ['source_id'],
@@ -48,7 +52,7 @@ export const events = table('timeline.events', {
     tenant_id: text(),
     user_id: nullable(text()),
     /** Platform id, call id or token id; null for events of the account itself. */
-    source_id: nullable(text()),
+    source_id: nullable(id()),
     type: text(),
     event_id: uuid(),
     stream: text(),
@@ -61,13 +65,16 @@ export const events = table('timeline.events', {
      */
     data: document(),
     metadata: document(),
+    /** Keyed hash of the `Idempotency-Key` of the request, where it had one. */
+    key_hash: nullable(text()),
   },
   key: ['position'],
   indexes: {
     source: '(source_id, position) where source_id is not null',
     tenant: '(tenant_id, position)',
     time: '(tenant_id, at, position)',
-    request: `((metadata->>'correlationId')) where ${byRequestSql}`,
+    request: `((metadata->>'correlationId') collate "C") where ${byRequestSql}`,
+    key: '(key_hash) where key_hash is not null',
     failures: `(tenant_id, at, position) where ${isFailureSql}`,
     failures_time: `(at, position) where ${isFailureSql}`,
   },

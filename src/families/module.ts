@@ -19,9 +19,14 @@ export interface FamilyModule {
   readonly sandbox: readonly SandboxAccount[]
   /** Its prefixes, which are answered in its error shape before its routes are there. */
   readonly mounts?: readonly Mount[]
+  /** Reads ids of answers that its upstream keeps. */
+  readonly responseIds?: (markerSecret: string) => CallOfResponse
   /** Makes its routes and its upstream adapters. */
   readonly open: (deps: FamilyDeps) => OpenedFamily
 }
+
+/** Finds the call that a tenant's id of a kept answer names; undefined for any other text. */
+type CallOfResponse = (tenantId: string, responseId: string) => string | undefined
 
 /** Dependencies of a family in a running process, in addition to those of every surface. */
 export interface FamilyDeps {
@@ -71,6 +76,21 @@ export function channelSettingsOf(
       channel === undefined ? [] : [[rules.name, channel] as const],
     ),
   )
+}
+
+/** Reads ids of answers that the upstreams of any family keep. */
+export function responseIdsOf(
+  families: readonly FamilyModule[],
+  markerSecret: string,
+): CallOfResponse {
+  const readers = families.flatMap(({ responseIds }) => responseIds?.(markerSecret) ?? [])
+  return (tenantId, responseId) => {
+    for (const read of readers) {
+      const callId = read(tenantId, responseId)
+      if (callId !== undefined) return callId
+    }
+    return undefined
+  }
 }
 
 /** Opens every family of a list. */

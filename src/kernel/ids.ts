@@ -53,6 +53,11 @@ export function timeOfRequestId(text: string): number | undefined {
   return ulid === undefined ? undefined : decodeTime(ulid)
 }
 
+/** The first and the last time that a ULID of this beginning can have, unix milliseconds. */
+export function timesOfUlid(beginning: string): readonly [firstMs: number, lastMs: number] {
+  return [decodeTime(beginning.padEnd(26, '0')), decodeTime(beginning.padEnd(26, 'Z'))]
+}
+
 /** A new opaque id with a prefix, for tenants, users, tokens, grants. */
 export function newId(prefix: string, nowMs: number): string {
   return `${prefix}_${nextUlid(nowMs)}`

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino'
 import type { Registry } from 'prom-client'
 import type { GatewayServices } from '../api/app.ts'
-import { readsOver } from '../api/query/projection-reads.ts'
+import { readsOver, searchOver } from '../api/query/projection-reads.ts'
 import { createReadKey } from '../app/access/token-status.ts'
 import { createManagedProposals } from '../app/accounts/managed-proposals.ts'
 import { createManagedTenants } from '../app/accounts/managed-tenants.ts'
@@ -32,6 +32,7 @@ import { createDiskFloor } from '../storage/local/disk.ts'
 import type { OpenedStorage } from '../storage/open.ts'
 import { openQueryPool } from '../storage/postgres/pool.ts'
 import { startAccess } from './access.ts'
+import { readersOfNames } from './names.ts'
 import { compose, type Dependencies, type Infrastructure } from './compose.ts'
 
 export interface ServicesOptions {
@@ -138,6 +139,9 @@ export async function startServices(
     accounts: {
       ...accountsOver({ ...options, log, catalog, db, clock }, served, resolve),
       balances: queries.accounts.balances,
+    },
+    support: {
+      search: searchOver({ ...read, ...readersOfNames(options.markerSecret) }),
     },
     hosts: {
       resolve,

@@ -102,7 +102,9 @@ t.test('a token and a user show everything that was asked with or by them', asyn
   const [{ data } = { data: {} }] = printedEvents(
     (await replay(String(chat.headers.get('x-call-id')), '--json')).stdout,
   )
-  const byToken = typesOf((await replay(String(Reflect.get(data, 'tokenId')), '--json')).stdout)
+  const byToken = typesOf(
+    (await replay(String(Reflect.get(Object(data), 'tokenId')), '--json')).stdout,
+  )
   t.ok(byToken.includes('TaskSettled') && byToken.includes('CallSettled'), 'what it asked')
   t.equal(byToken[0], 'TokenIssued', 'after its own events')
   const unknown = await replay('user_none', '--tenant', tenantId)

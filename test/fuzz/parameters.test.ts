@@ -111,6 +111,7 @@ const real: Readonly<Record<string, string>> = {
   id: task.body.id,
   against: version,
   currency: 'CNY',
+  q: task.body.id,
   task_id: task.body.id,
   file_id: '1',
   model: 'text-basic',
@@ -122,6 +123,7 @@ const required: Readonly<Record<string, readonly string[]>> = {
   '/api/admin/price-books/{version}/diff': ['against'],
   '/api/admin/price-books/{version}/what-if': ['from'],
   '/api/query/v1/movements': ['currency'],
+  '/api/query/v1/search': ['q'],
   '/provA': ['Action', 'Version'],
 }
 /** Bodies that a route takes: what is odd is put into them. */
@@ -236,7 +238,7 @@ void t.test('no odd value of any parameter is a 5xx, and a NUL is 400 everywhere
 /** Parameters of readings that take any text, or are judged by what they name. */
 const free: ReadonlySet<string> = new Set(
   `GroupId after against alt as_of at code cursor end_time end_user expires file_id filter.model filter.task_ids from group_by group_id
-  asset_id issued_by limit model native_id page page_num page_size platform_id project_name request_id route signature sku
+  asset_id issued_by limit model native_id page page_num page_size platform_id project_name q request_id route signature sku
   since source_id start_time tag task_id tenant_id to token_id tz user_id`.split(/\s+/),
 )
 

@@ -73,6 +73,7 @@ function timelineEffect(
       at: canonicalTime(event.recordedAt),
       data,
       metadata: event.metadata,
+      key_hash: 'idempotency' in data ? (data.idempotency?.keyHash ?? null) : null,
     },
     source: isFirstOfSource(event) ? { source_id: sourceId, ...whose, position } : undefined,
   }

@@ -17,6 +17,7 @@ import type { ManagedPriceBooks } from '../../app/finance/prices/managed-price-b
 import type { BudgetStatus } from '../../app/spending/budgets/status.ts'
 import type { Throttle } from '../../app/spending/throttle/throttle.ts'
 import type { Refusals } from '../../app/support/refusals.ts'
+import type { Search } from '../../app/support/search.ts'
 import type { ImageTaskUseCases } from '../../app/tasks/images/types.ts'
 import type { TaskUseCases } from '../../app/tasks/types.ts'
 import type { Catalog } from '../../domain/catalog/catalog.ts'
@@ -86,6 +87,10 @@ export interface Services {
     readonly settings: ManagedSettings
     readonly priceBooks: ManagedPriceBooks
     readonly balances: ReadBalances
+  }
+  readonly support: {
+    /** Finds what an id, a name or a pasted text stands for. */
+    readonly search: Search
   }
   readonly hosts: {
     /** How hosts that callers name are resolved. */

@@ -5,11 +5,12 @@ import { failuresRoute } from './failures.ts'
 import { logsRoute } from './logs.ts'
 import { movementsRoute } from './movements.ts'
 import { refusalsRoute } from './refusals.ts'
+import { searchRoute } from './search.ts'
 import type { QueryServices } from './services.ts'
 import { tasksRoute } from './tasks.ts'
 import { usageRoute } from './usage.ts'
 
-/** Balances, credits, logs, failures, refusals, tasks and usage, for consoles. */
+/** Balances, credits, logs, failures, refusals, search, tasks and usage, for consoles. */
 export function accountRoutes(app: FastifyInstance, services: QueryServices): void {
   balanceRoute(app, services)
   creditRoutes(app, services)
@@ -17,6 +18,7 @@ export function accountRoutes(app: FastifyInstance, services: QueryServices): vo
   logsRoute(app, services)
   failuresRoute(app, services)
   refusalsRoute(app, services)
+  searchRoute(app, services)
   tasksRoute(app, services)
   usageRoute(app, services)
 }

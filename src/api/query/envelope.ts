@@ -25,6 +25,9 @@ export const listFailures: readonly FailureCode[] = [
   'read_model_behind',
   'query_too_long',
 ]
+export const searchFailures: readonly FailureCode[] = listFailures.filter(
+  (code) => code !== 'invalid_cursor',
+)
 const unconfirmed: readonly FailureCode[] = [
   ...tokenFailures,
   'query_too_long',

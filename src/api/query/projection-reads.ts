@@ -12,6 +12,7 @@ import { historyOf } from '../../../projections/timeline/query.ts'
 import { findReceipt, isFinal } from '../../app/finance/receipts/find.ts'
 import { findLife, isLifeFinal } from '../../app/support/life.ts'
 import type { ReadModels } from '../../app/read-models/read-models.ts'
+import { createSearch, type Search, type SearchDeps } from '../../app/support/search.ts'
 import { RequestError } from '../kit/request-error.ts'
 import { positionsOf } from './as-of.ts'
 import { withQueryTimeout } from '../kit/queries.ts'
@@ -48,6 +49,7 @@ const NARROW_LINES = 'narrow it by tenant_id, from and to, or ask for a smaller 
 const NARROW_SUMMARY = 'narrow it by tenant_id, and by from and to'
 const NARROW_ASSETS = 'narrow it by tenant_id, group_id or asset_id'
 const NARROW_HISTORY = 'try again later'
+const NARROW_SEARCH = 'search for more characters of fewer ids'
 
 const NARROW_EXPORT = 'narrow it by tenant_id, from and to'
 
@@ -169,5 +171,16 @@ export function readsOver(deps: {
     accounts: accountReads({ ...deps, balances }),
     knownNames: createKnownNames(deps),
     billing: billingOf(deps.issuer, deps.settingsOf),
+  }
+}
+
+/** The search of support, over the read models in Postgres. */
+export function searchOver(
+  deps: SearchDeps & { readonly readModels: Pick<ReadModels, 'requireCurrent'> },
+): Search {
+  const search = createSearch(deps)
+  return async (request) => {
+    for (const name of ['timeline', 'ledger']) await deps.readModels.requireCurrent(name)
+    return withQueryTimeout(NARROW_SEARCH, () => search(request))
   }
 }

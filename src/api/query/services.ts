@@ -21,7 +21,7 @@ export interface ReportServices extends Pick<QueryServices, 'queries' | 'clock'>
 /** The services that the routes of these queries use. */
 export interface QueryServices extends Pick<
   Services,
-  'clock' | 'models' | 'tokens' | 'throttle' | 'http'
+  'clock' | 'models' | 'tokens' | 'throttle' | 'http' | 'support'
 > {
   readonly queries: Queries
 }

@@ -131,3 +131,53 @@ const toCounted = (row: RefusalRecord): CountedRefusals => ({
     atMs: at,
   })),
 })
+
+/** A refused request that is among the samples of a count. */
+export interface RefusedRequest {
+  readonly requestId: string
+  readonly tenantId: string
+  readonly userId: string
+  readonly atMs: number
+  readonly route: string | undefined
+  readonly code: string | undefined
+}
+
+/**
+ * Samples whose request id begins so, in hours from an hour before the first time that it can have to
+ * an hour after the last one.
+ */
+export async function refusedRequests(
+  db: Queryable,
+  of: { readonly prefix: string; readonly firstMs: number; readonly lastMs: number },
+  { tenantId, userIds }: Pick<RefusalFilter, 'tenantId' | 'userIds'>,
+  limit: number,
+): Promise<readonly RefusedRequest[]> {
+  const { rows } = await db.query<
+    Pick<RefusalRecord, 'tenant_id' | 'user_id' | 'route' | 'code'> & {
+      readonly sample: RefusalSample
+    }
+  >(
+    `select tenant_id, user_id, route, code, sample
+     from ops.refusals cross join lateral jsonb_array_elements(samples) as s (sample)
+     where hour between $1::timestamptz - interval '1 hour' and $2::timestamptz + interval '1 hour'
+       and starts_with(sample->>'request_id', $3)
+       and ($4::text is null or tenant_id = $4) and ($5::text[] is null or user_id = any($5))
+     order by hour desc, id desc limit $6`,
+    [
+      new Date(of.firstMs),
+      new Date(of.lastMs),
+      of.prefix,
+      tenantId ?? null,
+      userIds ?? null,
+      limit,
+    ],
+  )
+  return rows.map(({ sample, ...row }) => ({
+    requestId: sample.request_id,
+    tenantId: row.tenant_id,
+    userId: row.user_id,
+    atMs: sample.at,
+    route: row.route === '' ? undefined : row.route,
+    code: row.code === '' ? undefined : row.code,
+  }))
+}

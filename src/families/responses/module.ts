@@ -16,6 +16,10 @@ export const responses: FamilyModule = {
   },
   channel: textChannel,
   sandbox: [textSandbox('responses', '/v1')],
+  responseIds: (markerSecret) => {
+    const keptIds = createKeptIds(markerSecret)
+    return (tenantId, id) => keptIds.open(tenantId, 'response', id)?.callId
+  },
   open: ({ markerSecret }) => {
     const keptIds = createKeptIds(markerSecret)
     const provider = createTextProvider(responsesWire)

@@ -217,7 +217,7 @@ const noImageFamily = {} as ImageCallFamily
 /** Groups of services of which a test may replace members; of the others it replaces the whole. */
 type Groups = Pick<
   GatewayServices,
-  'tokens' | 'throttle' | 'images' | 'files' | 'accounts' | 'hosts' | 'queries'
+  'tokens' | 'throttle' | 'images' | 'files' | 'accounts' | 'hosts' | 'queries' | 'support'
 >
 
 /** The in-memory parts that a test replaces. */
@@ -265,6 +265,10 @@ function memoryServices(
       ...part.files,
     },
     accounts: { ...noManagement, ...part.accounts },
+    support: {
+      search: () => Promise.resolve({ items: [], more: false, hints: [] }),
+      ...part.support,
+    },
     hosts: { resolve, upstream: new Set(), ...part.hosts },
     queries: {
       reads: ledger,

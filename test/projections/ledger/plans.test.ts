@@ -7,6 +7,8 @@ import { inSchema } from '../../../projections/engine/transaction.ts'
 import { ledgerProjection } from '../../../projections/ledger/projection.ts'
 import {
   correctionsOf,
+  creditsByPrefix,
+  linesById,
   linesOfSource,
   listLines,
   settledSource,
@@ -21,6 +23,9 @@ import {
   failedRequests,
   type FailureFilter,
   historyOf,
+  sourcesByKey,
+  sourcesByPrefix,
+  summariesOf,
 } from '../../../projections/timeline/query.ts'
 import { testPool } from '../support/database.ts'
 import { everyFailure } from '../support/every-failure.ts'
@@ -248,6 +253,38 @@ t.test('every query of finance and support uses an index, with any filter', asyn
         t.same(scanned, [], what)
       }
     }
+  })
+
+  await t.test('search', async (t) => {
+    const scopes = [{}, { tenantId: 'tenant_50' }, { tenantId, userIds: ['tenant_big_user_3'] }]
+    const reads = (scope: (typeof scopes)[number]) => {
+      const by = (naming: 'source' | 'call' | 'native' | 'task' | 'request', prefix: string) =>
+        ((db) => sourcesByPrefix(db, { naming, prefix }, scope, 11)) satisfies (
+          db: Queryable,
+        ) => unknown
+      return [
+        ['events_source', by('call', 'call_300')],
+        ['events_source', by('call', 'call_')],
+        ['events_request', by('request', 'req_300')],
+        ['events_request', by('request', 'req_')],
+        ['sources_pkey', by('source', 'task_300')],
+        ['sources_native', by('native', 'native_300')],
+        ['sources_native', by('task', 'native_')],
+        ['events_key', (db: Queryable) => sourcesByKey(db, 'a hash', scope, 11)],
+        ['events_source', (db: Queryable) => summariesOf(db, ['call_303', 'task_1'], scope)],
+        ['lines_id', (db: Queryable) => linesById(db, 'task_300:1', scope)],
+        ['adjustments_id', (db: Queryable) => creditsByPrefix(db, 'adj_30', scope, 11)],
+      ] as const
+    }
+    for (const scope of scopes)
+      for (const [index, read] of reads(scope)) {
+        const what = `${JSON.stringify(scope)} ${read.toString()}`
+        const { indexes, scanned } = await explained(read)
+        t.ok(indexes.includes(index), `${what}: ${index} of ${indexes.join()}`)
+        // The ledger of this test has no grants.
+        const large = scanned.filter((node) => node['Relation Name'] !== 'grants')
+        t.same(large, [], what)
+      }
   })
 
   await t.test('history', async (t) => {

@@ -13,12 +13,12 @@ import { surviveLostConnections } from '../../../src/storage/postgres/pool.ts'
 import type { RecordedEvent } from '../../../src/eventlog/log/types.ts'
 import { systemClock } from '../../../src/kernel/clock.ts'
 import { silentLog } from '../../../src/kernel/log.ts'
-import { acquireDatabase } from '../../helpers/postgres.ts'
+import { acquireDatabase, type AcquireOptions } from '../../helpers/postgres.ts'
 import { ScriptedLog } from './memory-log.ts'
 
 /** A database of the suite's own with the engine's tables; gone when the test ends. */
-export async function testPool(t: Test, max = 12): Promise<Pool> {
-  const database = await acquireDatabase()
+export async function testPool(t: Test, max = 12, options: AcquireOptions = {}): Promise<Pool> {
+  const database = await acquireDatabase(options)
   const pool = new Pool({ connectionString: database.url, max, pipeline: true })
   // A killed connection must not end the test process.
   surviveLostConnections(pool, () => undefined)

@@ -13,6 +13,8 @@ export interface UpstreamObject {
   readonly tokens?: number
   /** Equal in all items of one answer, which together have at most `tokens`. */
   readonly answer?: string
+  /** The call of the answer; absent in ids of older releases. */
+  readonly callId?: string
 }
 
 /** Facts about the answer of a call before it arrives. */
@@ -61,7 +63,7 @@ const TAG_BYTES = 16
 const PREFIX = /^([a-z]{1,16})_/
 const CIPHER = 'aes-256-ctr'
 /** Format of the figures before the channel's id, which never begins like them. */
-const FIGURES = /^~(\d{1,16})~([0-9a-z]{0,16})~/
+const FIGURES = /^~(\d{1,16})~([0-9a-z]{0,16})~(?:([0-9A-HJKMNP-TV-Z]{26})~)?/
 const ANSWER_BYTES = 4
 
 /**
@@ -130,13 +132,14 @@ export function createKeptIds(secret: string): KeptIds {
 
 /** The content of a decrypted id. */
 function keptIn(written: string): UpstreamObject {
-  const [figures = '', tokens, answer] = FIGURES.exec(written) ?? []
+  const [figures = '', tokens, answer, ulid] = FIGURES.exec(written) ?? []
   const [channelId = '', ...lines] = written.slice(figures.length).split('\n')
   return {
     channelId,
     upstreamId: lines.join('\n'),
     ...(tokens === undefined ? {} : { tokens: Number(tokens) }),
     ...(answer === undefined || answer === '' ? {} : { answer }),
+    ...(ulid === undefined ? {} : { callId: `call_${ulid}` }),
   }
 }
 

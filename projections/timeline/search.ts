@@ -1,0 +1,139 @@
+import type { Queryable } from '../engine/queryable.ts'
+import { beginsSql, MAX_IDS_READ, scopeSql, type SearchScope } from '../engine/search.ts'
+import { byRequestSql } from './tables.ts'
+
+/** Tasks, calls, files and whatever else has events, by the beginnings of their names. */
+
+/** The indexes by which they are found. */
+const namings = {
+  /** The gateway's ids of all but calls. */
+  source: { table: 'timeline.sources', column: 'source_id', of: 'true' },
+  call: { table: 'timeline.events', column: 'source_id', of: 'true' },
+  /** The ids of providers. */
+  native: { table: 'timeline.sources', column: 'native_id', of: 'true' },
+  /** The same without those of the asset library, which operators alone see. */
+  task: { table: 'timeline.sources', column: 'native_id', of: `source_id !~ '^(asset|group)-'` },
+  /** The ids of requests, `x-request-id` of their answers. */
+  request: { table: 'timeline.events', column: `(metadata->>'correlationId')`, of: byRequestSql },
+} as const
+export type SourceNaming = keyof typeof namings
+
+/** Ids of the sources whose name begins so; at most 5,000 names are read, those of other owners included. */
+export async function sourcesByPrefix(
+  db: Queryable,
+  by: { readonly naming: SourceNaming; readonly prefix: string },
+  scope: SearchScope,
+  limit: number,
+): Promise<readonly string[]> {
+  const { table, column, of } = namings[by.naming]
+  return sourcesOf(db, scope, limit, (add) => {
+    return `from ${table} where ${beginsSql(column, by.prefix, add)} and ${of}
+            order by ${column} collate "C"`
+  })
+}
+
+/** Ids of the sources whose request had the `Idempotency-Key` of this hash. */
+export async function sourcesByKey(
+  db: Queryable,
+  keyHash: string,
+  scope: SearchScope,
+  limit: number,
+): Promise<readonly string[]> {
+  return sourcesOf(
+    db,
+    scope,
+    limit,
+    (add) => `from timeline.events where key_hash = ${add(keyHash)}`,
+  )
+}
+
+async function sourcesOf(
+  db: Queryable,
+  scope: SearchScope,
+  limit: number,
+  fromSql: (add: (value: unknown) => string) => string,
+): Promise<readonly string[]> {
+  const values: unknown[] = []
+  const add = (value: unknown): string => `$${values.push(value)}`
+  const { rows } = await db.query<{ source_id: string }>(
+    `with found as materialized (
+       select source_id, tenant_id, user_id ${fromSql(add)} limit ${MAX_IDS_READ})
+     select distinct source_id from found where source_id is not null and ${scopeSql(scope, add)}
+     order by source_id limit ${add(limit)}`,
+    values,
+  )
+  return rows.map((row) => row.source_id)
+}
+
+/** A source by its first event, and by the last one that says how it is. */
+export interface SourceSummary {
+  readonly sourceId: string
+  readonly tenantId: string
+  readonly userId: string | undefined
+  /** Time at which the log recorded its first event, unix milliseconds. */
+  readonly atMs: number
+  /** Type of the last event that says how it is. */
+  readonly lastType: string
+  /** The status that this event names. */
+  readonly status: string | undefined
+  /** The model of a request, the name of a file or an asset. */
+  readonly name: string | undefined
+  /** Why it failed. */
+  readonly code: string | undefined
+  readonly settled: { readonly currency: string; readonly amount: string } | undefined
+}
+
+interface SummaryRecord {
+  readonly source_id: string
+  readonly tenant_id: string
+  readonly user_id: string | null
+  readonly at: Date
+  readonly last_type: string
+  readonly status: string | null
+  readonly name: string | null
+  readonly code: string | null
+  readonly currency: string | null
+  readonly amount: string | null
+}
+
+/** What happened to a source after its end does not change how it ended. */
+const afterEnd = `type <> all ('{TaskDeleted,TaskAppearedLate}'::text[])`
+
+/** The sources of these ids that the scope has, newest first. */
+export async function summariesOf(
+  db: Queryable,
+  ids: readonly string[],
+  scope: SearchScope,
+): Promise<readonly SourceSummary[]> {
+  const values: unknown[] = [ids]
+  const { rows } = await db.query<SummaryRecord>(
+    `select f.*, l.type as last_type, l.data->>'status' as status, l.data->>'code' as code,
+            l.data#>>'{settlement,currency}' as currency, l.data#>>'{settlement,amount}' as amount
+     from unnest($1::text[]) as s (id)
+     cross join lateral (
+       select e.source_id, e.tenant_id, e.user_id, e.at, e.position,
+              coalesce(e.data->>'model', e.data->>'filename', e.data->>'name') as name
+       from timeline.events e where e.source_id = s.id order by e.position limit 1) as f
+     cross join lateral (
+       select e.type, e.data from timeline.events e
+       where e.source_id = s.id and e.${afterEnd} order by e.position desc limit 1) as l
+     where ${scopeSql(scope, (value) => `$${values.push(value)}`)}
+     order by f.position desc`,
+    values,
+  )
+  return rows.map(toSummary)
+}
+
+function toSummary({ currency, amount, ...row }: SummaryRecord): SourceSummary {
+  return {
+    sourceId: row.source_id,
+    tenantId: row.tenant_id,
+    userId: row.user_id ?? undefined,
+    atMs: row.at.getTime(),
+    lastType: row.last_type,
+    status: row.status ?? undefined,
+    name: row.name ?? undefined,
+    code: row.code ?? undefined,
+    settled: currency === null || amount === null ? undefined : { currency, amount },
+  }
+}

@@ -1,0 +1,174 @@
+import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
+import type { FastifyInstance } from 'fastify'
+import { type Static, Type } from 'typebox'
+import type { Principal } from '../../app/access/principal.ts'
+import type { SearchItem } from '../../app/support/search-items.ts'
+import { holdsSecret, MAX_TEXT_CHARACTERS } from '../../app/support/words.ts'
+import { toTimestamp } from '../../kernel/clock.ts'
+import { success, successOf } from '../kit/account-surface.ts'
+import { principalOf } from '../kit/authenticate.ts'
+import { RequestError } from '../kit/request-error.ts'
+import { describe } from './documentation.ts'
+import { searchFailures } from './envelope.ts'
+import { NameOf, TextOrNull } from './schemas.ts'
+import { narrow, visibleTo } from './scope.ts'
+import type { QueryServices } from './services.ts'
+
+/** Finds things by an id, its beginning, a name, or a text that holds ids. */
+
+export const DEFAULT_FOUND = 10
+export const MAX_FOUND = 50
+
+const SearchQuerySchema = Type.Object({
+  q: Type.String({
+    minLength: 1,
+    maxLength: MAX_TEXT_CHARACTERS,
+    words: `must have 1 to ${MAX_TEXT_CHARACTERS.toLocaleString('en')} characters`,
+    description: 'An id, its beginning, a name, or a text that holds ids, such as a line of a log.',
+  }),
+  tenant_id: NameOf('Only of this tenant.'),
+  limit: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      maximum: MAX_FOUND,
+      description: `The most items, ${DEFAULT_FOUND} by default.`,
+    }),
+  ),
+})
+type SearchQuery = Static<typeof SearchQuerySchema>
+
+const FoundSchema = Type.Object(
+  {
+    kind: Type.String({
+      description:
+        '`call`, `task`, `file`, `upload`, `asset`, `asset_group`, `verification`, `token`, `tenant`, `user`, `line`, `grant`, `adjustment` or `refused_request`.',
+    }),
+    id: Type.String(),
+    matched: Type.String({ description: 'The word of `q` that stands for it.' }),
+    tenant_id: Type.String(),
+    user_id: Type.Union([Type.String(), Type.Null()]),
+    at: Type.String({ description: 'RFC 3339: its beginning.' }),
+    state: Type.String({ description: 'In one word, such as `settled`, `failed`, `disabled`.' }),
+    summary: Type.String({ description: 'The model and the amount, a name, a code.' }),
+    path: TextOrNull('Where this API shows it.'),
+    command: TextOrNull('The command that shows it to an operator.'),
+  },
+  { named: 'Found' },
+)
+type Found = Static<typeof FoundSchema>
+
+const SearchAnswerSchema = successOf(
+  Type.Object({
+    items: Type.Array(FoundSchema),
+    more: Type.Boolean({ description: 'Whether the text stands for more.' }),
+    hints: Type.Array(Type.String(), { description: 'What the text itself shows, for people.' }),
+  }),
+)
+
+/** An id that can stand in a command as it is. */
+const plainId = /^[\w.:-]+$/
+
+/** Paths and commands by kind; `id` is encoded in paths, and plain in commands. */
+type Place = (ids: { readonly id: string; readonly tenantId: string }) => string
+const places: Readonly<Record<string, readonly [path: Place | undefined, command: Place]>> = {
+  ...ofLives('call', 'task'),
+  ...ofHistories('tasks', 'file', 'upload'),
+  ...ofHistories('assets', 'asset', 'asset_group', 'verification'),
+  token: [undefined, ({ id }) => `tollgate replay ${id}`],
+  tenant: [({ id }) => `balance?tenant_id=${id}`, ({ id }) => `tollgate replay --tenant ${id}`],
+  user: [
+    ({ id, tenantId }) => `logs?tenant_id=${tenantId}&user_id=${id}`,
+    ({ id, tenantId }) => `tollgate report logs --tenant ${tenantId} --user ${id}`,
+  ],
+  line: [({ id }) => `receipts/${id}`, ({ id }) => `tollgate receipt ${id}`],
+  grant: ofCredits('grants'),
+  adjustment: ofCredits('adjustments'),
+  refused_request: [
+    ({ id }) => `refusals?request_id=${id}`,
+    ({ id }) => `tollgate report refusals --request-id ${id}`,
+  ],
+}
+
+function ofLives(...kinds: readonly string[]) {
+  const replay: Place = ({ id }) => `tollgate replay ${id}`
+  const life: Place = ({ id }) => `lives/${id}`
+  return Object.fromEntries(kinds.map((kind) => [kind, [life, replay] as const]))
+}
+
+function ofHistories(of: string, ...kinds: readonly string[]) {
+  const replay: Place = ({ id }) => `tollgate replay ${id}`
+  const history: Place = ({ id }) => `${of}/${id}/history`
+  return Object.fromEntries(kinds.map((kind) => [kind, [history, replay] as const]))
+}
+
+function ofCredits(list: string): readonly [Place, Place] {
+  return [
+    ({ tenantId }) => `${list}?tenant_id=${tenantId}`,
+    ({ tenantId }) => `tollgate report ${list} --tenant ${tenantId}`,
+  ]
+}
+
+function shownItem({ kind, id, tenantId, userId, atMs, ...item }: SearchItem): Found {
+  const [path, command] = places[kind] ?? []
+  const encoded = { id: encodeURIComponent(id), tenantId: encodeURIComponent(tenantId) }
+  const isPlain = plainId.test(id) && plainId.test(tenantId)
+  return {
+    kind,
+    id,
+    matched: item.matched,
+    tenant_id: tenantId,
+    user_id: userId ?? null,
+    at: toTimestamp(atMs),
+    state: item.state,
+    summary: item.summary,
+    path: path === undefined ? null : `/api/query/v1/${path(encoded)}`,
+    command: command === undefined || !isPlain ? null : command({ id, tenantId }),
+  }
+}
+
+/**
+ * What a text stands for within what the principal may see: `search` of the query API.
+ * @throws RequestError for the secret of a token, which is looked up nowhere
+ */
+export async function readSearch(
+  { search }: QueryServices['support'],
+  principal: Principal,
+  query: SearchQuery,
+) {
+  const { q: text, tenant_id: tenantId, limit = DEFAULT_FOUND } = query
+  if (holdsSecret(text))
+    throw new RequestError(
+      'parameter_invalid',
+      'this is a token: search for its last four characters, and rotate it',
+      'q',
+    )
+  const visible = visibleTo(principal)
+  const scope = narrow(visible, { tenantId, userId: undefined })
+  const isOperator = visible.tenantId === undefined
+  const { items, more, hints } = await search({ text, scope, isOperator, limit })
+  return { items: items.map(shownItem), more, hints: [...hints] }
+}
+
+/** `GET /search`: what an id, a name or a pasted text stands for. */
+export function searchRoute(instance: FastifyInstance, { support }: QueryServices): void {
+  instance.withTypeProvider<TypeBoxTypeProvider>().get(
+    '/search',
+    {
+      schema: {
+        ...describe({
+          operationId: 'search',
+          summary:
+            'Find calls, tasks, tokens and the like by an id, a name or a text that holds ids',
+          ok: SearchAnswerSchema,
+          failures: searchFailures,
+        }),
+        querystring: SearchQuerySchema,
+      },
+    },
+    async (request, reply) => {
+      const found = await readSearch(support, principalOf(request), request.query)
+      void reply.header('cache-control', 'no-store')
+      return success(found)
+    },
+  )
+}

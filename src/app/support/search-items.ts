@@ -1,0 +1,100 @@
+import type { SearchedOwner, SearchedToken } from '../../../projections/access/query.ts'
+import type { FoundPosting } from '../../../projections/ledger/query.ts'
+import type { SourceSummary } from '../../../projections/timeline/query.ts'
+import type { RefusedRequest } from './refusal-list.ts'
+
+/** What a search shows of each kind of thing. */
+
+/** Something that a word stands for. */
+export interface SearchItem {
+  readonly kind: string
+  readonly id: string
+  /** The word of the text. */
+  readonly matched: string
+  readonly tenantId: string
+  /** Undefined where it belongs to no user. */
+  readonly userId: string | undefined
+  /** Its beginning, unix milliseconds. */
+  readonly atMs: number
+  readonly state: string
+  /** What support asks first: the model and the amount, a name, a code. */
+  readonly summary: string
+}
+
+export type Unmatched = Omit<SearchItem, 'matched'>
+
+/** Kinds of things by the beginnings of their ids. */
+const kindsOfIds: readonly (readonly [stem: string, kind: string])[] = [
+  ['call_', 'call'],
+  ['video_', 'task'],
+  ['image_', 'task'],
+  ['speech_', 'task'],
+  ['file-', 'file'],
+  ['asset-', 'asset'],
+  ['group-', 'asset_group'],
+  ['token_', 'token'],
+]
+
+/** Kinds of those whose ids have no stem, by the beginnings of the types of their events. */
+const kindsOfTypes: readonly (readonly [noun: string, kind: string])[] = [
+  ['Task', 'task'],
+  ['Call', 'call'],
+  ['Verification', 'verification'],
+  ['Media', 'upload'],
+]
+
+function kindOf({ sourceId, lastType }: SourceSummary): string {
+  const [, byId] = kindsOfIds.find(([stem]) => sourceId.startsWith(stem)) ?? []
+  const [, byType] = kindsOfTypes.find(([noun]) => lastType.startsWith(noun)) ?? []
+  return byId ?? byType ?? 'other'
+}
+
+/** States that the last word of a type does not say. */
+const statesOfTypes: Readonly<Record<string, string>> = {
+  CallWrittenOff: 'written_off',
+  TaskStatusChanged: 'running',
+}
+
+/** A state in one word, such as `settled` of `TaskSettled`. */
+function stateOf({ lastType, status }: SourceSummary): string {
+  const [last = lastType] = /[A-Z][a-z]*$/.exec(lastType) ?? []
+  return status ?? statesOfTypes[lastType] ?? last.toLowerCase()
+}
+
+function joined(parts: readonly (string | null | undefined)[]): string {
+  return parts.filter((part) => part !== null && part !== undefined && part !== '').join(', ')
+}
+
+export function ofSource(source: SourceSummary): Unmatched {
+  const { sourceId: id, tenantId, userId, atMs, name, code, settled } = source
+  const money = settled && `${settled.amount} ${settled.currency}`
+  const summary = joined([name, money ?? code])
+  const [kind, state] = [kindOf(source), stateOf(source)]
+  return { kind, id, tenantId, userId, atMs, state, summary }
+}
+
+export function ofPosting(posting: FoundPosting): Unmatched {
+  const { kind, id, tenantId, userId, atMs, currency, amount, what } = posting
+  const state = kind === 'line' ? 'settled' : 'posted'
+  const summary = joined([what, `${amount} ${currency}`])
+  return { kind, id, tenantId, userId: userId ?? undefined, atMs, state, summary }
+}
+
+export function ofToken(token: SearchedToken, nowMs: number): Unmatched {
+  const { tokenId: id, tenantId, userId, issuedAtMs: atMs, disabledAtMs, expiresAtMs } = token
+  const isExpired = expiresAtMs !== undefined && expiresAtMs <= nowMs
+  const state = disabledAtMs === undefined ? (isExpired ? 'expired' : 'active') : 'disabled'
+  const summary = `${token.name}, …${token.lastFour}`
+  return { kind: 'token', id, tenantId, userId, atMs, state, summary }
+}
+
+export function ofOwner({ kind, tenantId, userId, name: summary, atMs }: SearchedOwner): Unmatched {
+  const id = userId ?? tenantId
+  return { kind, id, tenantId, userId: userId ?? undefined, atMs, state: 'open', summary }
+}
+
+export function ofRefused(refused: RefusedRequest): Unmatched {
+  const { requestId: id, tenantId, userId, atMs, code, route } = refused
+  const summary = joined([code, route])
+  return { kind: 'refused_request', id, tenantId, userId, atMs, state: 'refused', summary }
+}

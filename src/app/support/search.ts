@@ -1,0 +1,240 @@
+import { listTenants, ownersNamed, searchTokens } from '../../../projections/access/query.ts'
+import type { Queryable } from '../../../projections/engine/queryable.ts'
+import type { SearchScope } from '../../../projections/engine/search.ts'
+import { waitForPosition } from '../../../projections/engine/wait.ts'
+import { creditsByPrefix, linesById } from '../../../projections/ledger/query.ts'
+import { sourcesByKey, sourcesByPrefix, summariesOf } from '../../../projections/timeline/query.ts'
+import { unreachable } from '../../kernel/assert.ts'
+import { type Clock, toTimestamp } from '../../kernel/clock.ts'
+import { timesOfUlid } from '../../kernel/ids.ts'
+import { refusedRequests } from './refusal-list.ts'
+import {
+  ofOwner,
+  ofPosting,
+  ofRefused,
+  ofSource,
+  ofToken,
+  type SearchItem,
+  type Unmatched,
+} from './search-items.ts'
+import { type Look, MAX_WORDS, type Word, wordsIn } from './words.ts'
+
+/** Finds calls, tasks, tokens and the like by an id, its beginning, a name, or a text that holds ids. */
+
+export interface SearchResult {
+  readonly items: readonly SearchItem[]
+  /** Whether the text stands for more. */
+  readonly more: boolean
+  /** They follow from the text, never from what others have (P8). */
+  readonly hints: readonly string[]
+}
+
+export interface SearchDeps {
+  readonly db: Queryable
+  /** Position of the log's last event, undefined while it is empty. */
+  readonly logEnd: () => Promise<bigint | undefined>
+  readonly clock: Clock
+  /** The hash of an `Idempotency-Key`, as events have it. */
+  readonly keyHash: (key: string) => string
+  /** The call that a tenant's id of a kept response names; undefined for any other text. */
+  readonly callOfResponse: (tenantId: string, responseId: string) => string | undefined
+}
+
+export interface SearchRequest {
+  readonly text: string
+  readonly scope: SearchScope
+  /** Whether the asker sees all tenants, also where the scope is narrowed to one. */
+  readonly isOperator: boolean
+  readonly limit: number
+}
+
+export type Search = (request: SearchRequest) => Promise<SearchResult>
+
+/** A read model that is behind is waited for this long before nothing is found. */
+const CURRENT_WAIT_MS = 1_000
+/** Tenants for which an operator's response id is opened in turn. */
+const MAX_OPENED = 10_000
+/** From so many characters on, a ULID begins a second or less of ids. */
+const SELECTIVE_PREFIX = 8
+/** Characters of a ULID that say its time. */
+const ULID_TIME = 10
+const FIRST_YEAR_MS = Date.UTC(2020, 0)
+const DAY_MS = 86_400_000
+
+export function createSearch(deps: SearchDeps): Search {
+  return async (request) => {
+    const { text, limit } = request
+    const { words, left } = wordsIn(text)
+    const find = () => foundOf(deps, words, { ...request, limit: limit + 1 })
+    let items = await find()
+    if (items.length === 0 && words.length > 0) {
+      // What was written a moment ago, on any replica, is found.
+      const end = await deps.logEnd()
+      if (end !== undefined && (await waitForPosition(deps.db, 'timeline', end, CURRENT_WAIT_MS)))
+        items = await find()
+    }
+    return {
+      items: items.slice(0, limit),
+      more: items.length > limit,
+      hints: [...hintsOf(words, left), ...(items.length === 0 ? absenceHints(deps, words) : [])],
+    }
+  }
+}
+
+async function foundOf(
+  deps: SearchDeps,
+  words: readonly Word[],
+  request: SearchRequest,
+): Promise<readonly SearchItem[]> {
+  const { scope, limit } = request
+  const found = new Map<string, SearchItem>()
+  for (const word of words) {
+    const items = await Promise.all(word.looks.map((look) => itemsOf(deps, look, request)))
+    const sources = await describedSources(
+      deps,
+      items.flatMap(({ sourceIds }) => sourceIds),
+      scope,
+    )
+    for (const item of [...sources, ...items.flatMap(({ others }) => others)]) {
+      const key = `${item.kind} ${item.tenantId} ${item.id}`
+      if (!found.has(key)) found.set(key, { ...item, matched: word.text })
+    }
+    if (found.size >= limit) break
+  }
+  return [...found.values()].slice(0, limit)
+}
+
+/** What one look finds: ids whose events describe them, and things that are described already. */
+interface Looked {
+  readonly sourceIds: readonly string[]
+  readonly others: readonly Unmatched[]
+}
+
+const sourcesOnly = (sourceIds: readonly string[]): Looked => ({ sourceIds, others: [] })
+const othersOnly = (others: readonly Unmatched[]): Looked => ({ sourceIds: [], others })
+
+async function itemsOf(
+  deps: SearchDeps,
+  look: Look,
+  { scope, isOperator, limit }: SearchRequest,
+): Promise<Looked> {
+  const { db, clock } = deps
+  switch (look.by) {
+    case 'source':
+    case 'call':
+      return sourcesOnly(
+        await sourcesByPrefix(db, { naming: look.by, prefix: look.prefix }, scope, limit),
+      )
+    case 'native': {
+      // Ids of the asset library at a provider are for operators.
+      const naming = isOperator ? 'native' : 'task'
+      return sourcesOnly(await sourcesByPrefix(db, { naming, prefix: look.prefix }, scope, limit))
+    }
+    case 'request':
+      return requestsOf(deps, look.prefix, scope, limit)
+    case 'response':
+      return sourcesOnly(await callsOfResponse(deps, look.id, scope))
+    case 'key':
+      return sourcesOnly(await sourcesByKey(db, deps.keyHash(look.text), scope, limit))
+    case 'line':
+      return othersOnly((await linesById(db, look.id, scope)).map(ofPosting))
+    case 'credit':
+      return othersOnly((await creditsByPrefix(db, look.prefix, scope, limit)).map(ofPosting))
+    case 'last_four': {
+      const tokens = await searchTokens(db, { lastFour: look.text }, scope, limit)
+      return othersOnly(tokens.map((token) => ofToken(token, clock.nowMs())))
+    }
+    case 'name': {
+      const owners = await ownersNamed(db, look.text, scope, limit)
+      const tokens = await searchTokens(db, { name: look.text }, scope, limit)
+      return othersOnly([
+        ...owners.map(ofOwner),
+        ...tokens.map((token) => ofToken(token, clock.nowMs())),
+      ])
+    }
+    default:
+      return unreachable(look)
+  }
+}
+
+/** Requests that began something, or else refused ones that are kept as samples. */
+async function requestsOf(
+  { db }: SearchDeps,
+  prefix: string,
+  scope: SearchScope,
+  limit: number,
+): Promise<Looked> {
+  const [firstMs, lastMs] = timesOfUlid(prefix.slice(prefix.indexOf('_') + 1))
+  const samples = { prefix, firstMs, lastMs }
+  const { tenantId, userIds } = scope
+  const [sourceIds, refused] = await Promise.all([
+    sourcesByPrefix(db, { naming: 'request', prefix }, scope, limit),
+    refusedRequests(db, samples, { tenantId, userIds }, limit),
+  ])
+  return { sourceIds, others: refused.map(ofRefused) }
+}
+
+/** The call whose answer a provider keeps under an id that is sealed for one tenant. */
+async function callsOfResponse(
+  { db, callOfResponse }: SearchDeps,
+  responseId: string,
+  { tenantId }: SearchScope,
+): Promise<readonly string[]> {
+  const tenants =
+    tenantId === undefined
+      ? (await listTenants(db, { limit: MAX_OPENED })).map((tenant) => tenant.tenantId)
+      : [tenantId]
+  for (const tenant of tenants) {
+    const callId = callOfResponse(tenant, responseId)
+    if (callId !== undefined) return [callId]
+  }
+  return []
+}
+
+async function describedSources(
+  { db, clock }: SearchDeps,
+  sourceIds: readonly string[],
+  scope: SearchScope,
+): Promise<readonly Unmatched[]> {
+  const ids = [...new Set(sourceIds)]
+  if (ids.length === 0) return []
+  const summaries = await summariesOf(db, ids, scope)
+  const tokenIds = ids.filter((id) => id.startsWith('token_'))
+  const tokens =
+    tokenIds.length === 0 ? [] : await searchTokens(db, { ids: tokenIds }, scope, ids.length)
+  const byId = new Map(tokens.map((token) => [token.tokenId, token]))
+  return summaries.map((summary) => {
+    const token = byId.get(summary.sourceId)
+    return token === undefined ? ofSource(summary) : ofToken(token, clock.nowMs())
+  })
+}
+
+function hintsOf(words: readonly Word[], left: number): readonly string[] {
+  const isShort = words.some(({ ulid }) => ulid !== undefined && ulid.length < SELECTIVE_PREFIX)
+  return [
+    ...(left > 0 ? [`only the first ${MAX_WORDS} ids are looked up: ${left} more are in it`] : []),
+    ...(isShort ? ['add characters where something is missing: many ids begin so'] : []),
+  ]
+}
+
+/** What the text itself shows where nothing is found. */
+function absenceHints({ clock }: SearchDeps, words: readonly Word[]): readonly string[] {
+  const latestMs = clock.nowMs() + DAY_MS
+  const times = words.flatMap(({ text, ulid = '' }) => {
+    if (ulid.length < ULID_TIME) return []
+    const [madeMs] = timesOfUlid(ulid.slice(0, ULID_TIME))
+    // The ids of requests with a key are hashes, which show no time.
+    return madeMs < FIRST_YEAR_MS || madeMs > latestMs
+      ? []
+      : [`${text} was made at ${toTimestamp(madeMs)}`]
+  })
+  const isRequest = words.some(({ looks }) => looks.some(({ by }) => by === 'request'))
+  return [
+    ...times,
+    ...(isRequest
+      ? [
+          'of refused requests the last five of each hour, token, route and code are kept, for 14 days',
+        ]
+      : []),
+  ]
+}

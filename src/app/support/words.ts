@@ -1,0 +1,133 @@
+/** What a pasted text may name, by the forms of ids. It is pure: nothing is looked up here. */
+
+/** A way to look a word up. */
+export type Look =
+  | { readonly by: 'source' | 'call' | 'request' | 'native' | 'credit'; readonly prefix: string }
+  | { readonly by: 'line' | 'response'; readonly id: string }
+  | { readonly by: 'key' | 'name' | 'last_four'; readonly text: string }
+
+export interface Word {
+  /** As it is in the text. */
+  readonly text: string
+  readonly looks: readonly Look[]
+  /** The beginning of its ULID, where it has one. */
+  readonly ulid: string | undefined
+}
+
+/** The most words of one text that are looked up. */
+export const MAX_WORDS = 20
+export const MAX_TEXT_CHARACTERS = 4_000
+/** The shortest beginning of an id, after its kind. */
+export const MIN_PREFIX = 6
+/** The longest `Idempotency-Key`. */
+const MAX_KEY = 255
+const MAX_NAME = 100
+
+/** A secret of a token, perhaps within other text. */
+const SECRET = /(?<![A-Za-z0-9])(?:sk|pat|qak|adm)-[\w-]{43}/
+
+/** Whether a text holds the secret of a token: it must not be looked up, or kept anywhere. */
+export const holdsSecret = (text: string): boolean => SECRET.test(text)
+
+/** How ids begin, by the word before their ULID, and where they are looked up. */
+const kinds: Readonly<Record<string, readonly [by: 'source' | 'call' | 'request', stem: string]>> =
+  {
+    call: ['call', 'call_'],
+    // The ids of answers have the ULID of the call.
+    chatcmpl: ['call', 'call_'],
+    video: ['source', 'video_'],
+    image: ['source', 'image_'],
+    speech: ['source', 'speech_'],
+    token: ['source', 'token_'],
+    file: ['source', 'file-'],
+    asset: ['source', 'asset-'],
+    group: ['source', 'group-'],
+    req: ['request', 'req_'],
+  }
+const idForm = /^([a-z]{3,8})[_-]([0-7][0-9A-HJKMNP-TV-Z]{5,25})$/i
+/** A ULID alone is the name of a native answer; a shorter one could be any word. */
+const ulidForm = /^[0-7][0-9A-HJKMNP-TV-Z]{15,25}$/
+const lineForm = /^[A-Za-z0-9][\w.-]{0,127}:[1-9]\d{0,3}$/
+const responseForm = /^resp_[\w-]{30,}$/
+/** The id of a provider, a key: letters and digits. */
+const otherId = /^(?=.*\d)(?=.*[A-Za-z]).{8,}$/
+const numberForm = /^\d{15,20}$/
+const timeForm = /^\d{4}-\d\d-\d\dT/
+
+/** The looks for a word of no known form, a beginning of at least six characters. */
+function otherLooks(text: string): readonly Look[] {
+  return [
+    ...(text.length < MIN_PREFIX
+      ? []
+      : (['source', 'native', 'credit'] as const).map((by) => ({ by, prefix: text }))),
+    ...(text.length === 4 ? [{ by: 'last_four', text } as const] : []),
+    ...(text.length <= MAX_KEY ? [{ by: 'key', text } as const] : []),
+  ]
+}
+
+function wordOf(text: string): Word {
+  const [, kind = '', given = ''] = idForm.exec(text) ?? []
+  const known = kinds[kind.toLowerCase()]
+  const ulid = given.toUpperCase()
+  const key = { by: 'key', text } as const
+  if (known !== undefined) {
+    const [by, stem] = known
+    return { text, ulid, looks: [{ by, prefix: `${stem}${ulid}` }, key] }
+  }
+  if (lineForm.test(text))
+    return { text, ulid: undefined, looks: [{ by: 'line', id: text }, ...otherLooks(text)] }
+  if (responseForm.test(text))
+    return { text, ulid: undefined, looks: [{ by: 'response', id: text }, key] }
+  if (ulidForm.test(text)) {
+    const looks = [{ by: 'call', prefix: `call_${text}` }, ...otherLooks(text)] as const
+    return { text, ulid: text, looks }
+  }
+  return { text, ulid: undefined, looks: otherLooks(text) }
+}
+
+/** The parts of a text that can be ids: printable ASCII without quotes, commas, slashes and the like. */
+function partsOf(text: string): readonly string[] {
+  const parts = text.match(/[\w.:-]+/g) ?? []
+  return parts.flatMap((part) => {
+    const trimmed = part.replace(/^[.:-]+/, '').replace(/(?<![.:-])[.:-]+$/, '')
+    // "id:call_…" of a log is a name and a value; the id of a line has a number behind its colon.
+    return lineForm.test(trimmed) || timeForm.test(trimmed) ? [trimmed] : trimmed.split(':')
+  })
+}
+
+const isId = (part: string): boolean =>
+  kinds[(idForm.exec(part)?.[1] ?? '').toLowerCase()] !== undefined ||
+  lineForm.test(part) ||
+  responseForm.test(part) ||
+  ulidForm.test(part)
+const isPossibleId = (part: string): boolean =>
+  (otherId.test(part) && !timeForm.test(part)) || numberForm.test(part)
+
+/**
+ * The words of a text that are worth looking up, at most 20; `left` is how many further ones the text
+ * has. A single word is looked up whatever its form, and by name too.
+ */
+export function wordsIn(text: string): { readonly words: readonly Word[]; readonly left: number } {
+  const whole = text.trim()
+  const parts = [...new Set(partsOf(whole))]
+  const isSingle = parts.length === 1 && parts[0] === whole
+  const ids = parts.filter(isId)
+  const others = parts.filter((part) => !isId(part) && isPossibleId(part))
+  const found = isSingle ? parts : [...ids, ...others]
+  const words = found.slice(0, MAX_WORDS).map(wordOf)
+  const left = found.length - words.length
+  const isClear = isSingle ? isId(whole) : /[\n\r]/.test(whole)
+  const isName = whole.length >= 2 && whole.length <= MAX_NAME && !isClear
+  const looks: readonly Look[] = [
+    ...(isName ? [{ by: 'name', text: whole } as const] : []),
+    // A key may have spaces.
+    ...(!isSingle && /^[\x20-\x7e]{1,255}$/.test(whole)
+      ? [{ by: 'key', text: whole } as const]
+      : []),
+  ]
+  if (looks.length === 0) return { words, left }
+  const [first, ...rest] = words
+  return isSingle && first !== undefined
+    ? { words: [{ ...first, looks: [...first.looks, ...looks] }, ...rest], left }
+    : { words: [{ text: whole, looks, ulid: undefined }, ...words], left }
+}

@@ -1,0 +1,90 @@
+import type { Command } from 'commander'
+import { searchOver } from '../api/query/projection-reads.ts'
+import { DEFAULT_FOUND, MAX_FOUND, readSearch } from '../api/query/search.ts'
+import { RequestError } from '../api/kit/request-error.ts'
+import { MAX_TEXT_CHARACTERS } from '../app/support/words.ts'
+import { isLongerThan } from '../kernel/characters.ts'
+import { systemClock } from '../kernel/clock.ts'
+import { hasNul } from '../kernel/storable-text.ts'
+import { readersOfNames } from '../start/names.ts'
+import { JSON_OPTION, onStores, readModelsOf } from './command.ts'
+import { markerSecretOf } from './marker-secret.ts'
+import { CommandError, note, print, table, toJson } from './output.ts'
+import { operator } from './report.ts'
+import type { Session } from './session.ts'
+
+const FIND_HELP = `
+The text is an id of any kind (of a call, an answer, a task, a request, a file, a provider, a line, a grant), its
+beginning from six characters after the kind on, an Idempotency-Key, the last four characters of a token, a name,
+or anything that holds ids, such as a line of a log in quotes. The exit code is 1 if nothing is found.
+
+Examples:
+  tollgate find chatcmpl-01M8BM4QZ6R3T8V5X2Y7W9ABCD
+  tollgate find Bs5k --tenant acme
+  tollgate find '{"error":{"request_id":"req_01M8BM4QZ6R3T8V5X2Y7W9ABCD"}}'`
+
+interface FindOptions {
+  readonly tenant?: string
+  readonly limit: string
+  readonly json?: boolean
+}
+
+/** Registers `tollgate find`. */
+export function addFind(program: Command): void {
+  program
+    .command('find')
+    .description('what an id, a name or a pasted text stands for')
+    .argument('<text>', 'an id, its beginning, a name, or a text that holds ids')
+    .option('--tenant <id>', 'only of this tenant')
+    .option('--limit <number>', `the most rows, at most ${MAX_FOUND}`, String(DEFAULT_FOUND))
+    .option(...JSON_OPTION)
+    .addHelpText('after', FIND_HELP)
+    .action(onStores(findCommand))
+}
+
+async function findCommand(session: Session, text: string, options: FindOptions): Promise<void> {
+  const limit = Number(options.limit)
+  if (!/^\d{1,2}$/.test(options.limit) || limit < 1 || limit > MAX_FOUND)
+    throw new CommandError(`--limit must be from 1 to ${MAX_FOUND}`)
+  if (text === '' || isLongerThan(text, MAX_TEXT_CHARACTERS) || hasNul(text))
+    throw new CommandError(`the text must have 1 to ${MAX_TEXT_CHARACTERS} characters`)
+  const behind: string[] = []
+  for (const name of ['timeline', 'ledger', 'access'])
+    if (!(await session.caughtUp(name))) behind.push(name)
+  if (behind.length > 0) note(`${behind.join(', ')}: behind the log, the latest is not found`)
+  const query = { q: text, limit, ...(options.tenant && { tenant_id: options.tenant }) }
+  const found = await readSearch({ search: await searchOf(session) }, operator, query).catch(
+    (error: unknown) => {
+      if (!(error instanceof RequestError)) throw error
+      throw new CommandError(error.message, { cause: error })
+    },
+  )
+  if (options.json) print(toJson(found))
+  else if (found.items.length > 0)
+    for (const line of table(
+      ['at', 'kind', 'id', 'tenant', 'state', 'summary', 'see'],
+      found.items.map((item) => [
+        item.at,
+        item.kind,
+        item.id,
+        item.tenant_id,
+        item.state,
+        item.summary,
+        item.command ?? '',
+      ]),
+    ))
+      print(line)
+  for (const hint of found.hints) note(hint)
+  if (found.more) note(`there is more: --limit shows up to ${MAX_FOUND}`)
+  if (found.items.length === 0) throw new CommandError('nothing was found')
+}
+
+async function searchOf({ pool: db, log, config }: Session) {
+  return searchOver({
+    db,
+    logEnd: () => log.endPosition(),
+    readModels: readModelsOf({ pool: db, log }),
+    clock: systemClock,
+    ...readersOfNames(await markerSecretOf(config, db)),
+  })
+}
