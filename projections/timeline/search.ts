@@ -10,7 +10,7 @@ const namings = {
   source: { table: 'timeline.sources', column: 'source_id', of: 'true' },
   call: { table: 'timeline.events', column: 'source_id', of: 'true' },
   /** The ids of providers. */
-  native: { table: 'timeline.sources', column: 'native_id', of: 'true' },
+  nativeId: { table: 'timeline.sources', column: 'native_id', of: 'true' },
   /** The same without those of the asset library, which operators alone see. */
   task: { table: 'timeline.sources', column: 'native_id', of: `source_id !~ '^(asset|group)-'` },
   /** The ids of requests, `x-request-id` of their answers. */

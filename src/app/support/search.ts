@@ -125,9 +125,9 @@ async function itemsOf(
       return sourcesOnly(
         await sourcesByPrefix(db, { naming: look.by, prefix: look.prefix }, scope, limit),
       )
-    case 'native': {
+    case 'nativeId': {
       // Ids of the asset library at a provider are for operators.
-      const naming = isOperator ? 'native' : 'task'
+      const naming = isOperator ? 'nativeId' : 'task'
       return sourcesOnly(await sourcesByPrefix(db, { naming, prefix: look.prefix }, scope, limit))
     }
     case 'request':

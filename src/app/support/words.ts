@@ -2,7 +2,7 @@
 
 /** A way to look a word up. */
 export type Look =
-  | { readonly by: 'source' | 'call' | 'request' | 'native' | 'credit'; readonly prefix: string }
+  | { readonly by: 'source' | 'call' | 'request' | 'nativeId' | 'credit'; readonly prefix: string }
   | { readonly by: 'line' | 'response'; readonly id: string }
   | { readonly by: 'key' | 'name' | 'last_four'; readonly text: string }
 
@@ -59,7 +59,7 @@ function otherLooks(text: string): readonly Look[] {
   return [
     ...(text.length < MIN_PREFIX
       ? []
-      : (['source', 'native', 'credit'] as const).map((by) => ({ by, prefix: text }))),
+      : (['source', 'nativeId', 'credit'] as const).map((by) => ({ by, prefix: text }))),
     ...(text.length === 4 ? [{ by: 'last_four', text } as const] : []),
     ...(text.length <= MAX_KEY ? [{ by: 'key', text } as const] : []),
   ]

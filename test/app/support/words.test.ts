@@ -21,7 +21,7 @@ t.test('an id is looked up by its form', (t) => {
     [`req_${ULID}`, 'request', `req_${ULID}`],
     ['call_01M8BM', 'call', 'call_01M8BM'],
     ['REQ_01m8bm', 'request', 'req_01M8BM'],
-    ['cgt-20261126-abc', 'native', 'cgt-20261126-abc'],
+    ['cgt-20261126-abc', 'nativeId', 'cgt-20261126-abc'],
     ['grant_demo_usd', 'credit', 'grant_demo_usd'],
     ['4503599627370497', 'source', '4503599627370497'],
   ]
