@@ -1,6 +1,7 @@
 import type { Logger } from 'pino'
 import type { Registry } from 'prom-client'
 import type { GatewayServices } from '../api/app.ts'
+import { createFingerprintOf } from '../api/kit/body-fingerprint.ts'
 import { readsOver, searchOver } from '../api/query/projection-reads.ts'
 import { createReadKey } from '../app/access/token-status.ts'
 import { createManagedProposals } from '../app/accounts/managed-proposals.ts'
@@ -143,6 +144,7 @@ export async function startServices(
     support: {
       search: searchOver({ ...read, ...readersOfNames(options.markerSecret) }),
     },
+    fingerprintOf: createFingerprintOf(options.markerSecret),
     hosts: {
       resolve,
       upstream: new Set(options.channels.map(({ baseUrl }) => new URL(baseUrl).hostname)),

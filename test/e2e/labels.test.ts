@@ -1,12 +1,12 @@
 import { createServer, request } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import sharp from 'sharp'
 import t, { type Test } from 'tap'
 import { issueToken } from '../../src/app/accounts/account-commands.ts'
 import { tollgate } from '../cli/support/commands.ts'
 import { eventually } from '../helpers/eventually.ts'
 import { startStack } from '../helpers/stack.ts'
-import { type Answer, call, queriesOf, TASKS, taskBody } from './support/client.ts'
+import { type Answer, call, queriesOf } from './support/client.ts'
+import { everySurface, isDone, type Priced, sendTo } from './support/every-surface.ts'
 
 /** All that was sent upstream, heads and bodies, in lower case. */
 const sentUpstream: string[] = []
@@ -67,188 +67,12 @@ const run = (...args: readonly string[]) =>
     MARKER_SECRET: 'a marker secret of the tests alone',
   })
 
-const picture = await sharp({
-  create: { width: 64, height: 64, channels: 3, background: '#36c' },
-})
-  .png()
-  .toBuffer()
-const dataUri = `data:image/png;base64,${picture.toString('base64')}`
-
-interface Priced {
-  /** Name of the surface in the ledger. */
-  readonly surface: string
-  readonly path: string
-  readonly body: Readonly<Record<string, unknown>> | (() => FormData)
-  /** Members of the body that are labels there. */
-  readonly own?: Readonly<Record<string, unknown>>
-}
-
-const prompt = 'a paper boat'
-const clip = { model: 'clipq3-pro', prompt, duration: 5, resolution: '720p' }
-const speech = { model: 'speech-2.8-hd', text: 'Good morning.', voice_id: 'male-qn-qingse' }
-const metadata = { project: 'apollo', undeclared: 'secret-of-body' }
-const texts = { metadata, user: 'ann' }
-const media = 'https://hooks.example.com/boat.png'
-
-function form(fields: Readonly<Record<string, string>>): FormData {
-  const made = new FormData()
-  for (const [name, value] of Object.entries(fields)) made.set(name, value)
-  made.set('image', new Blob([new Uint8Array(picture)], { type: 'image/png' }), 'boat.png')
-  return made
-}
-
-async function uploadedSample(): Promise<string> {
-  const bytes = Buffer.alloc(44 + 12 * 8_000)
-  bytes.write('RIFF', 0, 'latin1')
-  bytes.write('WAVEfmt ', 8, 'latin1')
-  bytes.writeUInt32LE(8_000, 28)
-  const body = new FormData()
-  body.append('purpose', 'voice_clone')
-  body.append('file', new Blob([new Uint8Array(bytes)]), 'me.wav')
-  const init = { method: 'POST', token: demo.modelToken, body }
-  const answer = await call(`${url}/provB/v1/files/upload`, init)
-  return String(answer.body.file.file_id)
-}
-
-const text = { model: 'text-basic', messages: [{ role: 'user', content: 'Hello' }] }
-const native = { contents: [{ role: 'user', parts: [{ text: 'Hello' }] }] }
-const picturesOf = { model: 'image-2', prompt, response_format: 'b64_json' }
-const edited = { prompt, images: [{ image_url: dataUri }], response_format: 'b64_json' }
-
-/** One request of every surface that has a price, and of every family. */
-const priced = async (): Promise<readonly Priced[]> => [
-  { surface: 'v1.chat', path: '/v1/chat/completions', body: text, own: texts },
-  {
-    surface: 'v1.chat',
-    path: '/v1/chat/completions',
-    body: { ...text, stream: true },
-    own: { metadata, safety_identifier: 'ann' },
-  },
-  {
-    surface: 'v1.responses',
-    path: '/v1/responses',
-    body: { model: 'text-basic', input: 'Hello' },
-    own: texts,
-  },
-  {
-    surface: 'v1beta.generate',
-    path: '/v1beta/models/text-basic:generateContent',
-    body: native,
-    own: { labels: metadata },
-  },
-  {
-    surface: 'v1.generate',
-    path: '/v1/models/text-basic:generateContent',
-    body: native,
-    own: { labels: metadata },
-  },
-  {
-    surface: 'v1.images.generations',
-    path: '/v1/images/generations',
-    body: picturesOf,
-    own: { user: 'ann' },
-  },
-  {
-    surface: 'v1.images.generations',
-    path: '/v1/images/generations',
-    body: { model: 'gen-3.1-flash-image', prompt, response_format: 'b64_json' },
-    own: { user: 'ann' },
-  },
-  {
-    surface: 'v1.images.generations',
-    path: '/v1/images/generations',
-    body: { model: 'artB-5.0', prompt, response_format: 'b64_json' },
-    own: { user: 'ann' },
-  },
-  {
-    surface: 'v1.images.edits',
-    path: '/v1/images/edits',
-    body: { model: 'image-2', ...edited },
-    own: { user: 'ann' },
-  },
-  {
-    surface: 'v1.images.edits',
-    path: '/v1/images/edits',
-    body: () => form({ model: 'image-2', prompt, response_format: 'b64_json', user: 'ann' }),
-  },
-  {
-    surface: 'v1.images.generations.async',
-    path: '/v1/images/generations/async',
-    body: { model: 'image-2', prompt },
-    own: { user: 'ann' },
-  },
-  {
-    surface: 'v1.images.edits.async',
-    path: '/v1/images/edits/async',
-    body: () => form({ model: 'image-2', prompt, user: 'ann' }),
-  },
-  {
-    surface: 'v1.videos',
-    path: '/v1/videos',
-    body: { model: 'overseas-video-2-5', prompt, seconds: 5 },
-  },
-  { surface: 'v1.videos', path: '/v1/videos', body: { model: 'h3-video', prompt, seconds: 6 } },
-  { surface: 'v1.videos', path: '/v1/videos', body: { model: 'clipq3-pro', prompt, seconds: 5 } },
-  {
-    surface: 'provA.tasks',
-    path: TASKS,
-    body: taskBody() as Readonly<Record<string, unknown>>,
-    own: { safety_identifier: 'ann' },
-  },
-  {
-    surface: 'provB.video',
-    path: '/provB/v2/video_generation',
-    body: {
-      model: 'h3-video',
-      content: [{ type: 'text', text: prompt }],
-      duration: 6,
-      resolution: '768P',
-      ratio: '16:9',
-    },
-  },
-  { surface: 'provC.text2video', path: '/provC/ent/v2/text2video', body: clip },
-  {
-    surface: 'provC.img2video',
-    path: '/provC/ent/v2/img2video',
-    body: { ...clip, images: [media] },
-  },
-  {
-    surface: 'provC.start-end2video',
-    path: '/provC/ent/v2/start-end2video',
-    body: { ...clip, images: [media, media] },
-  },
-  {
-    surface: 'provC.reference2video',
-    path: '/provC/ent/v2/reference2video',
-    body: { ...clip, model: 'clipq2', images: [media] },
-  },
-  { surface: 'provB.speech', path: '/provB/v1/t2a_v2', body: speech },
-  { surface: 'provB.speech.async', path: '/provB/v1/t2a_async_v2', body: speech },
-  {
-    surface: 'provB.voice-clone',
-    path: '/provB/v1/voice_clone',
-    body: {
-      file_id: await uploadedSample(),
-      voice_id: 'Voice_of_labels1',
-      text: 'Good morning.',
-      model: 'speech-2.8-hd',
-    },
-  },
-]
-
-function send(
-  { path, body }: Pick<Priced, 'path' | 'body'>,
+const chat = { model: 'text-basic', messages: [{ role: 'user', content: 'Hello' }] }
+const send = (
+  one: Pick<Priced, 'path' | 'body'>,
   headers: Readonly<Record<string, string>> = {},
   token = demo.modelToken,
-): Promise<Answer> {
-  const isForm = typeof body === 'function'
-  return call(`${url}${path}`, {
-    method: 'POST',
-    token,
-    headers: { ...(isForm ? {} : json), ...headers },
-    body: isForm ? body() : JSON.stringify(body),
-  })
-}
+): Promise<Answer> => sendTo(stack, one, headers, token)
 
 interface Line {
   readonly source_id: string
@@ -257,9 +81,6 @@ interface Line {
   readonly tags: Readonly<Record<string, string>> | null
   readonly end_user: string | null
 }
-
-const isDone = ({ status, body }: Answer): boolean =>
-  status < 300 && (body?.base_resp?.status_code ?? 0) === 0
 
 /** Waits for the line of a request. */
 async function lineOf(answer: Answer): Promise<Line> {
@@ -284,7 +105,7 @@ const declared = await put(demo.tenantId, demo.adminToken, {
   tag_keys: ['project', 'team'],
   end_user: true,
 })
-const requests = await priced()
+const requests = await everySurface(stack)
 const HEADERS = {
   'x-tollgate-tags': 'team=search%20%26%20ads; undeclared=secret-of-header;project=%E9%A1%B9',
   'x-tollgate-end-user': 'b%C3%A9a',
@@ -374,7 +195,10 @@ t.test('a header replaces what the body has; odd values count as absent', async 
     const { tags, end_user: endUser } = await lineOf(answer)
     return [tags, endUser]
   }
-  const replaced = await ask(texts, { 'x-tollgate-tags': 'team=x' })
+  const replaced = await ask(
+    { metadata: { project: 'apollo' }, user: 'ann' },
+    { 'x-tollgate-tags': 'team=x' },
+  )
   t.same(await labelsOf(replaced), [{ team: 'x' }, 'ann'])
   const metadata = { project: 'p'.repeat(129), team: '𝒯'.repeat(128) }
   t.same(await labelsOf(await ask({ metadata })), [{ team: '𝒯'.repeat(128) }, null])
@@ -419,7 +243,7 @@ t.test('a malformed header is 400 in the shape of every surface; nothing is sent
 t.test(
   'receipts, logs and files show labels; a tenant keeps none that it has not declared',
   async (t) => {
-    const answer = await send({ path: '/v1/chat/completions', body: text }, HEADERS)
+    const answer = await send({ path: '/v1/chat/completions', body: chat }, HEADERS)
     const shown = { tags: { project: '项', team: 'search & ads' }, end_user: 'béa' }
     const { source_id: id } = await lineOf(answer)
     t.match((await finance.get(`/receipts/${id}`)).body.data, shown)
@@ -437,7 +261,7 @@ t.test(
     t.ok(filtered.body.data.items.some((line: Line) => line.source_id === id))
 
     const marks = { 'x-tollgate-tags': 'project=of-nobody', 'x-tollgate-end-user': 'of-nobody' }
-    const kept = await send({ path: '/v1/chat/completions', body: text }, marks, other.modelToken)
+    const kept = await send({ path: '/v1/chat/completions', body: chat }, marks, other.modelToken)
     t.equal(kept.status, 200)
     await stack.caughtUp()
     t.same(await eventsWith('of-nobody'), [])

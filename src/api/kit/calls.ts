@@ -5,6 +5,7 @@ import type { CallRunner } from '../../app/calls/running-calls.ts'
 import type { JsonObject } from '../../kernel/json.ts'
 import { costInStream, setCallHeaders } from './answer-headers.ts'
 import { principalOf } from './authenticate.ts'
+import { repeatFactsOf } from './body-fingerprint.ts'
 import { creationRoute, type SentBody } from './creation-route.ts'
 import { sendEventStream } from './event-stream.ts'
 import { CallKeySchema, keyedBy } from './idempotency.ts'
@@ -98,7 +99,8 @@ export function callSurface<
           const accepted = await accept(sent.body, asked, services)
           // From now on only the use case holds the body.
           request.body = undefined
-          const input = { ...accepted.input, ...keyedBy(request), ...labels }
+          const facts = { ...keyedBy(request), ...repeatFactsOf(request), ...labels }
+          const input = { ...accepted.input, ...facts }
           return answer({ ...accepted, input }, request, reply)
         },
       })

@@ -6,6 +6,7 @@ import type { TSchema } from 'typebox'
 import { LongStringParser } from '../../kernel/long-strings.ts'
 import { atOnce, inTurns, type Work } from '../../kernel/turns.ts'
 import { countBody } from './body-budget.ts'
+import { rememberFingerprint } from './body-fingerprint.ts'
 import { hasIdempotencyKey, rememberBodyHash } from './idempotency.ts'
 import { typoCheck } from './typo-check.ts'
 import { RequestError } from './request-error.ts'
@@ -105,6 +106,7 @@ function* bodyOf(request: FastifyRequest, body: Buffer, options: JsonBodyOptions
   const value = yield* options.keepsMedia === true
     ? mediaValue(body)
     : strictValue(body, options.passesOn ?? false)
+  rememberFingerprint(request, body)
   if (options.withoutHash !== true || hasIdempotencyKey(request))
     rememberBodyHash(request, yield* hashOf(body))
   return value

@@ -6,6 +6,7 @@ import { Readable } from 'node:stream'
 import { sha256Hex } from '../../kernel/ids.ts'
 import { hasNul } from '../../kernel/storable-text.ts'
 import { takeForm } from './body-budget.ts'
+import { hashOfEnds, rememberFingerprint } from './body-fingerprint.ts'
 import { hasIdempotencyKey, rememberBodyHash } from './idempotency.ts'
 import { RequestError } from './request-error.ts'
 import { owned } from '../../kernel/owned.ts'
@@ -72,8 +73,15 @@ export async function readForm(request: FastifyRequest, limits: FormLimits): Pro
     uploads.push({ name, bytes: joined(chunks) })
   })
   const form = { fields, uploads }
+  rememberFingerprint(request, endsOf(form))
   if (hasIdempotencyKey(request)) rememberBodyHash(request, hashOf(form))
   return form
+}
+
+/** Bytes that are equal for equal parts, as far as their ends say; without the boundaries. */
+function endsOf({ fields, uploads }: ReadForm): Buffer {
+  const files = uploads.map(({ name, bytes }) => [name, bytes.length, hashOfEnds(bytes)])
+  return Buffer.from(JSON.stringify([fields, files]))
 }
 
 /** A fingerprint that is equal for equal parts: the boundary between them differs each time. */

@@ -23,6 +23,7 @@ import type { TaskUseCases } from '../../app/tasks/types.ts'
 import type { Catalog } from '../../domain/catalog/catalog.ts'
 import type { Clock } from '../../kernel/clock.ts'
 import type { ResolveHost } from '../../kernel/public-url.ts'
+import type { FingerprintOf } from './body-fingerprint.ts'
 import type { StreamLimits } from './event-stream.ts'
 import type { ForeignNames } from './foreign-members.ts'
 import type { FormLimits } from './multipart.ts'
@@ -92,6 +93,8 @@ export interface Services {
     /** Finds what an id, a name or a pasted text stands for. */
     readonly search: Search
   }
+  /** Names bodies, so that support recognises a repeated one. */
+  readonly fingerprintOf: FingerprintOf
   readonly hosts: {
     /** How hosts that callers name are resolved. */
     readonly resolve: ResolveHost

@@ -3,6 +3,7 @@ import type { TSchema } from 'typebox'
 import type { Principal } from '../../app/access/principal.ts'
 import { requireToken } from './authenticate.ts'
 import { type BodyBudget, useBodyBudget } from './body-budget.ts'
+import { useFingerprints } from './body-fingerprint.ts'
 import { type Envelope, useEnvelopes, useErrors } from './envelope.ts'
 import { type JsonBodyOptions, useJsonBody } from './json-body.ts'
 import { useKeptAnswers } from './idempotency.ts'
@@ -161,6 +162,7 @@ export function useMount(
     else useErrors(app, shapeOf)
   }
   useBodyBudget(app, bodyBudget, bodyBytes)
+  useFingerprints(app, services.fingerprintOf)
   useJsonBody(app, bodyBytes, mount.body)
   if (mount.isOpen !== true) requireToken(app, services, 'model', mount.keyHeaders)
   if (mount.reportsLimits === true) useLimitHeaders(app, services.throttle.statuses)

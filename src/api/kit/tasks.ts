@@ -11,6 +11,7 @@ import type {
 } from '../../app/tasks/types.ts'
 import type { JsonObject } from '../../kernel/json.ts'
 import { principalOf } from './authenticate.ts'
+import { repeatFactsOf } from './body-fingerprint.ts'
 import {
   bodyHashOf,
   hasIdempotencyKey,
@@ -93,7 +94,7 @@ export function taskAssetsOf(
 /** The parts of every creation in addition to its order. */
 type Commission = Pick<
   CreateTaskInput,
-  'principal' | 'surface' | 'requestId' | 'idempotencyKey' | 'bodyHash' | 'labels'
+  'principal' | 'surface' | 'requestId' | 'idempotencyKey' | 'bodyHash' | 'labels' | 'repeat'
 >
 
 /** Facts known before a body is read. */
@@ -202,6 +203,7 @@ function createRoute<Accepted, Order>(
         idempotencyKey,
         bodyHash: hashOf(creation, accepted, request),
         ...labels,
+        ...repeatFactsOf(request),
       }
       const created = await create({ ...creation.order(accepted), ...commission }).catch(
         (error: unknown) => {

@@ -42,17 +42,17 @@ export async function answerCall<Input extends CallInput, Request, Seen, Body>(
 ): Promise<CompletedCall<Body>> {
   const { call, request } = await admit(deps, family, input, false)
   const { callId } = call
-  const options = { signal: stopped, requestId: input.requestId }
+  const options = { signal: stopped, requestId: input.requestId, callId }
   let free: (() => void) | undefined
   try {
     // Fetching may take long, so the call holds no channel yet.
     free = await family.prepare?.(request, options)
-    const { channel, lease, result } = await attemptCall(deps, call, (asked) =>
+    const { channel, lease, result, attempts } = await attemptCall(deps, call, (asked) =>
       family.ask(input, asked, request, options),
     )
     endCallAttempt(deps, call, lease, undefined)
     deps.crashPoint('call.after-provider')
-    const served = { channel, upstreamRequestId: result.upstreamRequestId }
+    const served = { channel, upstreamRequestId: result.upstreamRequestId, attempts }
     // P5: a failed result is not billed; it is recorded as the operator's cost.
     if (result.failed !== undefined)
       return await deliverFailed(deps, call, served, { ...result, failed: result.failed })
@@ -205,8 +205,9 @@ function keptOf({
   requestId,
   model,
   callerGone,
+  repeat = {},
 }: CallInput): CallInput {
-  return { principal, family, surface, requestId, model, callerGone }
+  return { principal, family, surface, requestId, model, callerGone, repeat }
 }
 
 /** Delivers a result that the provider itself calls failed: unchanged, and free. */

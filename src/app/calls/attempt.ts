@@ -10,6 +10,8 @@ interface Attempt<Result> {
   readonly channel: Channel
   readonly lease: ChannelLease
   readonly result: Result
+  /** Number of channels that were asked. */
+  readonly attempts: number
 }
 
 /**
@@ -37,15 +39,15 @@ export async function attemptCall<Seen, Result extends { readonly restMs: number
     case 'untried':
       throw noChannelError(deps, tenantId, channelQuery, { callId })
     case 'failed': {
-      const { channel, error } = answered
-      if (isNoteworthy(error))
-        noteFailure(deps, call, { channel, upstreamRequestId: undefined }, failureOf(error))
+      const { channel, error, attempts } = answered
+      const served = { channel, upstreamRequestId: undefined, attempts }
+      if (isNoteworthy(error)) noteFailure(deps, call, served, failureOf(error))
       throw error
     }
     case 'answered': {
-      const { lease, result } = answered
+      const { lease, result, attempts } = answered
       restChannel(deps, channelQuery, lease.channel, result.restMs)
-      return { channel: lease.channel, lease, result }
+      return { channel: lease.channel, lease, result, attempts }
     }
   }
 }

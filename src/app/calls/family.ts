@@ -5,6 +5,7 @@ import type { ChannelQuery } from '../channels/directory.ts'
 import type { AnswerStream, CallOptions, Channel, ProviderError } from '../ports/provider.ts'
 import type { Measurement, Settlement } from '../../domain/pricing/settlement.ts'
 import type { Principal } from '../access/principal.ts'
+import type { RepeatFacts } from '../../domain/repeat-facts.ts'
 import type { NamedLabels, ReportingLabels } from '../../domain/reporting-labels.ts'
 import type { Reservation } from '../spending/reservation.ts'
 import type { CallClaim, KeyedRequest } from './claims/types.ts'
@@ -23,6 +24,8 @@ export interface CallInput {
   readonly callerGone: CallerGone
   /** Who or what it is for, as the request names it. */
   readonly labels?: NamedLabels
+  /** Whether it was sent before, as far as the request shows. */
+  readonly repeat?: RepeatFacts
   /** Set under an `Idempotency-Key`: the call is made once for it. */
   readonly keyed?: KeyedRequest
 }
@@ -32,6 +35,12 @@ export type PricingInput<Input> = Omit<Input, 'callerGone'>
 
 /** Whether the caller has disconnected, as a signal. */
 export type CallerGone = Pick<AbortSignal, 'aborted' | 'addEventListener'>
+
+/** Facts that a family gets with each try of a call. */
+export interface TryOptions extends CallOptions {
+  /** Callers see it in the answers of some families. */
+  readonly callId: string
+}
 
 /** A call that has ended, and was settled if it cost something. */
 export interface CompletedCall<Body> {
@@ -87,7 +96,7 @@ export interface CallFamily<Input extends CallInput, Request, Seen, Body> {
     input: Input,
     channel: Channel,
     request: Request,
-    options: CallOptions,
+    options: TryOptions,
   ) => Promise<WholeAnswer<Seen, Body>>
   /** Converts a provider's failure for the caller: `refusalOf`, with exceptions. */
   readonly refusal: (error: ProviderError, callId: string) => DomainError
@@ -100,7 +109,7 @@ export interface StreamFamily<Input extends CallInput, Request, Seen, Chunk, Fra
     input: Input,
     channel: Channel,
     request: Request,
-    options: CallOptions,
+    options: TryOptions,
   ) => Promise<AnswerStream<Chunk, Seen>>
   /** Bounds that differ from those of every stream (`CallLimits`). */
   readonly boundsOf?: (channel: Channel, request: Request) => Partial<StreamBounds>

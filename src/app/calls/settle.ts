@@ -1,6 +1,7 @@
 import type { CallEventData } from '../../domain/call/events.ts'
 import type { RatedCall } from '../../domain/catalog/call-rules.ts'
 import type { Measurement, Settlement } from '../../domain/pricing/settlement.ts'
+import { attemptsIn } from '../../domain/repeat-facts.ts'
 import { monotonicClock, toTimestamp } from '../../kernel/clock.ts'
 import { DomainError, isDomainError } from '../../kernel/errors.ts'
 import { parseAmount } from '../../kernel/money.ts'
@@ -252,6 +253,8 @@ export class SettledRefusal extends DomainError {
 export interface AnsweringChannel {
   readonly channel: Channel
   readonly upstreamRequestId: string | undefined
+  /** Number of channels that were asked, this one included. */
+  readonly attempts: number
 }
 
 const MAX_ID_LENGTH = 200
@@ -259,7 +262,7 @@ const MAX_ID_LENGTH = 200
 /** The fields of every event of a call. */
 function factsOf<Seen>(call: AdmittedCall<Seen>, served: AnsweringChannel) {
   const { input } = call
-  const { channel, upstreamRequestId } = served
+  const { channel, upstreamRequestId, attempts } = served
   return {
     callId: call.callId,
     surface: input.surface,
@@ -274,6 +277,9 @@ function factsOf<Seen>(call: AdmittedCall<Seen>, served: AnsweringChannel) {
       ? {}
       : { upstreamRequestId: upstreamRequestId.slice(0, MAX_ID_LENGTH) }),
     stream: call.streamed,
+    ...input.repeat,
+    ...(call.claim === undefined ? {} : { idempotency: call.claim.idempotency }),
+    ...attemptsIn(attempts),
     startedAt: toTimestamp(call.startedAtMs),
     ...call.labels,
   }

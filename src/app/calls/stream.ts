@@ -34,16 +34,24 @@ export async function streamCall<
   stopped: AbortSignal,
 ): Promise<BegunStream<Seen, Chunk, Frame>> {
   const { call, request } = await admit(deps, family, input, true)
-  const options = { signal: stopped, requestId: input.requestId }
+  const { callId } = call
+  const options = { signal: stopped, requestId: input.requestId, callId }
   let free: (() => void) | undefined
   try {
     free = await family.prepare?.(request, options)
-    const { channel, lease, result } = await attemptCall(deps, call, (asked) =>
+    const { channel, lease, result, attempts } = await attemptCall(deps, call, (asked) =>
       family.open(input, asked, request, options),
     )
     const pump = new Pump(deps, {
       call,
-      served: { channel, upstreamRequestId: result.upstreamRequestId },
+      served: {
+        channel,
+        attempts,
+        // It may be known from the first frame only.
+        get upstreamRequestId() {
+          return result.upstreamRequestId
+        },
+      },
       lease,
       source: result,
       bounds: { ...deps.limits, ...family.boundsOf?.(channel, request) },
@@ -51,7 +59,7 @@ export async function streamCall<
       refusal: family.refusal,
     })
     const streamed = {
-      callId: call.callId,
+      callId,
       frames: framesOf(pump),
       settlement: () => pump.settlement(),
     }

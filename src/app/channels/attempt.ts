@@ -28,9 +28,20 @@ export interface AttemptPlan {
 
 type Attempted<Result> =
   /** The lease is still held: `endAttempt` releases it. */
-  | { readonly kind: 'answered'; readonly lease: ChannelLease; readonly result: Result }
+  | {
+      readonly kind: 'answered'
+      readonly lease: ChannelLease
+      readonly result: Result
+      /** Number of channels that were asked. */
+      readonly attempts: number
+    }
   /** No channel accepted it; this is the failure of the last one. */
-  | { readonly kind: 'failed'; readonly channel: Channel; readonly error: ProviderError }
+  | {
+      readonly kind: 'failed'
+      readonly channel: Channel
+      readonly error: ProviderError
+      readonly attempts: number
+    }
   /** No channel was available. */
   | { readonly kind: 'untried' }
 
@@ -53,12 +64,13 @@ export async function attempt<Result>(
     const { channel } = lease
     tried.add(channel.id)
     try {
-      return { kind: 'answered', lease, result: await ask(channel) }
+      const result = await ask(channel)
+      return { kind: 'answered', lease, result, attempts: tried.size }
     } catch (error) {
       release(deps, channelQuery, lease, { error, hasBegun: false })
       plan.onFailure(channel, error)
       if (!(error instanceof ProviderError)) throw error
-      last = { kind: 'failed', channel, error }
+      last = { kind: 'failed', channel, error, attempts: tried.size }
       if (!isWorthAnotherChannel(error) || tried.size >= plan.maxChannels) break
     }
     lease = deps.channels.lease(tenantId, channelQuery, tried)

@@ -139,6 +139,7 @@ export type StreamBound = 'frame' | 'length' | 'pause'
 
 /** An answer that has begun and arrives in chunks. */
 export interface AnswerStream<Chunk, Tally> {
+  /** Where no header names it, it is known from the first frame on. */
   readonly upstreamRequestId: string | undefined
   /** Upstream's rate limit for this model is used up for this long. */
   readonly restMs: number | undefined

@@ -2,6 +2,7 @@ import type { TaskModel } from '../../domain/catalog/task-rules.ts'
 import type { TaskRequest } from '../../domain/task/state.ts'
 import { toTimestamp } from '../../kernel/clock.ts'
 import { DomainError, isDomainError, type DomainCode } from '../../kernel/errors.ts'
+import { idempotencyOf } from '../../kernel/keyed-hash.ts'
 import { parseAmount } from '../../kernel/money.ts'
 import { noChannelError } from '../channels/attempt.ts'
 import type { ChannelLease, ChannelQuery } from '../channels/directory.ts'
@@ -11,7 +12,7 @@ import { createReservations, type Reservation } from '../spending/reservation.ts
 import { type TaskLimit, taskLimitsOf } from '../spending/throttle/concurrent-tasks.ts'
 import type { TaskDeps } from './deps.ts'
 import { catchUp } from '../access/visibility.ts'
-import { bodyHashOf, chooseIdentity, keyConflict, keyHashOf, markerOf } from './task-keys.ts'
+import { chooseIdentity, keyConflict, markerOf } from './task-keys.ts'
 import { type Intent, newCommandId, logFailure, recordRequested } from './task-log.ts'
 import { type BegunTask, isHeldUp, refuseHeldUp, submit, type SubmittedTask } from './submit.ts'
 import type { CreatedTask, CreateTask, PricedTask, TaskOrder } from './types.ts'
@@ -219,12 +220,9 @@ function requestOf(
     quote,
     ...(idempotencyKey === undefined
       ? {}
-      : {
-          idempotency: {
-            keyHash: keyHashOf(secret, idempotencyKey),
-            bodyHash: bodyHashOf(secret, order.bodyHash),
-          },
-        }),
+      : { idempotency: idempotencyOf(secret, idempotencyKey, order.bodyHash) }),
+    ...order.repeat,
+    ...(order.hasCallback === true ? { callback: true } : {}),
     requestedAt: toTimestamp(nowMs),
     expiresAt: toTimestamp(nowMs + expiryMs),
     ...deps.labels.of(principal.tenantId, order.labels),

@@ -42,9 +42,13 @@ export interface BegunTask {
   readonly reservedMs: number
 }
 
-type Sent =
+type Sent = (
   | (AcceptedTask & { readonly kind: 'accepted'; readonly channelId: string })
   | { readonly kind: 'refused' | 'uncertain'; readonly error: ProviderError }
+) & {
+  /** Number of channels that were asked. */
+  readonly attempts: number
+}
 
 /**
  * Sends a recorded request upstream, once: another channel is tried only if the failure is known
@@ -122,12 +126,12 @@ async function send(
   })
   invariant(sent.kind !== 'untried', 'a creation is begun with a channel')
   if (sent.kind === 'failed') {
-    const { error } = sent
-    return { kind: error.acceptance === 'ruled_out' ? 'refused' : 'uncertain', error }
+    const { error, attempts } = sent
+    return { kind: error.acceptance === 'ruled_out' ? 'refused' : 'uncertain', error, attempts }
   }
-  const { lease, result } = sent
+  const { lease, result, attempts } = sent
   endAttempt(deps, channelQuery, lease, undefined)
-  return { kind: 'accepted', ...result, channelId: lease.channel.id }
+  return { kind: 'accepted', ...result, channelId: lease.channel.id, attempts }
 }
 
 function logFailedTry(
@@ -144,6 +148,7 @@ function logFailedTry(
 
 async function conclude(deps: TaskDeps, request: TaskRequest, sent: Sent): Promise<CreatedTask> {
   const { platformId } = request
+  const { attempts } = sent
   const createdAtMs = fromTimestamp(request.requestedAt)
   const at = toTimestamp(deps.clock.nowMs())
   if (sent.kind === 'accepted') {
@@ -154,6 +159,7 @@ async function conclude(deps: TaskDeps, request: TaskRequest, sent: Sent): Promi
       channelId,
       via: 'create',
       usage,
+      attempts,
       at,
     })
     deps.crashPoint('create.after-submitted')
@@ -167,11 +173,11 @@ async function conclude(deps: TaskDeps, request: TaskRequest, sent: Sent): Promi
   const { error } = sent
   if (sent.kind === 'refused') {
     deps.crashPoint('create.before-refused')
-    await recordRefusal(deps, request, error)
+    await recordRefusal(deps, request, error, attempts)
     throw refusalOf(platformId, error)
   }
   deps.crashPoint('create.before-uncertain')
-  await recordOutcome(deps, request, { kind: 'uncertain', reason: error.kind, at })
+  await recordOutcome(deps, request, { kind: 'uncertain', reason: error.kind, attempts, at })
   throw taskError(
     'submission_uncertain',
     'the model service gave no clear answer; the task may exist',
@@ -185,9 +191,11 @@ function recordRefusal(
   deps: TaskDeps,
   request: TaskRequest,
   { code, kind, message }: ProviderError,
+  attempts?: number,
 ): Promise<boolean> {
   const at = toTimestamp(deps.clock.nowMs())
-  return recordOutcome(deps, request, { kind: 'refuse', code: code ?? kind, message, at })
+  const refusal = { kind: 'refuse', code: code ?? kind, message, attempts, at } as const
+  return recordOutcome(deps, request, refusal)
 }
 
 function refusalOf(platformId: string, error: ProviderError): DomainError {

@@ -3,7 +3,7 @@ import { unreachable } from '../../kernel/assert.ts'
 import { fromTimestamp } from '../../kernel/clock.ts'
 import { DomainError } from '../../kernel/errors.ts'
 import { newPlatformId, type TaskKind } from '../../kernel/ids.ts'
-import { keyedHash } from '../../kernel/keyed-hash.ts'
+import { bodyHashOf, keyedHash } from '../../kernel/keyed-hash.ts'
 import type { TaskDeps } from './deps.ts'
 import { loadTask, taskError } from './task-log.ts'
 import type { CreatedTask, TaskOrder } from './types.ts'
@@ -155,14 +155,4 @@ export function keyedPlatformId(
     bits >>= width
   }
   return `${kind}_${id}`
-}
-
-/** Keyed hash of an `Idempotency-Key`, for the event that records it. */
-export function keyHashOf(secret: string, key: string): string {
-  return keyedHash(secret, 'idempotency-key', [key]).toString('hex')
-}
-
-/** Keyed hash of the caller's body hash: a body may be guessable, the recorded hash must not be. */
-export function bodyHashOf(secret: string, bodyHash: string): string {
-  return keyedHash(secret, 'body', [bodyHash]).toString('hex')
 }

@@ -3,6 +3,7 @@ import type { UpstreamBody } from '../../domain/catalog/checks/media.ts'
 import type { TaskFacts } from '../../domain/task/events.ts'
 import type { Cost } from '../../domain/pricing/settlement.ts'
 import type { Usage } from '../../domain/pricing/usage.ts'
+import type { RepeatFacts } from '../../domain/repeat-facts.ts'
 import type { NamedLabels } from '../../domain/reporting-labels.ts'
 import type { OpenedUrl } from '../../kernel/public-fetch.ts'
 import type { Principal } from '../access/principal.ts'
@@ -23,6 +24,10 @@ export interface TaskOrder {
   readonly executionExpiresAfterS?: number | undefined
   /** Who or what it is for, as the request names it. */
   readonly labels?: NamedLabels
+  /** Whether it was sent before, as far as the request shows. */
+  readonly repeat?: RepeatFacts
+  /** The body names a URL that the provider calls. */
+  readonly hasCallback?: boolean
   readonly idempotencyKey: string | undefined
   /** Hash of the caller's own body, to distinguish a retry from a different request. */
   readonly bodyHash: string

@@ -2,6 +2,7 @@ import { Type, type Static } from '@sinclair/typebox'
 import { failureWords, settlementWords, type FactsOf } from '../event-facts.ts'
 import { CurrencySchema, DecimalSchema, SettlementSchema } from '../pricing/settlement.ts'
 import { UsageSchema } from '../pricing/usage.ts'
+import { attemptsMember, idempotencyMember, repeatFactMembers } from '../repeat-facts.ts'
 import { reportingLabelMembers } from '../reporting-labels.ts'
 
 /** Synchronous calls of every tenant, written by one process into its own journal stream. */
@@ -24,9 +25,17 @@ const callMembers = {
   startedAt: Type.String(),
 }
 
+/** Members of the events that the gateway writes about its own calls. */
+const ownCallMembers = {
+  ...callMembers,
+  ...repeatFactMembers,
+  ...idempotencyMember,
+  ...attemptsMember,
+} as const
+
 export const callEvents = {
   CallSettled: Type.Object({
-    ...callMembers,
+    ...ownCallMembers,
     /**
      * How the call ended for the caller; a caller who disconnected still pays for what the provider
      * produced.
@@ -56,7 +65,7 @@ export const callEvents = {
     settledAt: Type.String(),
   }),
   CallFailed: Type.Object({
-    ...callMembers,
+    ...ownCallMembers,
     code: Type.String(),
     message: Type.String(),
     /**

@@ -5,6 +5,7 @@ import { isBookable, parseAmount } from '../../kernel/money.ts'
 import type { Decider } from '../decider.ts'
 import { toStorable } from '../../kernel/storable-text.ts'
 import type { TaskFamilyRules } from '../catalog/task-rules.ts'
+import { attemptsIn } from '../repeat-facts.ts'
 import type { TaskEvent } from './events.ts'
 import {
   lateAppearance,
@@ -93,7 +94,7 @@ function request({ data }: TaskCommandOf<'request'>, state: TaskState): readonly
 }
 
 function submitted(command: TaskCommandOf<'submitted'>, state: TaskState): readonly TaskEvent[] {
-  const { nativeId, channelId, via, usage, at, status } = command
+  const { nativeId, channelId, via, usage, attempts, at, status } = command
   if (state.phase === 'active' || state.phase === 'ended') {
     if (state.nativeId === nativeId) return []
     return conflict(state, 'submitted')
@@ -110,6 +111,7 @@ function submitted(command: TaskCommandOf<'submitted'>, state: TaskState): reado
       channelId,
       via,
       ...(usage === undefined ? {} : { usage: safeUsage(usage) }),
+      ...attemptsIn(attempts),
       submittedAt: at,
     },
   }
@@ -131,6 +133,7 @@ function refuse(command: TaskCommandOf<'refuse'>, state: TaskState): readonly Ta
         platformId: state.request.platformId,
         code: toStorable(command.code, maxCodeLength),
         message: toStorable(command.message, maxMessageLength),
+        ...attemptsIn(command.attempts),
         refusedAt: command.at,
       },
     },
@@ -205,6 +208,7 @@ function uncertain(command: TaskCommandOf<'uncertain'>, state: TaskState): reado
       data: {
         platformId: state.request.platformId,
         reason: toStorable(command.reason, maxMessageLength),
+        ...attemptsIn(command.attempts),
         uncertainAt: command.at,
       },
     },

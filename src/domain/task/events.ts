@@ -9,6 +9,7 @@ import {
 } from '../event-facts.ts'
 import { QuoteSchema, SettlementSchema } from '../pricing/settlement.ts'
 import { UsageSchema } from '../pricing/usage.ts'
+import { attemptsMember, idempotencyMember, repeatFactMembers } from '../repeat-facts.ts'
 import { reportingLabelMembers } from '../reporting-labels.ts'
 
 const Timestamp = Type.String()
@@ -56,8 +57,10 @@ export const taskEvents = {
     marker: Type.String(),
     markerIsOurs: Type.Boolean(),
     quote: QuoteSchema,
-    /** Keyed hashes of an `Idempotency-Key` and of the body it came with. */
-    idempotency: Type.Optional(Type.Object({ keyHash: Type.String(), bodyHash: Type.String() })),
+    ...idempotencyMember,
+    ...repeatFactMembers,
+    /** The body named a URL that the provider calls by itself, which the gateway cannot see. */
+    callback: Type.Optional(Type.Literal(true)),
     ...reportingLabelMembers,
     requestedAt: Timestamp,
     /** After this the task is expired even if the provider never says so. */
@@ -79,17 +82,20 @@ export const taskEvents = {
     via: Type.Union([Type.Literal('create'), Type.Literal('reconciliation')]),
     /** The usage, for upstreams that report it when they accept a task and not at its end. */
     usage: Type.Optional(UsageSchema),
+    ...attemptsMember,
     submittedAt: Timestamp,
   }),
   TaskSubmissionRefused: Type.Object({
     platformId: Type.String(),
     code: Type.String(),
     message: Type.String(),
+    ...attemptsMember,
     refusedAt: Timestamp,
   }),
   TaskSubmissionUncertain: Type.Object({
     platformId: Type.String(),
     reason: Type.String(),
+    ...attemptsMember,
     uncertainAt: Timestamp,
   }),
   TaskStatusChanged: Type.Object({

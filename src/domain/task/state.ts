@@ -16,6 +16,8 @@ export type TaskCommand =
       readonly via: 'create' | 'reconciliation'
       /** The usage in upstream's answer to the creation. */
       readonly usage?: Usage | undefined
+      /** Number of channels that were asked. */
+      readonly attempts?: number | undefined
       /** State in which the reconciler found it; absent means queued. */
       readonly status?: 'queued' | 'running' | undefined
       readonly at: string
@@ -24,6 +26,7 @@ export type TaskCommand =
       readonly kind: 'refuse'
       readonly code: string
       readonly message: string
+      readonly attempts?: number | undefined
       readonly at: string
     }
   | {
@@ -48,7 +51,12 @@ export type TaskCommand =
       readonly possibleCostLeak: boolean
       readonly at: string
     }
-  | { readonly kind: 'uncertain'; readonly reason: string; readonly at: string }
+  | {
+      readonly kind: 'uncertain'
+      readonly reason: string
+      readonly attempts?: number | undefined
+      readonly at: string
+    }
   | { readonly kind: 'observe'; readonly observation: TaskObservation; readonly at: string }
   | {
       readonly kind: 'expire'

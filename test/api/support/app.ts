@@ -3,6 +3,7 @@ import type { FastifyInstance } from 'fastify'
 import pino, { type Logger } from 'pino'
 import { Registry } from 'prom-client'
 import { type ApiOptions, buildApp, type GatewayServices } from '../../../src/api/app.ts'
+import { createFingerprintOf } from '../../../src/api/kit/body-fingerprint.ts'
 import { logRedaction } from '../../../src/api/kit/observe.ts'
 import type { AccountReads } from '../../../src/api/query/account-reads.ts'
 import type { Authenticate, Principal } from '../../../src/app/access/principal.ts'
@@ -269,6 +270,7 @@ function memoryServices(
       search: () => Promise.resolve({ items: [], more: false, hints: [] }),
       ...part.support,
     },
+    fingerprintOf: createFingerprintOf(familyDeps.markerSecret),
     hosts: { resolve, upstream: new Set(), ...part.hosts },
     queries: {
       reads: ledger,

@@ -60,6 +60,7 @@ function world() {
         const nothing = (): Promise<void> => Promise.resolve()
         const claim: CallClaim = {
           callId: 'call_1',
+          idempotency: { keyHash: 'k', bodyHash: 'b' },
           settling: nothing,
           unsettled: () => undefined,
           settled: () => undefined,

@@ -1,4 +1,5 @@
 import t from 'tap'
+import type { CallClaim } from '../../../src/app/calls/claims/types.ts'
 import type { CallFamily, CallInput } from '../../../src/app/calls/family.ts'
 import { refusalOf } from '../../../src/app/channels/refusal.ts'
 import { createRunningCalls } from '../../../src/app/calls/running-calls.ts'
@@ -111,6 +112,39 @@ t.test('a call of another family is held, sent, settled and delivered', async (t
   ])
   t.equal(events.length, 1)
 })
+
+t.test(
+  'events show what repeats a request, its key, and how many channels were asked',
+  async (t) => {
+    const repeat = { bodyFingerprint: 'q3Zk0V-9xQe', retry: 2 }
+    const idempotency = { keyHash: 'k', bodyHash: 'b' }
+    const nothing = (): Promise<void> => Promise.resolve()
+    const claim: CallClaim = {
+      callId: 'call_1',
+      idempotency,
+      settling: nothing,
+      unsettled: () => undefined,
+      settled: () => undefined,
+      release: nothing,
+      keep: () => Promise.resolve(undefined),
+    }
+    const busy = new ProviderError('account', 'ruled_out', 'no')
+    const lost = new ProviderError('timeout', 'unknown', 'no answer')
+    const keyed = { key: 'k', path: '/', bodyHash: '', taken: () => undefined }
+    for (const end of ['whole', lost] as const) {
+      const { deps: inMemory, events } = world()
+      const deps = { ...inMemory, claims: { take: () => Promise.resolve(claim) } }
+      const { family } = pictures(busy, end)
+      await answerCall(deps, family, { ...input, repeat, keyed }, signal).catch(() => undefined)
+      t.match(events, [{ data: { ...repeat, idempotency, attempts: 2 } }])
+    }
+    const { deps, events } = world()
+    await answerCall(deps, pictures('whole').family, input, signal)
+    const [{ data } = { data: {} }] = events
+    for (const name of ['bodyFingerprint', 'retry', 'idempotency', 'attempts'])
+      t.notOk(name in data, `${name} is absent where there is nothing to say`)
+  },
+)
 
 t.test('a settlement of unknown outcome is committed without an answer', async (t) => {
   const { deps, ends } = world()

@@ -1,11 +1,7 @@
 import t from 'tap'
-import {
-  bodyHashOf,
-  keyedPlatformId,
-  keyHashOf,
-  markerOf,
-} from '../../../src/app/tasks/task-keys.ts'
+import { keyedPlatformId, markerOf } from '../../../src/app/tasks/task-keys.ts'
 import { isPlatformId } from '../../../src/kernel/ids.ts'
+import { bodyHashOf, keyHashOf } from '../../../src/kernel/keyed-hash.ts'
 
 const key = { tenantId: 'tenant_1', surface: 'provA.tasks', key: 'k' }
 

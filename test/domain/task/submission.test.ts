@@ -1,4 +1,5 @@
 import t from 'tap'
+import type { TaskCommand } from '../../../src/domain/task/state.ts'
 import {
   active,
   after,
@@ -56,6 +57,18 @@ t.test(
     ])
   },
 )
+
+t.test('the outcome of a submission says how many channels were asked, above one', async (t) => {
+  const outcomes = [submitted, refuse, uncertain] as const
+  const attemptsIn = (attempts: number | undefined) =>
+    outcomes.map((outcome) => {
+      const [event] = after(request()).when({ ...outcome, attempts } as TaskCommand)
+      return event !== undefined && 'attempts' in event.data ? event.data.attempts : undefined
+    })
+  t.strictSame(attemptsIn(2), [2, 2, 2])
+  t.strictSame(attemptsIn(1), [undefined, undefined, undefined])
+  t.strictSame(attemptsIn(undefined), [undefined, undefined, undefined])
+})
 
 t.test('given an uncertain submission, reconciliation may adopt it', async (t) => {
   t.match(after(request(), uncertain).when({ ...submitted, via: 'reconciliation' }), [

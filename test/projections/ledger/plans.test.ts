@@ -258,7 +258,7 @@ t.test('every query of finance and support uses an index, with any filter', asyn
   await t.test('search', async (t) => {
     const scopes = [{}, { tenantId: 'tenant_50' }, { tenantId, userIds: ['tenant_big_user_3'] }]
     const reads = (scope: (typeof scopes)[number]) => {
-      const by = (naming: 'source' | 'call' | 'native' | 'task' | 'request', prefix: string) =>
+      const by = (naming: 'source' | 'call' | 'nativeId' | 'task' | 'request', prefix: string) =>
         ((db) => sourcesByPrefix(db, { naming, prefix }, scope, 11)) satisfies (
           db: Queryable,
         ) => unknown
@@ -268,7 +268,7 @@ t.test('every query of finance and support uses an index, with any filter', asyn
         ['events_request', by('request', 'req_300')],
         ['events_request', by('request', 'req_')],
         ['sources_pkey', by('source', 'task_300')],
-        ['sources_native', by('native', 'native_300')],
+        ['sources_native', by('nativeId', 'native_300')],
         ['sources_native', by('task', 'native_')],
         ['events_key', (db: Queryable) => sourcesByKey(db, 'a hash', scope, 11)],
         ['events_source', (db: Queryable) => summariesOf(db, ['call_303', 'task_1'], scope)],

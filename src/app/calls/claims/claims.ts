@@ -1,7 +1,7 @@
 import { type Clock, monotonicClock } from '../../../kernel/clock.ts'
 import { DomainError } from '../../../kernel/errors.ts'
 import { newCallId } from '../../../kernel/ids.ts'
-import { keyedHash } from '../../../kernel/keyed-hash.ts'
+import { idempotencyOf, keyedHash } from '../../../kernel/keyed-hash.ts'
 import { setTimeout } from 'node:timers/promises'
 import { pause } from '../../../kernel/pause.ts'
 import { type CallClaim, type CallClaims, type KeptAnswer, RepeatedAnswer } from './types.ts'
@@ -54,7 +54,8 @@ export function createCallClaims(
         if (isTaken) {
           const tenantKey = hashOf('call-claim-tenant', [tenantId])
           const bound = { tenantKey, maxBytes: maxKeptBytes }
-          const claim = heldClaim(deps, { renewal, endings }, { name, bound })
+          const idempotency = idempotencyOf(secret, key, bodyHash)
+          const claim = heldClaim(deps, { renewal, endings }, { name, idempotency, bound })
           crashPoint('claim.after-taken')
           return claim
         }
@@ -110,6 +111,12 @@ function keyStateUnknown(cause: unknown): DomainError {
   return new DomainError('database_unavailable', message, { reason })
 }
 
+/** A key that this process took for a call. */
+interface TakenKey extends Pick<CallClaim, 'idempotency'> {
+  readonly name: ClaimName
+  readonly bound: KeptBound
+}
+
 /**
  * A claim that this process took.
  *
@@ -122,7 +129,7 @@ function keyStateUnknown(cause: unknown): DomainError {
 function heldClaim(
   deps: ClaimDeps,
   { renewal, endings }: { readonly renewal: Renewal; readonly endings: Endings },
-  { name, bound }: { readonly name: ClaimName; readonly bound: KeptBound },
+  { name, idempotency, bound }: TakenKey,
 ): CallClaim {
   const { pool, secret, logger, crashPoint } = deps
   const { callId } = name
@@ -135,6 +142,7 @@ function heldClaim(
   renewal.hold(name)
   return {
     callId,
+    idempotency,
     settling: async (patienceMs) => {
       // A settlement does not wait for its token's share of the pool.
       const isOurs = await runForAllTokens(() => markInTime(pool, name, patienceMs))

@@ -26,6 +26,8 @@ export interface KeptAnswer {
 export interface CallClaim {
   /** Id of the call made under it. */
   readonly callId: string
+  /** Keyed hashes of the key and of its body, for the events of the call. */
+  readonly idempotency: { readonly keyHash: string; readonly bodyHash: string }
   /**
    * Records that the call may be settled and is never made again. Must be durable before a
    * settlement is written. While that is unknown it is retried for `patienceMs`.

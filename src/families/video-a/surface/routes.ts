@@ -64,6 +64,7 @@ const creation: TaskCreation<AcceptedVideoA> = {
     model: model.name,
     facts,
     upstreamBody: (nativeIds) => upstreamBody({ callbackUrl, nativeIds }),
+    hasCallback: callbackUrl !== undefined,
     assets: taskAssetsOf(assets, 'content', projectName),
     callerMarker: others.safetyIdentifier,
     executionExpiresAfterS: others.executionExpiresAfterS,

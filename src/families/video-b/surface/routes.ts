@@ -73,7 +73,10 @@ export const provBV2: Mount = {
   tags: [videoTasks],
 }
 
-type Accepted = Pick<CreateTaskInput, 'model' | 'facts' | 'upstreamBody' | 'channelId'>
+type Accepted = Pick<
+  CreateTaskInput,
+  'model' | 'facts' | 'upstreamBody' | 'hasCallback' | 'channelId'
+>
 
 const creation: TaskCreation<Accepted> = {
   path: '/video_generation',
@@ -93,7 +96,8 @@ const creation: TaskCreation<Accepted> = {
       url === undefined ? undefined : await publicUrl(url, 'callback_url', services.hosts.resolve)
     const { model, facts } = accepted
     const upstreamBody = () => accepted.upstreamBody({ callbackUrl, urlOf })
-    return { model: model.name, facts, upstreamBody, channelId }
+    const hasCallback = callbackUrl !== undefined
+    return { model: model.name, facts, upstreamBody, hasCallback, channelId }
   },
   creator: submitted,
   order: (accepted) => ({ family, ...accepted }),

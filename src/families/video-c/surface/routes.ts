@@ -65,6 +65,7 @@ function creationOf(mode: VideoCMode): TaskCreation<AcceptedVideoC> {
       model: model.name,
       facts,
       upstreamBody: () => upstreamBody({ callbackUrl }),
+      hasCallback: callbackUrl !== undefined,
       callerMarker: payload,
     }),
     answer: ({ nativeId, platformId, createdAtMs }, { model, facts, payload }) => ({

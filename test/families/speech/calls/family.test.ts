@@ -9,7 +9,7 @@ import type { SpeechAnswer, SpeechProvider } from '../../../../src/families/spee
 import { readSpeech } from '../../../../src/families/speech/rules/request.ts'
 import { RawString } from '../../../../src/kernel/raw-string.ts'
 
-const options = { signal: new AbortController().signal, requestId: 'req_1' }
+const options = { signal: new AbortController().signal, requestId: 'req_1', callId: 'call_1' }
 const channel = (audioMode?: 'json' | 'hex') =>
   ({ models: { 'speech-2.8-hd': 'upstream-1' }, settings: { audioMode } }) as unknown as Channel
 const asked = (fields = {}, voice: SpeechCallInput['voice'] = { voiceId: 'v' }) =>
