@@ -7,8 +7,8 @@ import type { Session } from './session.ts'
 import { JSON_OPTION, onStores } from './command.ts'
 
 const RECEIPT_HELP = `
-The id is that of a call, a task (platform or native), the request that began either ("x-request-id" of any
-answer), or a line of the ledger (line_id). Each line is calculated to its last digit, with its hash in the
+The id is that of a call or its answer ("chatcmpl-…"), a task (platform or native), the request that began
+either ("x-request-id" of any answer), or a line of the ledger (line_id). Each line is calculated to its last digit, with its hash in the
 ledger's chain; adjustments and the timeline follow.
 
 The exit code is 1 if nothing is found.`

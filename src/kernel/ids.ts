@@ -42,6 +42,25 @@ export function newCallId(nowMs: number): string {
   return `call_${nextUlid(nowMs)}`
 }
 
+/** The ULID in the id of a call; undefined for any other text. */
+export function ulidOfCall(text: string): string | undefined {
+  return /^call_([0-7][0-9A-HJKMNP-TV-Z]{25})$/.exec(text)?.[1]
+}
+
+/** The id in the answer of a call, `chatcmpl-<ULID>`: recognisable in the form that chat clients expect. */
+export function answerIdOf(callId: string): string {
+  return `chatcmpl-${callId.slice('call_'.length)}`
+}
+
+/**
+ * The id of the call that gave an answer, by the id in the answer or the beginning of that; any other
+ * text as it is.
+ */
+export function callIdOfAnswer(text: string): string {
+  const [, ulid] = /^chatcmpl-([0-7][0-9A-HJKMNP-TV-Z]{0,25})$/.exec(text) ?? []
+  return ulid === undefined ? text : `call_${ulid}`
+}
+
 /** A new request id, `req_<ULID>`; answered in `x-request-id`. */
 export function newRequestId(nowMs: number): string {
   return `req_${nextUlid(nowMs)}`

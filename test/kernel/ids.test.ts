@@ -1,5 +1,14 @@
 import t from 'tap'
-import { eventId, newRequestId, sha256Hex, timeOfRequestId } from '../../src/kernel/ids.ts'
+import {
+  answerIdOf,
+  callIdOfAnswer,
+  eventId,
+  newCallId,
+  newRequestId,
+  sha256Hex,
+  timeOfRequestId,
+  ulidOfCall,
+} from '../../src/kernel/ids.ts'
 
 t.test('event ids are stable: logs hold ids of earlier releases', async (t) => {
   t.equal(
@@ -21,5 +30,27 @@ t.test('a request id says when the request came, and no other text does', (t) =>
   t.ok((timeOfRequestId(newRequestId(Date.now())) ?? 0) >= atMs)
   for (const text of ['', 'req_', 'req_1', 'call_01M8F241A2X3ADFTQTEJ39XGP6', 'req_ILOU'])
     t.equal(timeOfRequestId(text), undefined, text)
+  t.end()
+})
+
+t.test('the id of an answer and the id of its call are one', (t) => {
+  const callId = newCallId(Date.now())
+  const answerId = answerIdOf(callId)
+  t.match(answerId, /^chatcmpl-[0-9A-HJKMNP-TV-Z]{26}$/)
+  t.equal(callIdOfAnswer(answerId), callId)
+  t.equal(callIdOfAnswer(answerId.slice(0, 20)), callId.slice(0, 16), 'also the beginning of one')
+  t.equal(`call_${ulidOfCall(callId)}`, callId)
+  const others = [
+    '',
+    callId,
+    'chatcmpl-',
+    'chatcmpl-9',
+    'chatcmpl-abc',
+    `${answerId}0`,
+    ` ${answerId}`,
+  ]
+  for (const text of [...others, `${answerId}:1`, 'resp_x']) t.equal(callIdOfAnswer(text), text)
+  for (const text of ['', 'call_', 'call_1', answerId, `${callId}0`])
+    t.equal(ulidOfCall(text), undefined)
   t.end()
 })

@@ -1,6 +1,7 @@
 import type { Principal } from '../../app/access/principal.ts'
 import { toTimestamp } from '../../kernel/clock.ts'
 import { DomainError } from '../../kernel/errors.ts'
+import { callIdOfAnswer } from '../../kernel/ids.ts'
 import type { HistoryItem, QueryReads } from './reads.ts'
 import { sees, visibleTo } from './scope.ts'
 
@@ -37,7 +38,7 @@ function shown(item: HistoryItem, forOperator: boolean) {
 
 async function read(reads: QueryReads, principal: Principal, id: string) {
   const visible = visibleTo(principal)
-  const found = possibleId.test(id) ? await reads.history(id, visible) : []
+  const found = possibleId.test(id) ? await reads.history(callIdOfAnswer(id), visible) : []
   // The reads filter already; this check keeps other tenants' events out even if one of them fails
   // to.
   const items = found.filter((item) => sees(visible, item))
@@ -45,7 +46,7 @@ async function read(reads: QueryReads, principal: Principal, id: string) {
 }
 
 /**
- * Every event of a task, a call, a file or a request, oldest first, if it is inside the principal's
+ * Every event of a task, a call, its answer, a file or a request, oldest first, if it is inside the principal's
  * scope. @throws DomainError `task_not_found`, also for events outside the scope (P8)
  */
 export async function readHistory(reads: QueryReads, principal: Principal, id: string) {

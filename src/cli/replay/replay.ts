@@ -6,6 +6,7 @@ import { taskStreams } from '../../domain/task/events.ts'
 import { verificationStreams } from '../../domain/verification/events.ts'
 import type { EventLog, RecordedEvent } from '../../eventlog/log/types.ts'
 import { systemClock } from '../../kernel/clock.ts'
+import { callIdOfAnswer } from '../../kernel/ids.ts'
 import type { TimeZone } from '../../kernel/time-zone.ts'
 import { CommandError, note, print, printPaced, toJson } from '../output.ts'
 import { withLog, withSession } from '../session.ts'
@@ -20,9 +21,10 @@ import { EventTable } from './table.ts'
 import { JSON_OPTION } from '../command.ts'
 
 const REPLAY_HELP = `
-The id is that of a task or an asset (ours or native), a group of assets, a verification, a call or a request
-("x-request-id" of any answer), or a line of the ledger. For a request the events of everything it started are shown,
-for a token everything that was asked with it, and with --tenant for a user everything the user asked. Each row shows when the
+The id is that of a task or an asset (ours or native), a group of assets, a verification, a call, its answer
+("chatcmpl-…"), a request ("x-request-id" of any answer), or a line of the ledger. For a request the events of everything
+it started are shown, for a token everything that was asked with it, and with --tenant for a user everything the user
+asked. Each row shows when the
 log recorded the event, the time since the previous row, and what it moves. --json prints whole events, one per line.
 
 Events are found through the timeline, by tenant and time. --from-log reads the log itself instead, without Postgres:
@@ -121,7 +123,7 @@ function readOptions(id: string | undefined, options: ReplayOptions): ReplayRequ
         toMs: to === undefined ? undefined : parseTime('--to', to, zone),
       }
   return {
-    id: asset ?? lifeOfLine(id),
+    id: asset ?? lifeOf(id),
     isOfLibrary: asset !== undefined,
     tenant,
     range,
@@ -132,9 +134,9 @@ function readOptions(id: string | undefined, options: ReplayOptions): ReplayRequ
   }
 }
 
-/** The task or call of a ledger line, `<id>:<n>`; any other id as it is. */
-function lifeOfLine(id: string | undefined): string | undefined {
-  return id?.replace(/:[1-9]\d{0,3}$/, '')
+/** The task or call of a ledger line, `<id>:<n>`, or of an answer; any other id as it is. */
+function lifeOf(id: string | undefined): string | undefined {
+  return id && callIdOfAnswer(id.replace(/:[1-9]\d{0,3}$/, ''))
 }
 
 /** The day that it is in a zone. */

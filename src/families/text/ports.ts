@@ -10,6 +10,8 @@ export interface TextRequest {
   /** External and upstream name. */
   readonly model: string
   readonly upstreamModel: string
+  /** The id of the call, from which callers get the id of its answer. */
+  readonly callId: string
   /** Upstream's body without `model`. */
   readonly body: Readonly<Record<string, unknown>>
   /** Facts that bound the size of the answer. */

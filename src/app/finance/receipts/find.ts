@@ -2,6 +2,7 @@ import type { Queryable } from '../../../../projections/engine/queryable.ts'
 import { correctionsOf, linesOfSource } from '../../../../projections/ledger/query.ts'
 import { historyOf, type TimelineScope } from '../../../../projections/timeline/query.ts'
 import type { RecordedEvent } from '../../../eventlog/log/types.ts'
+import { callIdOfAnswer } from '../../../kernel/ids.ts'
 import { eventOfItem } from '../../read-models/timeline-event.ts'
 import { writeReceipt } from './receipt.ts'
 import { isOpening, type Opening, receiptStatusOf } from './status.ts'
@@ -45,8 +46,8 @@ function openingOf(id: string, events: readonly RecordedEvent[]): Opening | unde
 }
 
 /**
- * The receipt for an id within a scope: a task by platform or native id, a call, the request that
- * began either, or one of its ledger lines. Undefined when there is nothing.
+ * The receipt for an id within a scope: a task by platform or native id, a call or its answer, the
+ * request that began either, or one of its ledger lines. Undefined when there is nothing.
  */
 export async function findReceipt(
   db: Queryable,
@@ -54,7 +55,7 @@ export async function findReceipt(
   scope: TimelineScope,
 ): Promise<FoundReceipt | undefined> {
   const ofLine = lineName.exec(id)?.[1]
-  const wanted = ofLine ?? id
+  const wanted = ofLine ?? callIdOfAnswer(id)
   const { items } = await historyOf(db, wanted, scope, { limit: MAX_RECEIPT_EVENTS })
   const found = items.map((item) => ({ item, event: eventOfItem(item) }))
   const opening = openingOf(

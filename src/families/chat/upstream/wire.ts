@@ -1,16 +1,25 @@
 import type { TextRequest } from '../../text/ports.ts'
 import { noTextUsage } from '../../text/rules/tokens.ts'
+import { answerIdOf } from '../../../kernel/ids.ts'
 import { countOf, isJsonObject, type JsonObject } from '../../../kernel/json.ts'
 import { parseExactly, withExactIntegers } from '../../../kernel/exact-integers.ts'
 import { bearerHeaders } from '../../kit/http/connections.ts'
 import { type Scrubber } from '../../kit/http/scrubber.ts'
 import { fromStreamError, malformed } from '../../kit/http/refusals.ts'
-import { countOrZero, isGiven, objectOf, objectsOf, parseObject } from '../../kit/http/fields.ts'
+import {
+  countOrZero,
+  isGiven,
+  objectOf,
+  objectsOf,
+  parseObject,
+  upstreamIdOf,
+} from '../../kit/http/fields.ts'
 import { readPlainError, unknownError } from '../../kit/http/error-bodies.ts'
 import {
   answeredWith,
   bytesOf,
   cacheUsageOf,
+  createIdRewriter,
   createMemberRewriter,
   expectedChoices,
   isWriteName,
@@ -141,7 +150,7 @@ const DONE = '[DONE]'
 function withUsageShown(data: string, chunk: JsonObject): string {
   const shown = withShownUsage(chunk)
   if (shown === chunk) return data
-  // `data` has the caller's name of the model already.
+  // `data` has the caller's name of the model, and the gateway's id, already.
   const whole = parseExactly(data)
   return JSON.stringify({ ...objectOf(whole), usage: shown['usage'] })
 }
@@ -149,6 +158,7 @@ function withUsageShown(data: string, chunk: JsonObject): string {
 /** Follows a chat stream; the surface decides whether a caller sees usage. */
 function chatFrameReader(request: TextRequest, scrub: Scrubber): TextReader {
   const rewriteModel = createMemberRewriter('model', request.model)
+  const ids = createIdRewriter('id', answerIdOf(request.callId))
   const said = answeredWith(request)
   let cites = false
   const reports = trackReports((report) => chatUsage(report, cites))
@@ -194,7 +204,7 @@ function chatFrameReader(request: TextRequest, scrub: Scrubber): TextReader {
       const usageOnly = choices.length === 0 && isJsonObject(chunk['usage'])
       return {
         event: undefined,
-        data: withUsageShown(rewriteModel(data, chunk), chunk),
+        data: withUsageShown(rewriteModel(ids.rewrite(data, chunk), chunk), chunk),
         usageOnly,
         terminal: ends || usageOnly,
       }
@@ -204,22 +214,30 @@ function chatFrameReader(request: TextRequest, scrub: Scrubber): TextReader {
       const heard = { outputBytes: () => outputBytes, finished, failure }
       return { ...reports.reading(), ...heard, ...said.otherwise() }
     },
+    upstreamId: ids.upstreamId,
     over: () => over,
   }
 }
 
 /**
- * The answer for the caller: upstream's text with the external model name, if nothing else differs.
+ * The answer for the caller: upstream's text with the external model name and the gateway's id, if
+ * nothing else differs.
  */
-function shownAnswer(body: JsonObject, model: string, text: string): JsonObject | string {
+function shownAnswer(
+  body: JsonObject,
+  { model, callId }: Pick<TextRequest, 'model' | 'callId'>,
+  text: string,
+): { readonly body: JsonObject | string; readonly upstreamId: string | undefined } {
+  const id = answerIdOf(callId)
   const shown = withShownUsage(body)
-  return shown === body && typeof body['model'] === 'string'
-    ? createMemberRewriter('model', model)(text, body)
-    : {
-        ...withExactIntegers(body, text),
-        ...('usage' in shown ? { usage: shown['usage'] } : {}),
-        model,
-      }
+  if (shown !== body || typeof body['model'] !== 'string') {
+    const usage = 'usage' in shown ? { usage: shown['usage'] } : {}
+    const answer = { ...withExactIntegers(body, text), ...usage, model, id }
+    return { body: answer, upstreamId: upstreamIdOf(body['id']) }
+  }
+  const ids = createIdRewriter('id', id)
+  const named = createMemberRewriter('model', model)(ids.rewrite(text, body), body)
+  return { body: named, upstreamId: ids.upstreamId() }
 }
 
 /** Chat completions. */
@@ -233,7 +251,7 @@ export const chatWire: TextWire = {
     // An answer without choices is malformed; it must not be delivered or billed (P5).
     if (choices.length === 0) return undefined
     return {
-      body: shownAnswer(body, request.model, text),
+      ...shownAnswer(body, request, text),
       tally: () => {
         const said = answeredWith(request)
         said.note({ model: body['model'], serviceTier: body['service_tier'] })

@@ -45,6 +45,8 @@ export interface FrameReader<Chunk, Tally extends FrameTally> {
    */
   readonly readCut?: (frame: Frame) => Chunk | undefined
   readonly tally: () => Tally
+  /** Upstream's id of the answer, from its frames; used where no header names one. */
+  readonly upstreamId?: () => string | undefined
   /** Whatever follows does not matter. */
   readonly over: () => boolean
 }
@@ -59,6 +61,9 @@ export function createFrameStream<Chunk, Tally extends FrameTally>(
   const chunks = new Chunks(opened, reader, bounds)
   return {
     ...head,
+    get upstreamRequestId() {
+      return head.upstreamRequestId ?? reader.upstreamId?.()
+    },
     read: () => chunks.next(),
     tally: () => reader.tally(),
     receivedBytes: () => opened.receivedBytes(),

@@ -5,11 +5,19 @@ import { countOf, isJsonObject, type JsonObject } from '../../../kernel/json.ts'
 import { keyHeaders } from '../../kit/http/connections.ts'
 import { type Scrubber } from '../../kit/http/scrubber.ts'
 import { fromStreamError, malformed } from '../../kit/http/refusals.ts'
-import { countOrZero, objectOf, objectsOf, parseObject, textOf } from '../../kit/http/fields.ts'
+import {
+  countOrZero,
+  objectOf,
+  objectsOf,
+  parseObject,
+  textOf,
+  upstreamIdOf,
+} from '../../kit/http/fields.ts'
 import { readNativeError } from '../../kit/http/error-bodies.ts'
 import {
   answeredWith,
   bytesOf,
+  createIdRewriter,
   createMemberRewriter,
   expectedChoices,
 } from '../../text/upstream/answer-differences.ts'
@@ -94,6 +102,7 @@ function partBytes(part: JsonObject): number {
 /** Follows a native stream: usage is cumulative. */
 function nativeFrameReader(request: TextRequest, scrub: Scrubber): TextReader {
   const rewriteModel = createMemberRewriter('modelVersion', request.model)
+  const ids = createIdRewriter('responseId', request.callId)
   const said = answeredWith(request)
   const searches = new Set<string>()
   const reports = trackReports((report) => nativeUsage(report, searches.size))
@@ -125,7 +134,7 @@ function nativeFrameReader(request: TextRequest, scrub: Scrubber): TextReader {
       }
       return {
         event: undefined,
-        data: rewriteModel(data, body),
+        data: rewriteModel(ids.rewrite(data, body), body),
         usageOnly: false,
         terminal: ends,
       }
@@ -140,6 +149,7 @@ function nativeFrameReader(request: TextRequest, scrub: Scrubber): TextReader {
         ...said.otherwise(),
       }
     },
+    upstreamId: ids.upstreamId,
     // There is no end mark; figures may follow the reason until the connection ends.
     over: () => false,
   }
@@ -150,9 +160,13 @@ function isBlocked(body: JsonObject): boolean {
   return textOf(objectOf(body['promptFeedback'])['blockReason']) !== undefined
 }
 
-/** An answer with the name of its model that callers know. */
-function shownAnswer(body: JsonObject, model: string): JsonObject {
-  return 'modelVersion' in body ? { ...body, modelVersion: model } : body
+/** An answer with the name of its model that callers know, and the id of its call. */
+function shownAnswer(
+  body: JsonObject,
+  { model, callId }: Pick<TextRequest, 'model' | 'callId'>,
+): JsonObject {
+  const named = 'modelVersion' in body ? { modelVersion: model } : {}
+  return { ...body, ...named, responseId: callId }
 }
 
 /** Native content generation. */
@@ -170,7 +184,8 @@ export const nativeWire: TextWire = {
     if (!Array.isArray(body['candidates']) && !isJsonObject(body['promptFeedback']))
       return undefined
     return {
-      body: shownAnswer(withExactIntegers(body, text), request.model),
+      body: shownAnswer(withExactIntegers(body, text), request),
+      upstreamId: upstreamIdOf(body['responseId']),
       tally: () => {
         const searches = new Set<string>()
         addSearches(body, searches)

@@ -122,7 +122,7 @@ export function createTextFamily(deps: TextDeps): TextCallFamily {
     },
     ask: async (input, channel, asked, options) => {
       checkAnswerFits(wire, asked.largest)
-      const request = requestAt(deps, input, channel, asked)
+      const request = requestAt(deps, input, channel, { ...asked, ...options })
       const answer = await provider.complete(channel, request, options)
       const { upstreamRequestId, restMs } = answer
       const tally = answer.tally()
@@ -136,7 +136,7 @@ export function createTextFamily(deps: TextDeps): TextCallFamily {
     },
     refusal: textRefusal,
     open: (input, channel, asked, options) =>
-      provider.stream(channel, requestAt(deps, input, channel, asked), options),
+      provider.stream(channel, requestAt(deps, input, channel, { ...asked, ...options }), options),
     boundsOf: (channel) => {
       const { drainTimeoutMs, drainMaxBytes } = textSettings(channel)
       return membersGiven({ drainTimeoutMs, drainMaxBytes })
@@ -150,15 +150,16 @@ function requestAt(
   { wire, keptIds }: TextDeps,
   { principal, model }: TextCallInput,
   channel: Channel,
-  { body, largest, bounds }: TextAsk,
+  { body, largest, bounds, callId }: TextAsk & Pick<TextRequest, 'callId'>,
 ): TextRequest {
   const at = { tenantId: principal.tenantId, channelId: channel.id }
   return {
     model,
     upstreamModel: channel.models[model] ?? model,
+    callId,
     body: wire.keepsAnswers === true ? namedAt(keptIds, at, body) : body,
     largest,
-    keptId: keptIds.namer(principal.tenantId, channel.id, bounds),
+    keptId: keptIds.namer(principal.tenantId, channel.id, { ...bounds, callId }),
   }
 }
 

@@ -1,4 +1,5 @@
 import { createCipheriv, createDecipheriv, createHmac, timingSafeEqual } from 'node:crypto'
+import { ulidOfCall } from '../../../kernel/ids.ts'
 import { keyedHash } from '../../../kernel/keyed-hash.ts'
 import type { KeptKind, TextRequest } from '../ports.ts'
 
@@ -13,7 +14,7 @@ export interface UpstreamObject {
   readonly tokens?: number
   /** Equal in all items of one answer, which together have at most `tokens`. */
   readonly answer?: string
-  /** The call of the answer; absent in ids of older releases. */
+  /** The call that made a response; absent in ids of older releases. */
   readonly callId?: string
 }
 
@@ -42,7 +43,7 @@ export interface KeptIds {
   readonly namer: (
     tenantId: string,
     channelId: string,
-    bounds: AnswerBounds,
+    answered: AnswerBounds & Pick<TextRequest, 'callId'>,
   ) => TextRequest['keptId']
   /** Undefined for anything but an id sealed for this tenant and kind. */
   readonly open: (tenantId: string, kind: KeptKind, id: string) => UpstreamObject | undefined
@@ -62,8 +63,11 @@ const TAG_BYTES = 16
 /** The text before the first underscore. */
 const PREFIX = /^([a-z]{1,16})_/
 const CIPHER = 'aes-256-ctr'
-/** Format of the figures before the channel's id, which never begins like them. */
-const FIGURES = /^~(\d{1,16})~([0-9a-z]{0,16})~(?:([0-9A-HJKMNP-TV-Z]{26})~)?/
+/**
+ * Format of the figures before the channel's id, which never begins like them: tokens, the answer of
+ * an item, the ULID of the call that made a response.
+ */
+const FIGURES = /^~(\d{1,16})~([0-9a-z]{0,16})~(?:([0-7][0-9A-HJKMNP-TV-Z]{25})~)?/
 const ANSWER_BYTES = 4
 
 /**
@@ -80,8 +84,11 @@ export function createKeptIds(secret: string): KeptIds {
       .update(content)
       .digest()
       .subarray(0, TAG_BYTES)
-  const seal: KeptIds['seal'] = (tenantId, kind, { channelId, upstreamId, tokens, answer }) => {
-    const figures = tokens === undefined ? '' : `~${tokens}~${answer ?? ''}~`
+  const seal: KeptIds['seal'] = (tenantId, kind, kept) => {
+    const { channelId, upstreamId, tokens, answer = '', callId = '' } = kept
+    const ulid = ulidOfCall(callId)
+    const ofCall = ulid === undefined ? '' : `${ulid}~`
+    const figures = tokens === undefined ? '' : `~${tokens}~${answer}~${ofCall}`
     const content = Buffer.from(
       `${figures}${channelId}\n${upstreamId.slice(0, MAX_UPSTREAM_ID_LENGTH)}`,
     )
@@ -91,7 +98,8 @@ export function createKeptIds(secret: string): KeptIds {
   }
   return {
     seal,
-    namer: (tenantId, channelId, { conversationTokens, outputTokens, previous }) => {
+    namer: (tenantId, channelId, answered) => {
+      const { conversationTokens, outputTokens, previous, callId } = answered
       const known = new Map<string, string>()
       if (previous !== undefined) known.set(`response ${previous.upstreamId}`, previous.id)
       /** The first item identifies the answer. */
@@ -107,7 +115,7 @@ export function createKeptIds(secret: string): KeptIds {
             upstreamId,
             ...(answer !== undefined && kind === 'item'
               ? { tokens: outputTokens, answer }
-              : { tokens: tokens ?? conversationTokens }),
+              : { tokens: tokens ?? conversationTokens, callId }),
           })
         known.set(key, id)
         return id

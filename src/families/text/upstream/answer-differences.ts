@@ -1,7 +1,7 @@
 import type { AnswerDifferences } from '../../../domain/catalog/call-rules.ts'
 import { countOf, type JsonObject } from '../../../kernel/json.ts'
-import { withExactIntegers } from '../../../kernel/exact-integers.ts'
-import { countOrZero, isGiven, objectOf, textOf } from '../../kit/http/fields.ts'
+import { parseExactly } from '../../../kernel/exact-integers.ts'
+import { countOrZero, isGiven, objectOf, textOf, upstreamIdOf } from '../../kit/http/fields.ts'
 import type { TextRequest } from '../ports.ts'
 import { isSameTier, serviceTierOf } from '../rules/price-members.ts'
 
@@ -179,7 +179,7 @@ export function createMemberRewriter(name: string, value: string): MemberRewrite
   const key = JSON.stringify(name)
   const replacement = JSON.stringify(value)
   /** The value upstream writes, and how it looks in JSON: the same from frame to frame. */
-  let known = ''
+  let known: string | undefined
   let knownJson = ''
   return (json, parsed) => {
     const current = parsed[name]
@@ -195,6 +195,52 @@ export function createMemberRewriter(name: string, value: string): MemberRewrite
       if (json.startsWith(knownJson, from))
         return json.slice(0, from) + replacement + json.slice(from + knownJson.length)
     }
-    return JSON.stringify({ ...withExactIntegers(parsed, json), [name]: value })
+    return withMember(json, name, value)
   }
+}
+
+/** An object as JSON with a member set; from its text, which may have other rewritten members already. */
+function withMember(json: string, name: string, value: string): string {
+  return JSON.stringify({ ...objectOf(parseExactly(json)), [name]: value })
+}
+
+/** Puts the gateway's id into an answer or the frames of one, and keeps upstream's. */
+interface IdRewriter {
+  readonly rewrite: MemberRewriter
+  /** Undefined as long as upstream has named none that can be kept. */
+  readonly upstreamId: () => string | undefined
+}
+
+const FIRST_MEMBER = /^\s*\{\s*"(\w+)"\s*:\s*/
+
+/**
+ * Sets the member with the id of an answer, which most upstreams write first: then it is replaced
+ * without a search. An absent one becomes the first member.
+ */
+export function createIdRewriter(name: string, id: string): IdRewriter {
+  const written = JSON.stringify(id)
+  const rewriteElsewhere = createMemberRewriter(name, id)
+  let upstreamId: string | undefined
+  /** The text up to the end of upstream's id, and its replacement: the same from frame to frame. */
+  let begin: { readonly known: string; readonly shown: string } | undefined
+  const rewrite: MemberRewriter = (json, parsed) => {
+    if (begin !== undefined && json.startsWith(begin.known))
+      return begin.shown + json.slice(begin.known.length)
+    const current = parsed[name]
+    upstreamId ??= upstreamIdOf(current)
+    if (current === undefined) return withFirstMember(json, parsed, `"${name}":${written}`)
+    if (typeof current !== 'string') return withMember(json, name, id)
+    const [head = '', first] = FIRST_MEMBER.exec(json) ?? []
+    const known = head + JSON.stringify(current)
+    if (first !== name || !json.startsWith(known)) return rewriteElsewhere(json, parsed)
+    begin = { known, shown: head + written }
+    return begin.shown + json.slice(known.length)
+  }
+  return { rewrite, upstreamId: () => upstreamId }
+}
+
+function withFirstMember(json: string, parsed: JsonObject, member: string): string {
+  const from = json.indexOf('{') + 1
+  const comma = Object.keys(parsed).length === 0 ? '' : ','
+  return `${json.slice(0, from)}${member}${comma}${json.slice(from)}`
 }

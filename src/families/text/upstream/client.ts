@@ -42,7 +42,9 @@ export function createTextProvider(
       const parsed = parseObject(text)
       const answer = parsed && wire.readAnswer(parsed, request, line.scrub, text)
       if (answer === undefined) throw malformed()
-      return { ...answer, ...headOf(response.headers) }
+      const { upstreamId, ...rest } = answer
+      const { upstreamRequestId = upstreamId, restMs } = headOf(response.headers)
+      return { ...rest, upstreamRequestId, restMs }
     },
     stream: async (channel, request, options) => {
       const line = lines.of(channel)
@@ -81,6 +83,12 @@ function headersOf(
   return { ...line.headers, accept, 'x-client-request-id': options.requestId }
 }
 
+/** An unstreamed answer, as its text says. */
+interface ReadAnswer extends Pick<TextAnswer, 'body' | 'tally'> {
+  /** Upstream's id of it, where callers get another; used where no header names one. */
+  readonly upstreamId?: string | undefined
+}
+
 /** The wire of one text family; everything else is the same for all of them. */
 export interface TextWire {
   readonly credentialHeaders: (channel: Channel) => Readonly<Record<string, string>>
@@ -95,7 +103,7 @@ export interface TextWire {
     request: TextRequest,
     scrub: Scrubber,
     text: string,
-  ) => Pick<TextAnswer, 'body' | 'tally'> | undefined
+  ) => ReadAnswer | undefined
   readonly frameReader: (request: TextRequest, scrub: Scrubber) => TextReader
 }
 

@@ -8,10 +8,13 @@ import { bodyOf } from '../../text/wires.ts'
 const request: TextRequest = {
   model: 'text-basic',
   upstreamModel: 'upstream-text',
+  callId: 'call_01JD0000000000000000000002',
   body: {},
   largest: { outputTokens: 8_192, bytesOfLogprobs: 0, hasMedia: false },
   keptId: (_kind, id) => id,
 }
+/** The id of the answers. */
+const ID = 'chatcmpl-01JD0000000000000000000002'
 const scrub = (message: string): string => message
 const usage = { prompt_tokens: 30, completion_tokens: 2, total_tokens: 32 }
 const choices = [{ index: 0, message: { role: 'assistant', content: 'Hi' }, finish_reason: 'stop' }]
@@ -57,11 +60,11 @@ t.test('cache writes next to the details move into them', async (t) => {
   t.same(shown({ ...usage, cache_creation_input_tokens: 2 }), [expected, expected])
 })
 
-t.test('an answer without cache writes passes byte for byte', async (t) => {
+t.test('an answer without cache writes passes byte for byte, but for its id', async (t) => {
   const data =
     '{"id":"c", "model":"text-basic","usage":{"prompt_tokens":1.0,"x":12345678901234567890}}'
   const chunk = chatWire.frameReader(request, scrub).read({ event: undefined, data })
-  t.equal(chunk?.data, data)
+  t.equal(chunk?.data, data.replace('"c"', JSON.stringify(ID)))
 })
 
 t.test('renaming usage does not change the billed usage', async (t) => {
@@ -70,17 +73,23 @@ t.test('renaming usage does not change the billed usage', async (t) => {
   t.match(whole?.tally().usage, { input: 21, 'cache-write-5m': 9, output: 2 })
 })
 
-t.test('an answer passes unchanged, but for the name of its model', (t) => {
+t.test('an answer passes unchanged, but for the name of its model and its id', (t) => {
   const read = (text: string) =>
     chatWire.readAnswer(JSON.parse(text) as JsonObject, request, scrub, text)?.body
   const rest = '"x": 1.50, "big": 12345678901234567890, "choices": [{"index": 0}]}\n'
-  t.equal(read(`{ "model" : "upstream-text", ${rest}`), `{ "model" : "text-basic", ${rest}`)
-  t.equal(read(`{"model":"text-basic",${rest}`), `{"model":"text-basic",${rest}`)
+  const model = '"model":"text-basic"'
+  t.equal(
+    read(`{ "id": "c", "model" : "upstream-text", ${rest}`),
+    `{ "id": "${ID}", "model" : "text-basic", ${rest}`,
+  )
+  t.equal(read(`{"id":"${ID}",${model},${rest}`), `{"id":"${ID}",${model},${rest}`)
+  t.equal(read(`{${model},${rest}`), `{"id":"${ID}",${model},${rest}`, 'it is added')
   const unsaid = read(`{${rest}`)
-  t.match(unsaid, { model: 'text-basic', choices: [{ index: 0 }] })
+  t.match(unsaid, { id: ID, model: 'text-basic', choices: [{ index: 0 }] })
   // A member of the same name elsewhere: which is which would be a guess on the text.
   const twice = `{"model":"upstream-text","choices":[{"model":"upstream-text"}]}`
   t.same(bodyOf({ body: read(twice) ?? '' }), {
+    id: ID,
     model: 'text-basic',
     choices: [{ model: 'upstream-text' }],
   })

@@ -10,6 +10,7 @@ let sealed = 0
 const request: TextRequest = {
   model: 'ours',
   upstreamModel: 'up-1',
+  callId: 'call_01JD0000000000000000000002',
   body: {},
   largest: { outputTokens: 8_192, bytesOfLogprobs: 0, hasMedia: false },
   keptId: (kind, id) => {

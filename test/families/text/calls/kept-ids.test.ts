@@ -62,6 +62,27 @@ t.test('an id from before conversation lengths still opens', (t) => {
   t.end()
 })
 
+t.test('an id from before calls were in it still opens', (t) => {
+  const before = 'resp_av1LDjQeIGobrDZ1pupSH9lek-OX_yeDIDurhK6ejnvrJxgWfo1wMw'
+  t.same(ids.open('tenant_1', 'response', before), {
+    channelId: 'channel-one',
+    upstreamId: 'resp_1',
+    tokens: 900,
+  })
+  t.end()
+})
+
+t.test('an id of a response carries the call that made it, for its tenant alone', (t) => {
+  const made = { ...kept, tokens: 900, callId: 'call_01JD0000000000000000000002' }
+  const sealed = ids.seal('tenant_1', 'response', made)
+  t.same(ids.open('tenant_1', 'response', sealed), made)
+  t.equal(ids.open('tenant_2', 'response', sealed), undefined)
+  const { callId: _odd, ...without } = made
+  const odd = ids.seal('tenant_1', 'response', { ...made, callId: 'call_~x' })
+  t.same(ids.open('tenant_1', 'response', odd), without, 'what is no id of a call is left out')
+  t.end()
+})
+
 t.test('an id carries its input tokens and its answer', (t) => {
   fc.assert(
     fc.property(fc.nat(), fc.string({ unit: 'grapheme-ascii', maxLength: 256 }), (tokens, name) => {
@@ -76,17 +97,19 @@ t.test('an id carries its input tokens and its answer', (t) => {
 
 t.test('within a call one object has one name', async (t) => {
   const previous = { upstreamId: 'resp_before', id: 'resp_ours' }
-  const bounds = { conversationTokens: 900, outputTokens: 100, previous }
+  const callId = 'call_01JD0000000000000000000002'
+  const bounds = { conversationTokens: 900, outputTokens: 100, previous, callId }
   const name = ids.namer('tenant_1', kept.channelId, bounds)
   const first = name('response', kept.upstreamId)
   t.equal(name('response', kept.upstreamId, 7), first, 'also once its usage is known')
-  t.same(ids.open('tenant_1', 'response', first), { ...kept, tokens: 900 })
+  t.same(ids.open('tenant_1', 'response', first), { ...kept, tokens: 900, callId })
   t.equal(name('response', 'resp_before'), 'resp_ours', 'as the caller named it')
   t.equal(ids.open('tenant_1', 'response', name('response', 'resp_x', 7))?.tokens, 7)
   const [one, other] = ['msg_1', 'msg_2'].map((id) =>
     ids.open('tenant_1', 'item', name('item', id)),
   )
   t.equal(one?.tokens, 100)
+  t.equal(one?.callId, undefined, 'items are no answers')
   t.equal(one?.answer, other?.answer, 'items of one answer are known to be')
 })
 

@@ -4,6 +4,7 @@ import { answeredWith } from '../../../../src/families/text/upstream/answer-diff
 const request = (upstreamModel: string, body: Record<string, unknown> = {}) => ({
   model: 'ours',
   upstreamModel,
+  callId: 'call_01JD0000000000000000000002',
   body,
   largest: { outputTokens: 8_192, bytesOfLogprobs: 0, hasMedia: false },
   keptId: (_kind: string, upstreamId: string) => upstreamId,

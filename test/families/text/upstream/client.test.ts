@@ -52,6 +52,7 @@ async function upstream(t: Test, answer: (response: ServerResponse) => void) {
 const request = (body: Record<string, unknown> = {}) => ({
   model: 'ours',
   upstreamModel: 'vendorish-1',
+  callId: 'call_01JD0000000000000000000002',
   body,
   largest: { outputTokens: 8_192, bytesOfLogprobs: 0, hasMedia: false },
   keptId: (kind: string, upstreamId: string) => `${kind}_our-${upstreamId}`,

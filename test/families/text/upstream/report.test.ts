@@ -8,6 +8,7 @@ import type { TextWire } from '../../../../src/families/text/upstream/client.ts'
 const request: TextRequest = {
   model: 'ours',
   upstreamModel: 'theirs',
+  callId: 'call_01JD0000000000000000000002',
   body: {},
   largest: { outputTokens: 100, bytesOfLogprobs: 0, hasMedia: false },
   keptId: (_kind, id) => id,
