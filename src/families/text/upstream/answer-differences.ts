@@ -219,7 +219,6 @@ const FIRST_MEMBER = /^\s*\{\s*"(\w+)"\s*:\s*/
  */
 export function createIdRewriter(name: string, id: string): IdRewriter {
   const written = JSON.stringify(id)
-  const rewriteElsewhere = createMemberRewriter(name, id)
   let upstreamId: string | undefined
   /** The text up to the end of upstream's id, and its replacement: the same from frame to frame. */
   let begin: { readonly known: string; readonly shown: string } | undefined
@@ -232,7 +231,7 @@ export function createIdRewriter(name: string, id: string): IdRewriter {
     if (typeof current !== 'string') return withMember(json, name, id)
     const [head = '', first] = FIRST_MEMBER.exec(json) ?? []
     const known = head + JSON.stringify(current)
-    if (first !== name || !json.startsWith(known)) return rewriteElsewhere(json, parsed)
+    if (first !== name || !json.startsWith(known)) return createMemberRewriter(name, id)(json, parsed)
     begin = { known, shown: head + written }
     return begin.shown + json.slice(known.length)
   }
