@@ -90,6 +90,17 @@ export function composeFor(
   })
 }
 
+/** What support finds, and by what it recognises a repeated request. */
+function supportOver(
+  read: Omit<Parameters<typeof searchOver>[0], keyof ReturnType<typeof readersOfNames>>,
+  markerSecret: string,
+): GatewayServices['support'] {
+  return {
+    search: searchOver({ ...read, ...readersOfNames(markerSecret) }),
+    fingerprintOf: createFingerprintOf(markerSecret),
+  }
+}
+
 /** Builds every use case of a process with callers, and starts what follows its tokens and calls. */
 export async function startServices(
   options: ServicesOptions,
@@ -141,10 +152,7 @@ export async function startServices(
       ...accountsOver({ ...options, log, catalog, db, clock }, served, resolve),
       balances: queries.accounts.balances,
     },
-    support: {
-      search: searchOver({ ...read, ...readersOfNames(options.markerSecret) }),
-    },
-    fingerprintOf: createFingerprintOf(options.markerSecret),
+    support: supportOver(read, options.markerSecret),
     hosts: {
       resolve,
       upstream: new Set(options.channels.map(({ baseUrl }) => new URL(baseUrl).hostname)),

@@ -92,9 +92,9 @@ export interface Services {
   readonly support: {
     /** Finds what an id, a name or a pasted text stands for. */
     readonly search: Search
+    /** Names bodies, so that a repeated one is recognised. */
+    readonly fingerprintOf: FingerprintOf
   }
-  /** Names bodies, so that support recognises a repeated one. */
-  readonly fingerprintOf: FingerprintOf
   readonly hosts: {
     /** How hosts that callers name are resolved. */
     readonly resolve: ResolveHost

@@ -162,7 +162,7 @@ export function useMount(
     else useErrors(app, shapeOf)
   }
   useBodyBudget(app, bodyBudget, bodyBytes)
-  useFingerprints(app, services.fingerprintOf)
+  useFingerprints(app, services.support.fingerprintOf)
   useJsonBody(app, bodyBytes, mount.body)
   if (mount.isOpen !== true) requireToken(app, services, 'model', mount.keyHeaders)
   if (mount.reportsLimits === true) useLimitHeaders(app, services.throttle.statuses)

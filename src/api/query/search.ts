@@ -131,7 +131,7 @@ function shownItem({ kind, id, tenantId, userId, atMs, ...item }: SearchItem): F
  * @throws RequestError for the secret of a token, which is looked up nowhere
  */
 export async function readSearch(
-  { search }: QueryServices['support'],
+  { search }: Pick<QueryServices['support'], 'search'>,
   principal: Principal,
   query: SearchQuery,
 ) {

@@ -63,13 +63,6 @@ type FoundLife =
   /** The ledger must reach this position of the log first. */
   | { readonly behind: bigint }
 
-/** Facts that events have had since some day. */
-type LaterFacts = {
-  readonly attempts?: number
-  readonly callback?: boolean
-  readonly idempotency?: object
-}
-
 /** Whether nothing else in the log can change the life. */
 export function isLifeFinal(found: FoundLife | undefined): boolean {
   if (found === undefined) return false
@@ -116,6 +109,12 @@ function deadlineOf(opening: Opening, events: readonly RecordedEvent[]): number 
   )
 }
 
+/** How many channels were asked, as the event of the outcome says. */
+function attemptsOf(events: readonly RecordedEvent[]): number {
+  const counts = events.map(({ data }) => ('attempts' in data ? data.attempts : undefined) ?? 1)
+  return Math.max(1, ...counts)
+}
+
 async function lifeOfRequest(
   db: Queryable,
   scope: TimelineScope,
@@ -128,12 +127,11 @@ async function lifeOfRequest(
   const { receipt, opening, events } = found
   const { sourceId: id, kind, tenantId, userId, state } = receipt
   const hasEnded = state === 'settled' || state === 'not_billed'
-  const later = opening.data as LaterFacts & Opening['data']
   const [related, progress] = await Promise.all([
     relatedToRequest(db, scope, opening, id),
     kind === 'task' && !hasEnded ? pollProgress(db, id) : undefined,
   ])
-  const hasCallback = later.callback === true
+  const hasCallback = 'callback' in opening.data
   return {
     id,
     kind,
@@ -141,7 +139,7 @@ async function lifeOfRequest(
     userId,
     state,
     aside: [
-      ...repeatWords(receipt, related, later.idempotency !== undefined),
+      ...repeatWords(receipt, related, 'idempotency' in opening.data),
       ...(hasCallback ? [CALLBACK_WORDS] : []),
     ],
     receipt,
@@ -149,7 +147,7 @@ async function lifeOfRequest(
     deadlineAtMs: hasEnded ? undefined : deadlineOf(opening, events),
     lastAskedAtMs: progress?.observedAtMs ?? undefined,
     polls: progress?.polls,
-    attempts: later.attempts ?? 1,
+    attempts: attemptsOf(events),
     hasCallback,
     related,
   }

@@ -7,6 +7,7 @@ import {
   type RelatedOpening,
   type TimelineScope,
 } from '../../../projections/timeline/query.ts'
+import type { RepeatFacts } from '../../domain/repeat-facts.ts'
 import type { RecordedEvent } from '../../eventlog/log/types.ts'
 import type { Opening } from '../finance/receipts/status.ts'
 
@@ -31,14 +32,14 @@ export interface RelatedLife {
   readonly currency: string | undefined
 }
 
-type OpeningFacts = Pick<Opening['data'], 'requestId'> & {
-  readonly bodyFingerprint?: string
-  readonly retry?: number
+/** What shows that two requests are one; a member is absent where nothing is known. */
+interface OpeningFacts extends RepeatFacts {
+  readonly requestId: string
   readonly idempotency?: { readonly keyHash: string }
 }
 
-const factsOf = (data: RelatedOpening['data'] | Opening['data']): OpeningFacts =>
-  data as unknown as OpeningFacts
+/** The facts of an event that the read model has checked. */
+const factsOf = ({ data }: RelatedOpening): OpeningFacts => data as unknown as OpeningFacts
 
 function reasonOf(own: OpeningFacts, other: OpeningFacts): RelatedReason | undefined {
   if (own.requestId === other.requestId) return 'same_request'
@@ -51,7 +52,7 @@ function reasonOf(own: OpeningFacts, other: OpeningFacts): RelatedReason | undef
 type Found = Omit<RelatedLife, 'amount' | 'currency'>
 
 function foundOf(other: RelatedOpening, atMs: number, why: RelatedReason): Found {
-  const { retry } = factsOf(other.data)
+  const { retry } = factsOf(other)
   return { id: other.sourceId, why, afterMs: other.atMs - atMs, retry }
 }
 
@@ -86,7 +87,7 @@ export async function relatedToRequest(
 ): Promise<readonly RelatedLife[]> {
   const { tenantId, tokenId, requestId } = opening.data
   const owner = { tenantId, userIds: scope.userIds }
-  const own = factsOf(opening.data)
+  const own: OpeningFacts = opening.data
   const atMs = opening.recordedAt.getTime()
   const texts = [own.bodyFingerprint, own.idempotency?.keyHash].filter((one) => one !== undefined)
   const [near, same, used] = await Promise.all([
@@ -95,7 +96,7 @@ export async function relatedToRequest(
     assetsUsedBy(db, owner, requestId),
   ])
   const others = [...same.filter((one) => one.sourceId !== sourceId), ...near].flatMap((other) => {
-    const why = reasonOf(own, factsOf(other.data))
+    const why = reasonOf(own, factsOf(other))
     return why === undefined ? [] : [foundOf(other, atMs, why)]
   })
   const uses = used.map((one) => ({

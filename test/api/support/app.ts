@@ -268,9 +268,9 @@ function memoryServices(
     accounts: { ...noManagement, ...part.accounts },
     support: {
       search: () => Promise.resolve({ items: [], more: false, hints: [] }),
+      fingerprintOf: createFingerprintOf(familyDeps.markerSecret),
       ...part.support,
     },
-    fingerprintOf: createFingerprintOf(familyDeps.markerSecret),
     hosts: { resolve, upstream: new Set(), ...part.hosts },
     queries: {
       reads: ledger,

@@ -231,7 +231,8 @@ export function createIdRewriter(name: string, id: string): IdRewriter {
     if (typeof current !== 'string') return withMember(json, name, id)
     const [head = '', first] = FIRST_MEMBER.exec(json) ?? []
     const known = head + JSON.stringify(current)
-    if (first !== name || !json.startsWith(known)) return createMemberRewriter(name, id)(json, parsed)
+    if (first !== name || !json.startsWith(known))
+      return createMemberRewriter(name, id)(json, parsed)
     begin = { known, shown: head + written }
     return begin.shown + json.slice(known.length)
   }
