@@ -17,6 +17,7 @@ import { createMediaFiles } from '../app/files/uploads/media-files.ts'
 import { createFileUseCases } from '../app/files/use-cases.ts'
 import { crashPointFrom } from '../app/crash-points.ts'
 import { servedModels } from '../app/finance/prices/concern.ts'
+import { createReadModelPrices } from '../app/finance/prices/model-prices.ts'
 import { createManagedPriceBooks } from '../app/finance/prices/managed-price-books.ts'
 import type { Channel } from '../app/ports/provider.ts'
 import { seeLedger } from '../app/spending/ledger-lag.ts'
@@ -108,7 +109,8 @@ export async function startServices(
   { metrics, owner, onStop }: ProcessContext,
 ): Promise<StartedServices> {
   const { config, logger, hosts } = options
-  const { pool, log, catalog, channels, clock, throttle, readModels, freshness } = deps.tasks
+  const { pool, log, catalog, channels, clock, throttle, readModels, freshness, prices } =
+    deps.tasks
   // Finance, support and callers never wait for each other's connections.
   const db = openQueryPool(options.databaseUrl, config.queries, logLostConnection(logger))
   onStop(() => db.end())
@@ -128,7 +130,7 @@ export async function startServices(
   const resolve = hosts?.resolveHost ?? resolveByDns
   const services: GatewayServices = {
     clock,
-    models: { catalog, channels },
+    models: { catalog, channels, prices: createReadModelPrices({ ...options, catalog, prices }) },
     tokens: {
       authenticate: access.authenticate,
       used: access.tokenUsed,

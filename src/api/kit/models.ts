@@ -60,6 +60,14 @@ export function listModels(
   return listed.toSorted((a, b) => (a.id < b.id ? -1 : 1))
 }
 
+/** @throws DomainError `unknown_model`, also for one the token may not use (P8) */
+export function findModel(models: Models, principal: Principal, id: string): ModelView {
+  const found = listModels(models, principal).find((model) => model.id === id)
+  if (found === undefined)
+    throw new DomainError('unknown_model', 'The model does not exist or may not be used', {})
+  return found
+}
+
 /** The most characters of a name that a refusal repeats. */
 const MAX_SHOWN_CHARACTERS = 128
 

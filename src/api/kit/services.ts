@@ -13,6 +13,7 @@ import type { FileUseCases } from '../../app/files/types.ts'
 import type { ResolveMediaFiles } from '../../app/files/uploads/media-files.ts'
 import type { UploadQuota } from '../../app/files/uploads/quota.ts'
 import type { ReadBalances } from '../../app/finance/balances.ts'
+import type { ReadModelPrices } from '../../app/finance/prices/model-prices.ts'
 import type { ManagedPriceBooks } from '../../app/finance/prices/managed-price-books.ts'
 import type { BudgetStatus } from '../../app/spending/budgets/status.ts'
 import type { Throttle } from '../../app/spending/throttle/throttle.ts'
@@ -42,6 +43,8 @@ export interface Services {
   readonly models: {
     readonly catalog: Catalog
     readonly channels: Pick<ChannelDirectory, 'all' | 'byId' | 'serving'>
+    /** What a tenant pays for them now. */
+    readonly prices: ReadModelPrices
   }
   /** Tokens, as their holders use them. */
   readonly tokens: {

@@ -1,15 +1,4 @@
 import { Type } from 'typebox'
-import type { Principal } from '../../app/access/principal.ts'
-import { DomainError } from '../../kernel/errors.ts'
-import { listModels, type Models, type ModelView } from '../kit/models.ts'
-
-/** @throws DomainError `unknown_model`, also for one the token may not use (P8) */
-export function findModel(models: Models, principal: Principal, id: string): ModelView {
-  const found = listModels(models, principal).find((model) => model.id === id)
-  if (found === undefined)
-    throw new DomainError('unknown_model', 'The model does not exist or may not be used', {})
-  return found
-}
 
 /** Shapes of models. */
 

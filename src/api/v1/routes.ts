@@ -2,7 +2,6 @@ import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import type { FastifyInstance } from 'fastify'
 import type { Catalog } from '../../domain/catalog/catalog.ts'
 import { principalOf } from '../kit/authenticate.ts'
-import { modelFailures } from '../kit/call-failures.ts'
 import { listModels } from '../kit/models.ts'
 import type { QuotedPath, Surface } from '../kit/surface.ts'
 import { tokenFailures } from '../kit/route-failures.ts'
@@ -13,14 +12,13 @@ import { imageCalls } from './images/calls.ts'
 import { imageTaskSurface } from './images/tasks.ts'
 import { keyRoute } from './key.ts'
 import {
-  findModel,
   LooseModelParamsSchema,
   ModelListSchema,
   ModelParamsSchema,
-  ModelSchema,
   ModelsQuerySchema,
 } from './models.ts'
 import { v1 } from './mount.ts'
+import { pricedModel, PricedModelSchema, priceFailures, priceRoute } from './prices.ts'
 import { quotePlugin } from './quote.ts'
 import { videoSurface } from './videos/surface.ts'
 
@@ -41,6 +39,7 @@ export function v1Surfaces(
       register: async (app, services) => {
         modelRoutes(app, services)
         keyRoute(app, services)
+        priceRoute(app, services)
         await app.register(filesPlugin(services))
         await app.register(quotePlugin({ quotedPaths: quotedPaths(services) }))
       },
@@ -74,18 +73,18 @@ function modelRoutes(instance: FastifyInstance, { models }: Pick<Services, 'mode
       ...describe({
         tag: 'Text',
         operationId: 'getModel',
-        summary: 'Show a model',
-        ok: ModelSchema,
-        failures: modelFailures,
+        summary: 'Show a model and its prices',
+        ok: PricedModelSchema,
+        failures: priceFailures,
       }),
       params: ModelParamsSchema,
       querystring: ModelsQuerySchema,
     },
-    handler: (request) => findModel(models, principalOf(request), request.params.id),
+    handler: (request) => pricedModel(models, principalOf(request), request.params.id),
   })
   // An id with an unencoded slash.
   app.get('/models/*', {
     schema: { hide: true, params: LooseModelParamsSchema, querystring: ModelsQuerySchema },
-    handler: (request) => findModel(models, principalOf(request), request.params['*']),
+    handler: (request) => pricedModel(models, principalOf(request), request.params['*']),
   })
 }

@@ -1,5 +1,5 @@
 import type { Currency } from '../../kernel/money.ts'
-import type { PriceBook } from '../pricing/price-book.ts'
+import type { BilledSku, PriceBook } from '../pricing/price-book.ts'
 import type { Measurement, RatedSku, Settlement } from '../pricing/settlement.ts'
 import type { Usage } from '../pricing/usage.ts'
 
@@ -95,11 +95,15 @@ export interface CallFamilyRules<Request, Seen> {
   /** Whether a channel may offer a model under this external name. */
   readonly isModelName: (name: string) => boolean
   /**
-   * SKUs that every call of the model needs and the book has no price for. SKUs that only some
-   * requests need are not checked: without a price, only these requests are refused.
+   * Every SKU by which a call of the model may be billed, in the currency of the book's prices.
+   * `settings` are the family's own, of each channel that serves the model.
    */
-  readonly unpricedSkus: (model: string, book: PriceBook) => readonly string[]
-  /** Every SKU that its calls can use, except those of `freeSkus` and of a model of tasks. */
+  readonly prices: (
+    model: string,
+    book: PriceBook,
+    settings: readonly unknown[],
+  ) => readonly BilledSku[]
+  /** SKUs of its calls that belong to no model, such as those of tools. */
   readonly furtherSkus?: readonly string[]
   /**
    * Present if channels choose the names of models: the SKUs of a model, and the model of a SKU.

@@ -1,12 +1,12 @@
 import { invariant } from '../../kernel/assert.ts'
 import { nearestAmong } from '../../kernel/nearest-name.ts'
 import { createTaskDecider } from '../task/decider.ts'
+import { type BilledSku, emptyPriceBook, type PriceBook } from '../pricing/price-book.ts'
 import type { UploadPurpose } from '../upload/events.ts'
 import type { CallFamilyRules } from './call-rules.ts'
 import { type ImageFamilyRules, imageCallRules, imageTaskRules } from './image-rules.ts'
 import type { SimpleVideoRules } from './simple-video.ts'
 import type { TaskFamilyRules, TaskModel } from './task-rules.ts'
-import { DomainError } from '../../kernel/errors.ts'
 
 /** The families, for code that knows none of them by name. */
 
@@ -107,6 +107,12 @@ export interface Catalog {
   readonly endpointsOf: (family: string, model: string) => readonly string[]
   /** The model that a SKU is of by its form, where channels choose the names of models. */
   readonly freeModelOf: (sku: string) => string | undefined
+  /** Every SKU by which a model may be billed; `settings` are those of its channels. */
+  readonly billedSkus: (
+    served: ServedModel,
+    book: PriceBook,
+    settings: readonly unknown[],
+  ) => readonly BilledSku[]
   /** Every SKU that a settlement can use; `served` is what channels serve. */
   readonly soldSkus: (served: readonly ServedModel[]) => ReadonlySet<string>
   /**
@@ -236,15 +242,16 @@ function namesOf(
 function soldBy(
   tasks: readonly TaskFamilyRules[],
   calls: CallRules,
-): Pick<Catalog, 'freeModelOf' | 'soldSkus' | 'unsoldSkus'> {
+): Pick<Catalog, 'freeModelOf' | 'billedSkus' | 'soldSkus' | 'unsoldSkus'> {
   const free = [...new Set(calls.values())].flatMap(({ freeSkus }) => freeSkus ?? [])
-  const fixed: ReadonlySet<string> = new Set([
-    ...tasks.flatMap(({ models, prices, furtherSkus }) =>
-      models.flatMap(({ name }) => [
-        ...prices(name).map(({ sku }) => sku),
-        ...(furtherSkus?.(name) ?? []),
-      ]),
+  const ofModels = [
+    ...tasks.flatMap(({ models, prices }) => models.flatMap(({ name }) => prices(name))),
+    ...[...calls.values()].flatMap(({ models = [], prices }) =>
+      models.flatMap((model) => prices(model, emptyPriceBook, [])),
     ),
+  ]
+  const fixed: ReadonlySet<string> = new Set([
+    ...ofModels.map(({ sku }) => sku),
     ...[...calls.values()].flatMap(({ furtherSkus }) => furtherSkus ?? []),
   ])
   const freeModelOf = (sku: string): string | undefined =>
@@ -256,6 +263,14 @@ function soldBy(
     ])
   return {
     freeModelOf,
+    billedSkus: ({ family, model }, book, settings) => {
+      const ofTasks = tasks.find((rules) => rules.family === family && rules.resolve(model))
+      const billed = [
+        ...(calls.get(family)?.prices(model, book, settings) ?? []),
+        ...(ofTasks?.prices(model) ?? []),
+      ]
+      return [...new Map(billed.map((one) => [`${one.currency} ${one.sku}`, one])).values()]
+    },
     soldSkus,
     unsoldSkus: (skus, served) => {
       const sold = soldSkus(served ?? [])
@@ -279,11 +294,4 @@ export function videoRules({ videoFamilies }: Videos, family: string): SimpleVid
   const found = videoFamilies.find((rules) => rules.family === family)
   invariant(found, `a family that makes videos: ${family}`)
   return found.simpleVideo
-}
-
-/** The one a model is of. @throws DomainError `unknown_model` */
-export function videoFamilyOf({ videoFamilies }: Videos, model: string): VideoFamily {
-  const found = videoFamilies.find(({ resolve }) => resolve(model) !== undefined)
-  if (found !== undefined) return found
-  throw new DomainError('unknown_model', `the model ${model} is not a video model`, { model })
 }

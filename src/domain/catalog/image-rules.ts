@@ -8,7 +8,7 @@ import {
   settlementLine,
   type SettlementLine,
 } from '../pricing/settlement.ts'
-import { type PriceBook, rate } from '../pricing/price-book.ts'
+import { type BilledSku, type PriceBook, rate } from '../pricing/price-book.ts'
 import type { Usage } from '../pricing/usage.ts'
 import type { TaskFacts } from '../task/events.ts'
 import { settleBelieved } from './believed.ts'
@@ -155,10 +155,8 @@ export interface ImageFamilyRules {
   readonly expected: (model: string, facts: TaskFacts) => ImageSeen
   /** Undefined: the observed result is not enough to settle. */
   readonly settle: (quote: Quote, made: MadeImages) => Settlement | undefined
-  /** SKUs that every result of a model needs a price of. */
-  readonly neededSkus: (model: string) => readonly string[]
-  /** SKUs that only some of its results need, where there are any. */
-  readonly furtherSkus?: (model: string) => readonly string[]
+  /** Every SKU by which a result of a model may be billed, whatever the request. */
+  readonly prices: (model: string) => readonly BilledSku[]
 }
 
 export interface NamedSku {
@@ -209,8 +207,7 @@ export function imageCallRules(family: ImageFamilyRules): CallFamilyRules<Priced
     models,
     isModelName: (model) => models.includes(model),
     ...(family.aliases === undefined ? {} : { aliases: family.aliases }),
-    unpricedSkus: (model, book) =>
-      family.neededSkus(model).filter((sku) => book.lookup(sku, currency) === undefined),
+    prices: family.prices,
     // Only text tokens count towards limits a minute.
     expectedTokens: () => 0,
     price: (priced, book) => {
@@ -272,7 +269,6 @@ export function imageTaskRules(family: ImageFamilyRules): TaskFamilyRules {
     quote: (model, facts, book) => quoteImages(family, { model, facts }, book),
     settle: ({ quote, model, facts, usage, output }) =>
       settleBelieved(family, IMAGES, { quote, model, facts, usage, output })?.settlement,
-    ...(family.furtherSkus === undefined ? {} : { furtherSkus: family.furtherSkus }),
-    prices: (model) => family.neededSkus(model).map((sku) => ({ sku, currency: family.currency })),
+    prices: family.prices,
   }
 }

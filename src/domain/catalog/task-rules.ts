@@ -1,6 +1,5 @@
 import type { TaskKind } from '../../kernel/ids.ts'
-import type { Currency } from '../../kernel/money.ts'
-import type { PriceBook } from '../pricing/price-book.ts'
+import type { BilledSku, PriceBook } from '../pricing/price-book.ts'
 import type { Quote, Settlement } from '../pricing/settlement.ts'
 import type { TaskFacts } from '../task/events.ts'
 import type { Usage } from '../pricing/usage.ts'
@@ -55,14 +54,8 @@ export interface TaskFamilyRules {
    * P5).
    */
   readonly settle: (success: TaskSuccess) => Settlement | undefined
-  /**
-   * Every price at which a result of a model may be settled, whatever the request; tools excepted.
-   */
-  readonly prices: (
-    model: string,
-  ) => readonly { readonly sku: string; readonly currency: Currency }[]
-  /** SKUs that only some requests of a model need, where there are any. */
-  readonly furtherSkus?: (model: string) => readonly string[]
+  /** Every SKU by which a result of a model may be billed, whatever the request. */
+  readonly prices: (model: string) => readonly BilledSku[]
   /** Present where its tasks can use assets, so that its accounts may have a library of them. */
   readonly takesAssets?: true
   /** Present where its tasks are videos that can be asked for without knowing the family. */

@@ -34,6 +34,7 @@ export function bookForAccount(
   )
   return {
     version: book.version,
+    list: book,
     lookup: (sku, currency) => {
       const price = own.get(keyOf(sku, currency))
       if (price !== undefined) return price

@@ -1,5 +1,5 @@
 import type { Catalog, ServedModel } from '../catalog/catalog.ts'
-import type { PriceBook } from './price-book.ts'
+import { type PriceBook, unpricedSkus } from './price-book.ts'
 
 /** A served model for which the book lacks a price. */
 export interface UnpricedModel extends ServedModel {
@@ -17,23 +17,7 @@ export function unpricedModels(
   book: PriceBook,
 ): readonly UnpricedModel[] {
   return served.flatMap(({ family, model }) => {
-    const skus = missingSkus(catalog, family, model, book)
+    const skus = unpricedSkus(catalog.billedSkus({ family, model }, book, []), book)
     return skus.length === 0 ? [] : [{ family, model, skus }]
   })
-}
-
-function missingSkus(
-  catalog: Catalog,
-  family: string,
-  name: string,
-  book: PriceBook,
-): readonly string[] {
-  const calls = catalog.callFamilyOf(family)
-  if (calls !== undefined) return calls.unpricedSkus(name, book)
-  const rules = catalog.taskFamily(family)
-  if (rules.resolve(name) === undefined) return []
-  return rules
-    .prices(name)
-    .filter(({ sku, currency }) => book.lookup(sku, currency) === undefined)
-    .map(({ sku }) => sku)
 }

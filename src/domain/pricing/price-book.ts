@@ -11,7 +11,32 @@ export type SoldPrice = Readonly<PriceEntry> & { readonly accountPrice?: Account
 export interface PriceBook {
   readonly version: string
   readonly lookup: (sku: string, currency: Currency) => SoldPrice | undefined
+  /** The published prices below those of one tenant; absent in a book that is published itself. */
+  readonly list?: PriceBook
 }
+
+/** A SKU by which requests for a model may be billed. */
+export interface BilledSku {
+  readonly sku: string
+  readonly currency: Currency
+  /** Only some requests need it: where it has no price, only these are refused. */
+  readonly optional?: true
+}
+
+/** SKUs in a currency, none of which every request needs. */
+export function optionalSkus(skus: readonly string[], currency: Currency): readonly BilledSku[] {
+  return skus.map((sku) => ({ sku, currency, optional: true }))
+}
+
+/** SKUs that requests need and a book has no price of. */
+export function unpricedSkus(billed: readonly BilledSku[], book: PriceBook): readonly string[] {
+  return billed
+    .filter(({ sku, currency, optional }) => !optional && book.lookup(sku, currency) === undefined)
+    .map(({ sku }) => sku)
+}
+
+/** The book before any is published. */
+export const emptyPriceBook: PriceBook = { version: '', lookup: () => undefined }
 
 /** Indexes a published version. */
 export function priceBookFromPublished(published: {

@@ -7,9 +7,10 @@ import {
   artBModel,
   artBModels,
   MAX_GROUP,
+  ART_B_CURRENCY,
+  artBPrices,
   artBSkus,
   expectedArtB,
-  neededArtBSkus,
   settleArtB,
 } from './rules/models.ts'
 import { artBBody, readArtBOrder } from './rules/request.ts'
@@ -23,14 +24,14 @@ export const artBFamily: ImageFamilyRules = {
   bodies: { generation: artBBody },
   models: artBModels.map(({ name }) => name),
   aliases: new Map(artBModels.map(({ name, version }) => [version, name])),
-  currency: 'CNY',
+  currency: ART_B_CURRENCY,
   usualCount: (model) => (known(model).makesGroups ? MAX_GROUP : 1),
   settlesEach: true,
   read: readArtBOrder,
   skus: (model, facts) => artBSkus(known(model), facts),
   expected: (_model, facts) => expectedArtB(facts),
   settle: (quote, made) => settleArtB(known(made.model), quote, made),
-  neededSkus: (model) => neededArtBSkus(known(model)),
+  prices: (model) => artBPrices(known(model)),
 }
 
 /** The `artB-*` models. */

@@ -4,7 +4,7 @@ import { imageChannel } from '../../app/channels/settings.ts'
 import { createImageProvider } from '../kit/image/client.ts'
 import type { FamilyModule } from '../module.ts'
 import { genModel, genModels } from './rules/models.ts'
-import { expectedGen, genSkus, neededGenSkus, settleGen, sizedGenSkus } from './rules/pricing.ts'
+import { expectedGen, GEN_CURRENCY, genPrices, genSkus, settleGen } from './rules/pricing.ts'
 import { fitGenBase, genBodies, readGenOrder } from './rules/request.ts'
 import { genWire } from './upstream/wire.ts'
 
@@ -15,15 +15,14 @@ export const genFamily: ImageFamilyRules = {
   name: 'gen',
   bodies: genBodies,
   models: genModels.map(({ name }) => name),
-  currency: 'USD',
+  currency: GEN_CURRENCY,
   usualCount: () => 1,
   read: readGenOrder,
   fitBase: fitGenBase,
   skus: (model, facts) => genSkus(known(model), facts),
   expected: (model, facts) => expectedGen(known(model), facts),
   settle: (quote, made) => settleGen(known(made.model), quote, made),
-  neededSkus: (model) => neededGenSkus(known(model)),
-  furtherSkus: (model) => sizedGenSkus(known(model)),
+  prices: (model) => genPrices(known(model)),
 }
 
 /** The `gen-*` models. */

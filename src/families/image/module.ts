@@ -7,8 +7,9 @@ import {
   imageModel,
   imageModels,
   expectedImages,
+  IMAGE_CURRENCY,
+  imagePrices,
   imageSkus,
-  neededImageSkus,
   settleImages,
 } from './rules/models.ts'
 import { imageBodies, readImageOrder } from './rules/request.ts'
@@ -21,13 +22,13 @@ export const imageFamily: ImageFamilyRules = {
   name: 'image',
   bodies: imageBodies,
   models: imageModels.map(({ name }) => name),
-  currency: 'USD',
+  currency: IMAGE_CURRENCY,
   usualCount: (model) => known(model).usualCount,
   read: readImageOrder,
   skus: (model, facts) => imageSkus(known(model), facts),
   expected: (model, facts) => expectedImages(known(model), facts),
   settle: (quote, made) => settleImages(known(made.model), quote, made),
-  neededSkus: (model) => neededImageSkus(known(model)),
+  prices: (model) => imagePrices(known(model)),
 }
 
 /** The `image-*` models. */

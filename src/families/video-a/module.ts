@@ -9,13 +9,7 @@ import type { FamilyModule } from '../module.ts'
 import { createAssetProvider } from './library/client.ts'
 import { library, librarySurface, realPersonSurface } from './library/routes.ts'
 import { resolveVideoAModel, videoAModels } from './rules/models.ts'
-import {
-  isSettleableVideoA,
-  quoteVideoA,
-  searchSkus,
-  settleVideoA,
-  videoATokenPrices,
-} from './rules/pricing.ts'
+import { isSettleableVideoA, quoteVideoA, settleVideoA, videoAPrices } from './rules/pricing.ts'
 import { EXPIRES_AFTER_S } from './rules/body.ts'
 import { simpleVideoA } from './rules/translate-order.ts'
 import { provA, provASurface } from './surface/routes.ts'
@@ -39,8 +33,7 @@ const videoARules: TaskFamilyRules = {
     isSettleableVideoA(usage)
       ? settleVideoA({ model: known(model), usage, ...success })
       : undefined,
-  prices: (model) => videoATokenPrices(known(model)),
-  furtherSkus: (model) => searchSkus(known(model)),
+  prices: (model) => videoAPrices(known(model)),
   simpleVideo: simpleVideoA,
   takesAssets: true,
 }

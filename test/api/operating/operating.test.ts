@@ -399,6 +399,7 @@ void t.test('/openapi.json describes every route with its failures and its token
     '/v1/models/{model}:generateContent',
     '/v1/models/{model}:streamGenerateContent',
     '/v1/quote',
+    '/v1/prices',
     '/v1/receipts/{id}',
     '/v1/responses',
     '/v1/usage',

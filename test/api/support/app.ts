@@ -243,7 +243,7 @@ function memoryServices(
   }
   return {
     clock: { nowMs: () => nowMs },
-    models: { catalog, channels },
+    models: { catalog, channels, prices: () => Promise.resolve([]) },
     tasks,
     assets,
     calls,

@@ -38,12 +38,12 @@ void t.test('lists the models that the token may use, by name', async (t) => {
 void t.test('query parameters of a list of models are ignored', async (t) => {
   const query = '?client_version=0.1.0&limit=1&after_id=x&limit=2'
   t.same((await get(query)).json(), (await get('')).json())
-  t.same((await get(`/text-basic${query}`)).json(), basic)
+  t.same((await get(`/text-basic${query}`)).json(), { ...basic, prices: [] })
   t.equal((await get(`/a/b%20c%25${query}`)).statusCode, 200)
 })
 
 void t.test('shows one model, also with a slash in its name, encoded or not', async (t) => {
-  t.same((await get('/text-basic')).json(), basic)
+  t.same((await get('/text-basic')).json(), { ...basic, prices: [] })
   for (const path of ['/a%2Fb%20c%25', '/a/b%20c%25'])
     t.match((await get(path)).json(), { id: 'a/b c%' }, path)
 })

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { videoFamilyOf } from '../../../src/domain/catalog/catalog.ts'
+import { videoFamilyOf } from '../../../src/api/v1/videos/order.ts'
 import { catalog } from '../../../src/families/index.ts'
 import { asModel, startApp } from '../support/app.ts'
 

@@ -51,8 +51,7 @@ const rules: CallFamilyRules<Words, Words> = {
   name: family,
   models: [MODEL],
   isModelName: (name) => name === MODEL,
-  unpricedSkus: (_model, book) => (book.lookup(SKU, 'USD') === undefined ? [SKU] : []),
-  furtherSkus: [SKU],
+  prices: () => [{ sku: SKU, currency: 'USD' }],
   expectedTokens: () => 0,
   price: ({ words }, book) => {
     const rated = rate(book, SKU, 'USD', 'echo/word')

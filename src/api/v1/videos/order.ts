@@ -6,7 +6,7 @@ import { isDataUri, acceptImageBytes } from '../../../domain/catalog/checks/pict
 import { refuse } from '../../../domain/catalog/checks/fields.ts'
 import { ASSET_SCHEME, type MediaKind, mediaKinds } from '../../../domain/catalog/checks/media.ts'
 import { parsePixels } from '../../../domain/catalog/image-rules.ts'
-import { type Catalog, videoFamilyOf } from '../../../domain/catalog/catalog.ts'
+import type { Catalog } from '../../../domain/catalog/catalog.ts'
 import type {
   SimpleVideo,
   SimpleVideoRules,
@@ -26,6 +26,13 @@ import { MAX_MODEL_CHARACTERS, publicUrl } from '../../kit/member-checks.ts'
 const REFERENCE = 'input_reference'
 const MAX_REFERENCES = 50
 const NO_FILE_ID = 'must be a file or a URL, not a `file_id`'
+
+/** The family of videos that a model is of. @throws DomainError `unknown_model` */
+export function videoFamilyOf({ videoFamilies }: Pick<Catalog, 'videoFamilies'>, model: string) {
+  const found = videoFamilies.find(({ resolve }) => resolve(model) !== undefined)
+  if (found !== undefined) return found
+  throw new DomainError('unknown_model', `the model ${model} is not a video model`, { model })
+}
 
 /** A reference whose kind is not known yet: the asset knows it. */
 interface NamedReference {

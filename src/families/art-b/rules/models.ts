@@ -7,6 +7,7 @@ import {
   type NamedSku,
   quotedLine,
 } from '../../../domain/catalog/image-rules.ts'
+import { type BilledSku, optionalSkus } from '../../../domain/pricing/price-book.ts'
 import { type Quote, settlement, type Settlement } from '../../../domain/pricing/settlement.ts'
 import type { TaskFacts } from '../../../domain/task/events.ts'
 
@@ -102,6 +103,8 @@ export function acceptSize(size: string, model: ArtBModel): string {
  * - `art-b/web-search`: for each search, if the request offered searching
  */
 
+export const ART_B_CURRENCY = 'CNY'
+
 /** The unit and the SKU of searches. */
 export const SEARCHES = 'web-search-call'
 /** The expected searches of one request, for holds only. */
@@ -114,8 +117,10 @@ export function artBSkus(model: ArtBModel, { tools }: TaskFacts): readonly Named
   return tools.length === 0 ? [picture] : [picture, { sku: SEARCHES, rule: 'art-b/web-search' }]
 }
 
-export function neededArtBSkus(model: ArtBModel): readonly string[] {
-  return [pictureSku(model)]
+/** Every SKU by which a result may be billed, whatever the request. */
+export function artBPrices(model: ArtBModel): readonly BilledSku[] {
+  const picture = { sku: pictureSku(model), currency: ART_B_CURRENCY } as const
+  return model.makesGroups ? [picture, ...optionalSkus([SEARCHES], ART_B_CURRENCY)] : [picture]
 }
 
 export function expectedArtB({ settings, tools }: TaskFacts): ImageSeen {

@@ -1,4 +1,5 @@
 import { type Quote, settlement, type Settlement } from '../../../domain/pricing/settlement.ts'
+import { type BilledSku, optionalSkus } from '../../../domain/pricing/price-book.ts'
 import type { TaskFacts } from '../../../domain/task/events.ts'
 import {
   type ImageSeen,
@@ -18,6 +19,8 @@ import { INFERRED } from './request.ts'
  * - `gen/input-tokens/no-picture`: no picture was made, but upstream counted input
  */
 
+export const GEN_CURRENCY = 'USD'
+
 /** Input tokens, as upstream counted them. */
 export const INPUT = 'input'
 
@@ -35,14 +38,17 @@ export function genSkus(model: GenModel, { settings }: TaskFacts): readonly Name
   return [...pictures, { sku: inputSku(model), rule: 'gen/input-tokens/no-picture' }]
 }
 
-/** The SKUs of every model: each of its sizes, and the input of a failure. */
-export function neededGenSkus(model: GenModel): readonly string[] {
-  return [pictureSku(model, DEFAULT_TIER), inputSku(model)]
-}
-
-/** The SKUs of its pictures, for every size. */
-export function sizedGenSkus(model: GenModel): readonly string[] {
-  return model.tiers.map((tier) => pictureSku(model, tier))
+/** Every SKU by which a result may be billed: a picture of each size, or the input of a failure. */
+export function genPrices(model: GenModel): readonly BilledSku[] {
+  const further = model.tiers.filter((tier) => tier !== DEFAULT_TIER)
+  return [
+    { sku: pictureSku(model, DEFAULT_TIER), currency: GEN_CURRENCY },
+    { sku: inputSku(model), currency: GEN_CURRENCY },
+    ...optionalSkus(
+      further.map((tier) => pictureSku(model, tier)),
+      GEN_CURRENCY,
+    ),
+  ]
 }
 
 /** A picture of the largest possible size; input alone costs less. */

@@ -7,6 +7,7 @@ import {
   type NamedSku,
   quotedLine,
 } from '../../../domain/catalog/image-rules.ts'
+import { type BilledSku, optionalSkus } from '../../../domain/pricing/price-book.ts'
 import { type Quote, settlement, type Settlement } from '../../../domain/pricing/settlement.ts'
 import type { Usage } from '../../../domain/pricing/usage.ts'
 import type { TaskFacts } from '../../../domain/task/events.ts'
@@ -145,6 +146,8 @@ const tokenUnits = [
 ] as const
 export type ImageTokenUnit = (typeof tokenUnits)[number]
 
+export const IMAGE_CURRENCY = 'USD'
+
 const PRICED_QUALITIES = ['low', 'medium', 'high'] as const
 /** The billed quality of a picture whose quality is unknown. */
 const CHEAPEST = 'low'
@@ -179,8 +182,18 @@ export function imageSkus({ billedBy }: ImageModel, { settings }: TaskFacts): re
     : [{ sku: pictureSku(String(quality)), rule: 'image/picture/requested-quality' }]
 }
 
-export function neededImageSkus({ billedBy, defaultQuality }: ImageModel): readonly string[] {
-  return billedBy === 'token' ? tokenUnits.map(tokenSku) : [pictureSku(defaultQuality)]
+/** Every SKU by which a result may be billed: each unit of tokens, or a picture of each quality. */
+export function imagePrices(model: ImageModel): readonly BilledSku[] {
+  const currency = IMAGE_CURRENCY
+  if (model.billedBy === 'token')
+    return tokenUnits.map((unit) => ({ sku: tokenSku(unit), currency }))
+  const further = PRICED_QUALITIES.filter(
+    (quality) => quality !== model.defaultQuality && model.qualities.includes(quality),
+  )
+  return [
+    { sku: pictureSku(model.defaultQuality), currency },
+    ...optionalSkus(further.map(pictureSku), currency),
+  ]
 }
 
 export function expectedImages(_model: ImageModel, { inputs, settings }: TaskFacts): ImageSeen {

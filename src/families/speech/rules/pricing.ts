@@ -8,13 +8,18 @@ import {
   type Settlement,
   settlementLine,
 } from '../../../domain/pricing/settlement.ts'
-import { type PriceBook, rate } from '../../../domain/pricing/price-book.ts'
+import {
+  type BilledSku,
+  optionalSkus,
+  type PriceBook,
+  rate,
+} from '../../../domain/pricing/price-book.ts'
 import type { Usage } from '../../../domain/pricing/usage.ts'
 import type { TaskFacts } from '../../../domain/task/events.ts'
 import { invariant } from '../../../kernel/assert.ts'
 import { type Currency, lineAmount } from '../../../kernel/money.ts'
 import type { Audition } from './clone-request.ts'
-import { VOICE_CLONE } from './voices.ts'
+import { speechModels, VOICE_CLONE } from './voices.ts'
 
 /**
  * Prices speech, only by the characters that upstream reports. Rule name:
@@ -26,9 +31,18 @@ export const CHARACTERS = 'character'
 export const SPEECH_CURRENCY: Currency = 'USD'
 const RULE = 'speech/characters/reported'
 
-/** The SKU of a model's characters; the SKU of a clone is its name. */
-export function speechSku(model: string): string {
-  return model === VOICE_CLONE ? VOICE_CLONE : `${model}-character`
+function speechSku(model: string): string {
+  return `${model}-character`
+}
+
+/** Every SKU by which a model is billed. The SKU of a clone is its name; its audition is speech. */
+export function speechPrices(model: string): readonly BilledSku[] {
+  if (model !== VOICE_CLONE) return [{ sku: speechSku(model), currency: SPEECH_CURRENCY }]
+  const auditions = speechModels.map(({ name }) => speechSku(name))
+  return [
+    { sku: VOICE_CLONE, currency: SPEECH_CURRENCY },
+    ...optionalSkus(auditions, SPEECH_CURRENCY),
+  ]
 }
 
 /** @throws DomainError `price_not_configured` with `details.sku` */

@@ -5,7 +5,7 @@ import { isAboveCeiling } from '../../../domain/pricing/ceiling.ts'
 import type { Quote } from '../../../domain/pricing/settlement.ts'
 import type { CallFamilyRules, RatedCall } from '../../../domain/catalog/call-rules.ts'
 import type { TaskFamilyRules } from '../../../domain/catalog/task-rules.ts'
-import { offeredModels, speechModel, speechModels, VOICE_CLONE } from './voices.ts'
+import { offeredModels, speechModel, speechModels } from './voices.ts'
 import {
   CHARACTERS,
   doubtedCharacters,
@@ -13,8 +13,7 @@ import {
   quoteSpeech,
   settleCharacters,
   settleSpeech,
-  SPEECH_CURRENCY,
-  speechSku,
+  speechPrices,
 } from './pricing.ts'
 
 /** Name of the family in channels, events and a principal's models. */
@@ -34,11 +33,9 @@ export interface SpeechSeen {
 /** Synchronous speech. */
 export const speechCallRules: CallFamilyRules<PricedSpeech, SpeechSeen> = {
   name: SPEECH,
-  furtherSkus: [VOICE_CLONE],
   models: offeredModels,
   isModelName: (name) => offeredModels.includes(name),
-  unpricedSkus: (model, book) =>
-    [speechSku(model)].filter((sku) => book.lookup(sku, SPEECH_CURRENCY) === undefined),
+  prices: speechPrices,
   // Limits per minute count tokens of text.
   expectedTokens: () => 0,
   price: ({ model, facts }, book) => {
@@ -94,5 +91,5 @@ export const speechTaskRules: TaskFamilyRules = {
   resolve: speechModel,
   quote: quoteSpeech,
   settle: ({ quote, usage }) => settleSpeech(quote, usage),
-  prices: (model) => [{ sku: speechSku(model), currency: SPEECH_CURRENCY }],
+  prices: speechPrices,
 }

@@ -24,6 +24,12 @@ export const passableMembers: readonly string[] = textPriceMembers.names.filter(
 
 const TIER_NAME = /^[a-z][a-z0-9-]{0,31}$/
 
+/** The tiers of service that the settings of a channel offer. */
+export function tiersIn(settings: unknown): readonly string[] {
+  const tiers = isJsonObject(settings) ? settings['serviceTiers'] : undefined
+  return Array.isArray(tiers) ? tiers.map(String) : []
+}
+
 /** Whether a channel may offer a tier of this name: it becomes part of SKUs. */
 export function isTierName(name: string): boolean {
   return TIER_NAME.test(name) && !isUsualWord(name)

@@ -1,6 +1,6 @@
 import { DomainError } from '../../../kernel/errors.ts'
 import { type Currency, lineAmount } from '../../../kernel/money.ts'
-import { type MeteredTool, meteredTools, type TextWireRules } from './wire.ts'
+import { type MeteredTool, meteredTools, type TextWireRules, toolsChargedBy } from './wire.ts'
 import { type TextUsage, type TokenUnit, tokenUnits, type ToolUnit } from './tokens.ts'
 import {
   type Measurement,
@@ -9,7 +9,12 @@ import {
   type Settlement,
   settlementLine,
 } from '../../../domain/pricing/settlement.ts'
-import { type PriceBook, rate } from '../../../domain/pricing/price-book.ts'
+import {
+  type BilledSku,
+  optionalSkus,
+  type PriceBook,
+  rate,
+} from '../../../domain/pricing/price-book.ts'
 
 /**
  * Turns a text call and its usage into SKUs. The rule names, `<family>` being the wire whose
@@ -64,13 +69,11 @@ export function quoteText(
   serviceTier?: string,
 ): TextQuote {
   const currency = currencyOf(model, book)
+  if (currency === undefined) throw unpricedInput(model, book)
   const rules = `text/${wire.name}`
   const byTier = serviceTier === undefined ? rules : `${rules}/${serviceTier}`
   const rule = (unit: string) => `${byTier}/${unit}`
-  const skuOf = (unit: TokenUnit) => {
-    const sku = `${model}-${unit}-token`
-    return serviceTier === undefined ? sku : `${sku}-${serviceTier}`
-  }
+  const skuOf = (unit: TokenUnit) => tokenSku(model, unit, serviceTier)
   const required = (unit: TokenUnit) => rate(book, skuOf(unit), currency, rule(unit))
   const input = required('input')
   const orInput = (unit: TokenUnit): RatedSku =>
@@ -102,6 +105,40 @@ export function quoteText(
       ...meteredTools.flatMap((tool) => tools[tool] ?? []),
     ],
   }
+}
+
+function tokenSku(model: string, unit: TokenUnit, serviceTier?: string): string {
+  const sku = `${model}-${unit}-token`
+  return serviceTier === undefined ? sku : `${sku}-${serviceTier}`
+}
+
+const REQUIRED: ReadonlySet<TokenUnit> = new Set(['input', 'output'])
+
+/**
+ * Every SKU by which a call of the model may be billed on this wire. Without a price of its input
+ * the model has no currency, and its input alone is named.
+ */
+export function textPrices(
+  model: string,
+  wire: TextWireRules,
+  tiers: readonly string[],
+  book: PriceBook,
+): readonly BilledSku[] {
+  const currency = currencyOf(model, book)
+  if (currency === undefined) return [{ sku: tokenSku(model, 'input'), currency: 'USD' }]
+  return [
+    ...tokenUnits.map((unit): BilledSku => {
+      const billed = { sku: tokenSku(model, unit), currency }
+      return REQUIRED.has(unit) ? billed : { ...billed, optional: true }
+    }),
+    ...optionalSkus(
+      [
+        ...tiers.flatMap((tier) => tokenUnits.map((unit) => tokenSku(model, unit, tier))),
+        ...toolsChargedBy(wire).map((tool) => TOOL_UNITS[tool]),
+      ],
+      currency,
+    ),
+  ]
 }
 
 function unasked(
@@ -179,11 +216,14 @@ function dearest(rated: readonly RatedSku[], first: RatedSku): RatedSku {
 /** If a book has both, the first of them is used. */
 const CURRENCY_ORDER: readonly Currency[] = ['USD', 'CNY']
 
-function currencyOf(model: string, book: PriceBook): Currency {
-  const sku = `${model}-input-token`
-  const priced = CURRENCY_ORDER.find((currency) => book.lookup(sku, currency))
-  if (priced !== undefined) return priced
-  throw new DomainError(
+function currencyOf(model: string, book: PriceBook): Currency | undefined {
+  const sku = tokenSku(model, 'input')
+  return CURRENCY_ORDER.find((currency) => book.lookup(sku, currency))
+}
+
+function unpricedInput(model: string, book: PriceBook): DomainError {
+  const sku = tokenSku(model, 'input')
+  return new DomainError(
     'price_not_configured',
     `the price book ${book.version} has no price for ${sku}`,
     { sku, priceBookVersion: book.version },

@@ -1,4 +1,3 @@
-import { isDomainError } from '../../../kernel/errors.ts'
 import type { PriceBook } from '../../../domain/pricing/price-book.ts'
 import type { JsonObject } from '../../../kernel/json.ts'
 import type { CallFamilyRules, CallTerms, RatedCall } from '../../../domain/catalog/call-rules.ts'
@@ -13,7 +12,15 @@ import {
 import { answersOf, boundsAbove, expectedOutput, largestOutput } from './expected.ts'
 import { measureText, type MostUsed, reportedFigures, sideOf, type TextSeen } from './measure.ts'
 import { isTextModelName, offeredTools, runsTools, type TextWireRules } from './wire.ts'
-import { holdText, outputWithin, quoteText, settleText, type TextQuote } from './pricing.ts'
+import { tiersIn } from './price-members.ts'
+import {
+  holdText,
+  outputWithin,
+  quoteText,
+  settleText,
+  textPrices,
+  type TextQuote,
+} from './pricing.ts'
 
 /** The facts from which a text call is priced. */
 export interface TextCallRequest {
@@ -91,15 +98,8 @@ export function textRules(wire: TextWireRules): CallFamilyRules<TextCallRequest,
     name: 'text',
     models: undefined,
     isModelName: isTextModelName,
-    unpricedSkus: (model, book) => {
-      try {
-        quoteText(model, wire, [], book)
-        return []
-      } catch (error) {
-        if (isDomainError(error, 'price_not_configured')) return [String(error.details['sku'])]
-        throw error
-      }
-    },
+    prices: (model, book, settings) =>
+      textPrices(model, wire, [...new Set(settings.flatMap(tiersIn))], book),
     furtherSkus: toolUnits,
     freeSkus: {
       of: (model) => tokenUnits.map((unit) => `${model}-${unit}-token`),

@@ -88,6 +88,14 @@ export function offeredToolNames({ charges, furtherTools = [] }: TextWireRules):
   return [...named, ...furtherTools]
 }
 
+/** Every tool that a call of the wire may be charged for by count. */
+export function toolsChargedBy({ charges, ...wire }: TextWireRules): readonly MeteredTool[] {
+  const searches = wire.asksForSearch !== undefined || wire.searchesUnasked === true
+  return meteredTools.filter(
+    (tool) => (searches && tool === 'web-search') || charges.some(([, charge]) => charge === tool),
+  )
+}
+
 /** Costs of one entry of `tools`; on some wires it may name several tools. */
 export function toolCharges(wire: TextWireRules, tool: JsonObject): readonly ChargedTool[] {
   if (wire.namesToolsByMember === true)

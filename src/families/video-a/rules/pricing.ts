@@ -5,7 +5,12 @@ import {
   type Settlement,
   settlementLine,
 } from '../../../domain/pricing/settlement.ts'
-import { type PriceBook, rate } from '../../../domain/pricing/price-book.ts'
+import {
+  type BilledSku,
+  optionalSkus,
+  type PriceBook,
+  rate,
+} from '../../../domain/pricing/price-book.ts'
 import type { Usage } from '../../../domain/pricing/usage.ts'
 import type { TaskFacts } from '../../../domain/task/events.ts'
 import { invariant } from '../../../kernel/assert.ts'
@@ -117,13 +122,13 @@ export function settleVideoA(input: {
   ])
 }
 
-/** Every price a result of this model may be settled at, whatever is asked of it; tools beside. */
-export function videoATokenPrices(
-  model: VideoAModel,
-): readonly { readonly sku: string; readonly currency: Currency }[] {
-  return (['novideo', 'video'] as const).flatMap((input) =>
-    tokenSkus(model, input, undefined).map(({ sku }) => ({ sku, currency: currencyOf(model) })),
+/** Every SKU by which a result of this model may be billed, whatever the request. */
+export function videoAPrices(model: VideoAModel): readonly BilledSku[] {
+  const currency = currencyOf(model)
+  const tokens = (['novideo', 'video'] as const).flatMap((input) =>
+    tokenSkus(model, input, undefined).map(({ sku }) => ({ sku, currency })),
   )
+  return canSearch(model) ? [...tokens, ...optionalSkus([searchSku(model)], currency)] : tokens
 }
 
 function currencyOf({ region }: VideoAModel): Currency {
@@ -180,11 +185,6 @@ function canSearch({ generation, region }: VideoAModel): boolean {
 }
 
 const searchSku = ({ skuBase }: VideoAModel): string => `${skuBase}-web-search`
-
-/** The SKU of a search, for models that can search. */
-export function searchSkus(model: VideoAModel): readonly string[] {
-  return canSearch(model) ? [searchSku(model)] : []
-}
 
 /** `pixels × (24 × seconds + 1) ÷ 1024`, rounded up. */
 function holdTokens(model: VideoAModel, facts: TaskFacts): number {

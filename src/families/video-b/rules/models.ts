@@ -6,7 +6,7 @@ import {
   type Settlement,
   settlementLine,
 } from '../../../domain/pricing/settlement.ts'
-import { type PriceBook, rate } from '../../../domain/pricing/price-book.ts'
+import { type BilledSku, type PriceBook, rate } from '../../../domain/pricing/price-book.ts'
 import type { Usage } from '../../../domain/pricing/usage.ts'
 import type { TaskFacts } from '../../../domain/task/events.ts'
 import { invariant } from '../../../kernel/assert.ts'
@@ -131,10 +131,8 @@ export function settleVideoB(input: {
   ])
 }
 
-/** Every price at which a result of this model may be settled, whatever the request. */
-export function videoBPrices(
-  model: VideoBModel,
-): readonly { readonly sku: string; readonly currency: Currency }[] {
+/** Every SKU by which a result of this model may be billed, whatever the request. */
+export function videoBPrices(model: VideoBModel): readonly BilledSku[] {
   const seconds = model.resolutions.map((resolution) => secondSku(model, resolution))
   const skus = model.takesReferences ? [...seconds, imageSku(model)] : seconds
   return skus.map((sku) => ({ sku, currency: CURRENCY }))

@@ -2,7 +2,7 @@ import t from 'tap'
 import { artBFamily } from '../../../../src/families/art-b/module.ts'
 import { readArtBOrder } from '../../../../src/families/art-b/rules/request.ts'
 import { imageCallRules, quoteImages } from '../../../../src/domain/catalog/image-rules.ts'
-import { priceBookFromPublished } from '../../../../src/domain/pricing/price-book.ts'
+import { priceBookFromPublished, unpricedSkus } from '../../../../src/domain/pricing/price-book.ts'
 import { formatAmount } from '../../../../src/kernel/money.ts'
 import { shippedBook } from '../../../domain/pricing/books.ts'
 import { order } from './orders.ts'
@@ -83,7 +83,13 @@ void t.test(
       details: { sku: 'web-search-call' },
     })
     t.equal(quoteImages(artBFamily, plain, without('web-search-call')).hold, '1')
-    t.same(rules.unpricedSkus('artB-5.0', without('artB-5.0-image')), ['artB-5.0-image'])
+    t.same(
+      unpricedSkus(
+        rules.prices('artB-5.0', without('artB-5.0-image'), []),
+        without('artB-5.0-image'),
+      ),
+      ['artB-5.0-image'],
+    )
   },
 )
 

@@ -5,6 +5,7 @@ import { readGenOrder } from '../../../../src/families/gen/rules/request.ts'
 import { genFamily } from '../../../../src/families/gen/module.ts'
 import { imageCallRules } from '../../../../src/domain/catalog/image-rules.ts'
 import { formatAmount } from '../../../../src/kernel/money.ts'
+import { unpricedSkus } from '../../../../src/domain/pricing/price-book.ts'
 import { shippedBook } from '../../../domain/pricing/books.ts'
 import { order, png } from '../../image/rules/orders.ts'
 
@@ -66,7 +67,8 @@ t.test('without a picture only the input is billed, as upstream counted it', asy
 })
 
 t.test('every SKU of every model has a price in the shipped book', async (t) => {
-  for (const { name } of genModels) t.same(rules.unpricedSkus(name, shippedBook), [], name)
+  for (const { name } of genModels)
+    t.same(unpricedSkus(rules.prices(name, shippedBook, []), shippedBook), [], name)
 })
 
 t.test('usage beyond exact integers is capped, and billed to no caller', (t) => {

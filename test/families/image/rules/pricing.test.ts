@@ -2,7 +2,7 @@ import t from 'tap'
 import { imageCallRules, quoteImages } from '../../../../src/domain/catalog/image-rules.ts'
 import { imageFamily } from '../../../../src/families/image/module.ts'
 import { readImageOrder } from '../../../../src/families/image/rules/request.ts'
-import { priceBookFromPublished } from '../../../../src/domain/pricing/price-book.ts'
+import { priceBookFromPublished, unpricedSkus } from '../../../../src/domain/pricing/price-book.ts'
 import { order } from './orders.ts'
 
 const entry = (sku: string, price: string, per: 1 | 1_000_000, unit: string) =>
@@ -88,9 +88,9 @@ t.test('a SKU without a price refuses the call, and is named as lacking', async 
     code: 'price_not_configured',
     details: { sku: 'image-2-low-image' },
   })
-  t.strictSame(rules.unpricedSkus('image-2-high', empty), ['image-2-high-image'])
-  t.equal(rules.unpricedSkus('image-2.5-flare', empty).length, 5)
-  t.strictSame(rules.unpricedSkus('image-2.5-flare', book), [])
+  t.strictSame(unpricedSkus(rules.prices('image-2-high', empty, []), empty), ['image-2-high-image'])
+  t.equal(unpricedSkus(rules.prices('image-2.5-flare', empty, []), empty).length, 5)
+  t.strictSame(unpricedSkus(rules.prices('image-2.5-flare', book, []), book), [])
 })
 
 t.test(

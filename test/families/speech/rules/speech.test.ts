@@ -15,6 +15,7 @@ import {
 import { speechCallRules, speechTaskRules } from '../../../../src/families/speech/rules/rules.ts'
 import { isDomainError } from '../../../../src/kernel/errors.ts'
 import { formatAmount } from '../../../../src/kernel/money.ts'
+import { unpricedSkus } from '../../../../src/domain/pricing/price-book.ts'
 import { shippedBook } from '../../../domain/pricing/books.ts'
 
 type Fields = Readonly<Record<string, unknown>>
@@ -206,7 +207,7 @@ t.test('the hold counts characters as upstream does, and the reported count is s
     t.equal(speechTaskRules.settle({ ...success, usage: {} }), undefined)
   }
   for (const model of offeredModels)
-    t.same(speechCallRules.unpricedSkus(model, shippedBook), [], model)
+    t.same(unpricedSkus(speechCallRules.prices(model, shippedBook, []), shippedBook), [], model)
   t.end()
 })
 

@@ -289,3 +289,38 @@ t.test('every family is listed once, and the text wires belong to text', (t) => 
   t.equal(catalog.callFamilyOf('video-a'), undefined)
   t.end()
 })
+
+t.test('a model is billed by its tokens, by those of each tier, and by tools of its wire', (t) => {
+  const entry = (sku: string, currency: 'CNY' | 'USD' = 'USD') =>
+    ({ sku, currency, unit: 'token', per: 1_000_000, price: '1' }) as const
+  const bookOf = (entries: readonly ReturnType<typeof entry>[]) =>
+    priceBookFromPublished({ version: 'v1', entries })
+  const skus = (family: TextFamily, settings: readonly unknown[] = []) =>
+    textRules(wires[family])
+      .prices('m', bookOf([entry('m-input-token', 'CNY')]), settings)
+      .map(({ sku, currency, optional }) => `${sku} ${currency} ${optional ?? false}`)
+  const tokens = (end = '', needed = true) => [
+    `m-input-token${end} CNY ${!needed}`,
+    `m-cached-input-token${end} CNY true`,
+    `m-cache-write-5m-token${end} CNY true`,
+    `m-cache-write-1h-token${end} CNY true`,
+    `m-output-token${end} CNY ${!needed}`,
+  ]
+  t.same(skus('chat'), [...tokens(), 'web-search-call CNY true'])
+  t.same(skus('native'), [...tokens(), 'web-search-call CNY true'])
+  t.same(skus('responses'), [
+    ...tokens(),
+    ...['web-search-call', 'code-interpreter-session', 'file-search-call'].map(
+      (sku) => `${sku} CNY true`,
+    ),
+  ])
+  const tiered = [{ serviceTiers: ['flex', 'fast'] }, {}, undefined, { serviceTiers: ['flex'] }]
+  t.same(skus('chat', tiered).slice(0, -1), [
+    ...tokens(),
+    ...tokens('-flex', false),
+    ...tokens('-fast', false),
+  ])
+  const unpriced = textRules(wires.chat).prices('m', bookOf([entry('m-output-token')]), [])
+  t.same(unpriced, [{ sku: 'm-input-token', currency: 'USD' }])
+  t.end()
+})
