@@ -139,6 +139,7 @@ const bodies: Readonly<Record<string, object>> = {
   '/provC/ent/v2/text2video': clip,
   '/provB/v1/t2a_v2': speech,
   '/provB/v1/t2a_async_v2': speech,
+  '/v1/audio/speech': { model: 'speech-2.8-hd', voice: 'nova', input: 'a boat' },
   '/v1/chat/completions': { model: 'text-basic', messages: [{ role: 'user', content: 'hi' }] },
   '/v1/responses': { model: 'text-basic', input: 'hi' },
   '/v1/images/generations': { model: 'image-2', prompt: 'a boat' },

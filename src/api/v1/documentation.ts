@@ -34,7 +34,7 @@ const shape = {
 
 /** The OpenAPI description of a `/v1` route, including its failures. */
 export function describe(route: {
-  readonly tag: 'Text' | 'Images' | 'Videos' | 'Files' | 'Prices'
+  readonly tag: 'Text' | 'Images' | 'Videos' | 'Speech' | 'Files' | 'Prices'
   readonly operationId: string
   readonly summary: string
   /** It has its own id. */

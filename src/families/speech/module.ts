@@ -4,6 +4,7 @@ import { speechChannel } from './settings.ts'
 import { openSpeech } from './calls/clone.ts'
 import { createMediaProvider } from '../kit/media/files.ts'
 import type { FamilyModule } from '../module.ts'
+import { audioSurface } from './surface/audio.ts'
 import { provBV1, provBV1Surfaces } from './surface/routes.ts'
 import { createCloneProvider, createSpeechProvider } from './upstream/client.ts'
 import { createSpeechTaskProvider } from './upstream/tasks.ts'
@@ -20,7 +21,7 @@ export const speech: FamilyModule = {
     endpoints: (model) =>
       model === VOICE_CLONE
         ? ['/provB/v1/voice_clone']
-        : ['/provB/v1/t2a_v2', '/provB/v1/t2a_async_v2'],
+        : ['/v1/audio/speech', '/provB/v1/t2a_v2', '/provB/v1/t2a_async_v2'],
   },
   channel: speechChannel,
   sandbox: [
@@ -45,10 +46,11 @@ export const speech: FamilyModule = {
       createMediaProvider(),
       createCloneProvider(),
     ]
+    const calls = openSpeech({ ...deps, provider, clones })
     return {
       tasks,
       media,
-      surfaces: provBV1Surfaces(openSpeech({ ...deps, provider, clones })),
+      surfaces: [...provBV1Surfaces(calls), audioSurface(calls)],
       close: async () =>
         void (await Promise.all([provider, tasks, media, clones].map((one) => one.close()))),
     }

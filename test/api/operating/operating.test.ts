@@ -384,6 +384,7 @@ void t.test('/openapi.json describes every route with its failures and its token
     '/provC/ent/v2/text2video',
     '/readyz',
     '/real-person/callback',
+    '/v1/audio/speech',
     '/v1/chat/completions',
     '/v1/files',
     '/v1/files/{id}',

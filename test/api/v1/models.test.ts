@@ -69,7 +69,7 @@ void t.test('401 without a token', async (t) => {
 
 void t.test('names the route on which each kind of model is called', async (t) => {
   const wires = {
-    'speech-x': ['speech', '/provB/v1/t2a_v2', '/provB/v1/t2a_async_v2'],
+    'speech-x': ['speech', '/v1/audio/speech', '/provB/v1/t2a_v2', '/provB/v1/t2a_async_v2'],
     'voice-clone': ['speech', '/provB/v1/voice_clone'],
     'clip-x': ['video-c', '/v1/videos'],
     'art-x': ['art-b', '/v1/images/generations'],

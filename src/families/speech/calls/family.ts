@@ -17,6 +17,8 @@ export interface SpeechCallInput extends CallInput {
   readonly request: SpeechRequest
   /** Name of the voice upstream, and the only account that has it. */
   readonly voice: { readonly voiceId: string; readonly channelId?: string }
+  /** The caller gets the bytes, whatever the form of the channel's answers. */
+  readonly asBytes?: true
 }
 
 /**
@@ -78,7 +80,8 @@ export function createSpeechFamily(provider: SpeechProvider): SpeechCallFamily {
     ask: async (input, channel, request, options) => {
       const answer = await provider.speak(channel, callAt(input, channel, request), options)
       const { upstreamRequestId, restMs, seen, audio, shown } = answer
-      const body = () => spokenOf(audio, shown, input.request.delivery, formOf(channel))
+      const form = input.asBytes === true ? 'audio' : formOf(channel)
+      const body = () => spokenOf(audio, shown, input.request.delivery, form)
       return { body, upstreamRequestId, restMs, seen, failed: undefined }
     },
     open: (input, channel, body, options) =>

@@ -7,7 +7,7 @@ import { emotions, speechModels } from './voices.ts'
 
 export type SpeechMode = 'call' | 'task'
 
-const audioFormats = ['mp3', 'pcm', 'flac', 'wav'] as const
+export const audioFormats = ['mp3', 'pcm', 'flac', 'wav'] as const
 export type AudioFormat = (typeof audioFormats)[number]
 
 /** Members that upstream knows and the gateway refuses: ignoring them would mislead the caller. */
@@ -19,7 +19,7 @@ export const notOffered = [
 ] as const
 
 /** A call has fewer than ten thousand characters. */
-const MAX_TEXT: Readonly<Record<SpeechMode, number>> = { call: 9_999, task: 50_000 }
+export const MAX_TEXT: Readonly<Record<SpeechMode, number>> = { call: 9_999, task: 50_000 }
 export const MAX_NAME = 256
 export const Language = Type.Optional(
   Type.String({ maxLength: 32, description: '`auto`, `English`, `Chinese`, …' }),

@@ -60,7 +60,8 @@ export const missingText = new DomainError('invalid_request', '`text` is require
   param: 'text',
 })
 
-const mediaTypes: Readonly<Record<AudioFormat, string>> = {
+/** Media types of audio that is answered as its bytes. */
+export const mediaTypes: Readonly<Record<AudioFormat, string>> = {
   mp3: 'audio/mpeg',
   pcm: 'audio/pcm',
   flac: 'audio/flac',
