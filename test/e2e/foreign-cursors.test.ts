@@ -77,6 +77,12 @@ const lists: Readonly<
   // Without object storage there are no files: those of others are tried in test/app/files.
   '/v1/files': [demo.modelToken, `file-${'0'.repeat(26)}`, after],
   '/v1/videos': [demo.modelToken, theirs.task, after],
+  // Models belong to no tenant.
+  '/v1beta/models': [
+    demo.modelToken,
+    theirs.token,
+    (id) => `pageToken=${Buffer.from(id).toString('base64url')}`,
+  ],
 }
 
 await t.test('every list with a cursor is covered by this test', async (t) => {

@@ -408,6 +408,8 @@ void t.test('/openapi.json describes every route with its failures and its token
     '/v1/videos/{id}',
     '/v1/videos/{id}/content',
     '/v1beta/models/{model}:generateContent',
+    '/v1beta/models',
+    '/v1beta/models/{model}',
     '/v1beta/models/{model}:streamGenerateContent',
   ])
   t.same(Object.keys(api.components.securitySchemes), [

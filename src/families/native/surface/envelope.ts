@@ -1,5 +1,5 @@
 import type { FastifySchema } from 'fastify'
-import { type Static, Type } from 'typebox'
+import { type Static, type TSchema, Type } from 'typebox'
 import {
   answer,
   costHeaderNames,
@@ -16,6 +16,7 @@ import { costMember, costInLastFrame, withCost } from '../../../api/kit/answer-h
 import type { Answer, Envelope } from '../../../api/kit/envelope.ts'
 import { oneLine, type StreamDialect } from '../../../api/kit/event-stream.ts'
 import type { FailureStatus } from '../../../api/kit/failure-row.ts'
+import type { FailureCode } from '../../../api/kit/failure-table.ts'
 import type { Failure } from '../../../api/kit/surface-failures.ts'
 import type { TextFrame } from '../../text/calls/types.ts'
 import type { Cost } from '../../../domain/pricing/settlement.ts'
@@ -142,7 +143,20 @@ const shape = {
   },
 }
 
-/** The OpenAPI description of a native route, including its failures. */
+const security = [{ modelToken: [] }, { modelKey: [] }, { modelClientKey: [] }]
+
+/** The OpenAPI description of a native route that costs nothing, including its failures. */
+export function describeFree(
+  operationId: string,
+  summary: string,
+  ok: TSchema,
+  failures: readonly FailureCode[],
+): FastifySchema {
+  const response = { 200: answer({ json: ok }), ...failureResponses(shape, failures) }
+  return { operationId, tags: ['Text'], summary, security, response }
+}
+
+/** The OpenAPI description of a native call, including its failures. */
 export function describe(
   operationId: string,
   summary: string,
@@ -154,7 +168,7 @@ export function describe(
     tags: ['Text'],
     summary,
     description: 'The token is sent as a bearer token or in `x-native-api-key`, never in the URL.',
-    security: [{ modelToken: [] }, { modelKey: [] }, { modelClientKey: [] }],
+    security,
     response: {
       200: answer({ ...ok, headers: [...headers, ...costHeaderNames] }),
       ...failureResponses(shape, callFailures, callExamples('contents'), headers),

@@ -18,6 +18,7 @@ import {
   ModelParamsSchema,
   StreamQuerySchema,
 } from './bodies.ts'
+import { nativeModels } from './models.ts'
 import { type NativeRequest, readNativeRequest } from './request.ts'
 
 /** Upstream fetches files by URL; the gateway checks their address like a callback's. */
@@ -154,6 +155,7 @@ function generateStream(name: string, below: string): TextCalls {
 export const nativeMounts: readonly Mount[] = [v1beta, v1Native, uploads]
 
 export const nativeSurfaces = (upstream: TextUpstream): readonly Surface[] => [
+  nativeModels(v1beta),
   textSurface(v1beta, generate('v1beta.generate', ''), upstream),
   textSurface(v1beta, generateStream('v1beta.generate', ''), upstream),
   textSurface(v1Native, generate('v1.generate', 'BelowV1'), upstream),

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { DomainError, type DomainCode } from '../../../../src/kernel/errors.ts'
-import { asModel } from '../../../api/support/app.ts'
+import { asModel, principals } from '../../../api/support/app.ts'
 import { frame } from '../../../api/support/memory-calls.ts'
 import { dataOf, startText } from '../../../api/v1/support.ts'
 
@@ -413,6 +413,48 @@ void t.test('every route works below /v1, with streams, failures and key headers
   t.match((await post('/v1/models/gen-3-pro', good)).json(), { error: { type: /./, param: null } })
 })
 
+void t.test('the models of the token, page by page, in the shape of this wire', async (t) => {
+  const of = await startText(t, {
+    tokens: {
+      authenticate: async (secret) => {
+        const principal = principals[secret]
+        await Promise.resolve()
+        if (principal === undefined) return { ok: false, reason: 'unknown' }
+        const models = new Set(['text-basic', 'gen-3-pro', 'clip-x'])
+        return { ok: true, principal: { ...principal, models } }
+      },
+    },
+  })
+  of.texts.models.push({ id: 'clip-x', families: ['video-c'] })
+  of.texts.models.push({ id: 'clip-y', families: ['video-c'] })
+  const get = async (url: string, headers: Readonly<Record<string, string>> = asModel) =>
+    of.app.inject({ url: `/v1beta/models${url}`, headers })
+  const clip = { name: 'models/clip-x', displayName: 'clip-x', supportedGenerationMethods: [] }
+  const generates = { supportedGenerationMethods: ['generateContent', 'streamGenerateContent'] }
+  const whole = await get('')
+  t.match(whole.json(), { models: [clip, { name: 'models/gen-3-pro', ...generates }, {}] })
+  t.equal(whole.json().nextPageToken, undefined)
+  t.same((await get('?pageSize=0')).json(), whole.json())
+  t.same((await get('?pageSize=2000')).json(), whole.json())
+  const first = (await get('?pageSize=2')).json()
+  const rest = (await get(`?pageSize=2&pageToken=${first.nextPageToken}`)).json()
+  t.same([...first.models, ...rest.models], whole.json().models)
+  t.same(Object.keys(rest), ['models'])
+  for (const query of ['pageSize=-1', 'pageSize=x', 'pageToken=%20', 'pageToken=', 'pageSzie=1']) {
+    const answer = await get(`?${query}`)
+    t.equal(answer.statusCode, 400, query)
+    t.match(answer.json(), { error: { status: 'INVALID_ARGUMENT' } }, query)
+  }
+
+  t.same((await get('/clip-x')).json(), clip)
+  t.match((await get('/gen-3-pro', { 'x-goog-api-key': 'sk-one' })).json(), generates)
+  const missing = await get('/nothing')
+  t.match(missing.json(), { error: { code: 404, status: 'NOT_FOUND' } })
+  t.equal((await get('/clip-y')).body, missing.body, 'one that the token may not use')
+  t.equal((await get('/gen-3-pro', {})).statusCode, 401)
+  t.equal((await get('/gen-3-pro:generateContent')).statusCode, 405)
+})
+
 void t.test('404 in this shape for uploads of official clients', async (t) => {
   for (const url of ['/upload/v1beta', '/upload/v1beta/files?uploadType=resumable']) {
     const answer = await post(url, good)
@@ -425,14 +467,18 @@ void t.test('404 in this shape for uploads of official clients', async (t) => {
 void t.test('404 for paths that are no method of a model', async (t) => {
   for (const url of [
     '/v1beta/models/gen-3-pro:countTokens',
-    '/v1beta/models/gen-3-pro',
     '/v1beta/models/a:b:generateContent',
-    '/v1beta/models',
     '/v1beta',
   ]) {
     const answer = await post(url, good)
     t.equal(answer.statusCode, 404, url)
     t.match(answer.json(), { error: { code: 404, status: 'NOT_FOUND' } })
+  }
+  for (const url of ['/v1beta/models/gen-3-pro', '/v1beta/models']) {
+    const answer = await post(url, good)
+    t.equal(answer.statusCode, 405, url)
+    t.equal(answer.headers.allow, 'GET, HEAD', url)
+    t.match(answer.json(), { error: { code: 405, status: 'UNIMPLEMENTED' } })
   }
   t.equal((await post('/v1beta/models/:generateContent', good)).statusCode, 400)
   t.equal((await post(`/v1beta/models/${'x'.repeat(300)}:generateContent`, good)).statusCode, 400)
