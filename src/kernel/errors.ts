@@ -19,6 +19,7 @@ export const domainCodes = [
   'idempotency_in_progress',
   'idempotency_answer_not_kept',
   'previous_response_not_found',
+  'response_not_found',
   'kept_unavailable',
   // Images.
   'n_not_supported',

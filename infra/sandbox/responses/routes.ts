@@ -1,10 +1,17 @@
-import { acceptCall, answerOf, textError, addCall, type Asker, frameOf } from '../calls/run.ts'
+import {
+  acceptCall,
+  addCall,
+  answerOf,
+  type Asker,
+  frameOf,
+  runCall,
+  textError,
+} from '../calls/run.ts'
 import type { FamilyKit, SandboxFamily } from '../family.ts'
 import { type Faults, isOn, wordOf } from '../faults/vocabulary.ts'
 import type { Answer } from '../http/exchange.ts'
 import type { StreamAnswer, StreamFrame } from '../http/stream.ts'
-import { Refusal } from '../http/wire.ts'
-import { type Fields, objectsIn, textIn } from '../kit/body.ts'
+import type { Fields } from '../kit/body.ts'
 import { callOf, TextService, argumentPieces } from '../text/script.ts'
 import { textHeaders, textMessage, textWire } from '../text/wire.ts'
 import {
@@ -22,6 +29,7 @@ import {
   summaryPart,
   textPart,
 } from './body.ts'
+import { KeptResponses } from './kept.ts'
 import { lastUserText, parseResponses, type ResponsesRequest } from './parse.ts'
 import { unreachable } from '../../../src/kernel/assert.ts'
 
@@ -130,84 +138,6 @@ function errorFrame(code: string, message: string, number: number): StreamFrame 
   return frameOf(error, { event: 'error', last: true })
 }
 
-const MAX_KEPT = 20_000
-
-/**
- * What an account keeps of its responses: the length of each conversation, and the items of their
- * output. Another credential is another account and has none of it.
- */
-class KeptResponses {
-  readonly #conversations = new Map<string, number>()
-  readonly #items = new Map<string, Fields>()
-
-  /** Tokens of what is continued; 0 for nothing. @throws Refusal for an id that is not kept. */
-  continued(body: Fields, credential: string): number {
-    const id = textIn(body, 'previous_response_id')
-    if (id === null) return 0
-    const tokens = this.#conversations.get(key(credential, id))
-    if (tokens !== undefined) return tokens
-    const why = `Previous response with id '${id}' not found.`
-    throw new Refusal('previous_response_not_found', why, 'previous_response_id')
-  }
-
-  /** Keeps a response of so many tokens, input included, unless it asked not to be kept. */
-  keep(
-    body: Fields,
-    credential: string,
-    response: {
-      readonly id: string
-      readonly tokens: number
-      readonly items: readonly Fields[]
-    },
-  ): void {
-    if (body['store'] === false) return
-    put(this.#conversations, key(credential, response.id), response.tokens)
-    for (const item of response.items) {
-      const id = textIn(item, 'id')
-      if (id !== null) put(this.#items, key(credential, id), item)
-    }
-  }
-
-  reset(): void {
-    this.#conversations.clear()
-    this.#items.clear()
-  }
-
-  /**
-   * The request with kept items in place of references. A reasoning item is looked up too, unless
-   * it includes its content. @throws Refusal for one that is not kept.
-   */
-  withItems(body: Fields, credential: string): Fields {
-    const { input } = body
-    if (!Array.isArray(input)) return body
-    return { ...body, input: input.map((one: unknown) => this.#itemOf(one, credential)) }
-  }
-
-  #itemOf(given: unknown, credential: string): unknown {
-    const [item] = objectsIn([given])
-    const id = item === undefined ? null : textIn(item, 'id')
-    if (item === undefined || id === null) return given
-    const type = textIn(item, 'type')
-    const isNamed = type === 'item_reference' || (type === null && (item['role'] ?? null) === null)
-    const isThought = type === 'reasoning' && textIn(item, 'encrypted_content') === null
-    if (!isNamed && !isThought) return given
-    const kept = this.#items.get(key(credential, id))
-    if (kept !== undefined) return isNamed ? kept : given
-    throw new Refusal('item_not_found', `Item with id '${id}' not found.`, 'input')
-  }
-}
-
-function key(credential: string, id: string): string {
-  return `${credential}\n${id}`
-}
-
-function put<Value>(kept: Map<string, Value>, id: string, value: Value): void {
-  kept.set(id, value)
-  if (kept.size <= MAX_KEPT) return
-  const oldest = kept.keys().next()
-  if (oldest.done !== true) kept.delete(oldest.value)
-}
-
 const FAMILY = 'responses'
 
 /** What answers are made with. */
@@ -247,13 +177,14 @@ function create(
   const usage = silent ? null : reported
   const headers = textHeaders(ids.next('req_'), faults)
   const items = itemsOf(script, ids, hasContent(request))
+  const answer = { head, request, script, items, failCode, usage, faults }
   if (failCode === null && brokenBy === null)
     kept.keep(request.body, credential, {
       id: head.id,
       tokens: script.usage.input_tokens + script.usage.output_tokens,
       items: items.map((item) => ({ ...doneItem(item, 'completed') })),
+      body: endedResponse(answer),
     })
-  const answer = { head, request, script, items, failCode, usage, faults }
   if (!request.stream) {
     const whole = { headers, body: endedResponse(answer), usage: usage !== null }
     return answerOf(whole, call, faults)
@@ -272,9 +203,21 @@ export const responses: SandboxFamily = {
     const text = new TextService(kit)
     const kept = new KeptResponses()
     kit.onReset(() => kept.reset())
-    addCall(app, kit, textWire(FAMILY, kit, text.ids), '/v1/responses', (body) => ({
+    const wire = textWire(FAMILY, kit, text.ids)
+    addCall(app, kit, wire, '/v1/responses', (body) => ({
       userText: lastUserText(body),
       perform: (asker, faults) => create({ kit, text, kept }, body, asker, faults),
     }))
+    for (const method of ['get', 'delete'] as const)
+      app[method]('/v1/responses/:id', (request, reply) => {
+        const { id } = request.params as { readonly id: string }
+        const perform = ({ credential }: Asker, faults: Faults): Answer => ({
+          status: 200,
+          headers: textHeaders(text.ids.next('req_'), faults),
+          body: kept[method](id, credential),
+        })
+        const call = { op: method, model: null, body: null, userText: '', perform }
+        return runCall(kit, wire, call, request, reply)
+      })
   },
 }

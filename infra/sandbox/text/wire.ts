@@ -52,6 +52,7 @@ const STATUSES: Readonly<Record<string, number>> = {
   bad_gateway: 502,
   server_overloaded: 503,
   item_not_found: 404,
+  response_not_found: 404,
 }
 
 /** The types of codes that are no invalid requests. */

@@ -40,6 +40,7 @@ const entries = {
   no_channel: 'model_unavailable',
   // Named as upstream names it.
   previous_response_not_found: 'previous_response_not_found',
+  response_not_found: 'previous_response_not_found',
   kept_unavailable: 'kept_unavailable',
   task_not_found: 'task_not_found',
   receipt_not_found: 'receipt_not_found',

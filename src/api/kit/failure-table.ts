@@ -212,6 +212,7 @@ export const failureTable: Readonly<Record<FailureCode, FailureRow>> = {
   ),
   // The message must be the same for another tenant's response and a missing one (P8).
   previous_response_not_found: own(400, 'The previous response was not found.'),
+  response_not_found: { status: 404, words: 'The response was not found' },
   kept_unavailable: {
     status: 503,
     words:

@@ -15,6 +15,10 @@ export const v1: Mount = {
       'This gateway does not transcribe audio. GET /v1/models lists what it has',
     ],
     [
+      /^\/responses\/[^/]+\/(?:input_items|cancel)$/,
+      'This gateway does not list the input of a response, and cancels none. GET /v1/responses/{id} reads one',
+    ],
+    [
       /^\/moderations$/,
       'This gateway has no moderations. The provider of a model moderates each request itself',
     ],

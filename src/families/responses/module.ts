@@ -4,7 +4,9 @@ import { textRules } from '../text/rules/rules.ts'
 import { createTextProvider } from '../text/upstream/client.ts'
 import type { FamilyModule } from '../module.ts'
 import { responsesRules } from './rules/wire.ts'
+import { keptResponsesSurface } from './surface/kept.ts'
 import { responsesSurface } from './surface/routes.ts'
+import { createKeptResponseProvider } from './upstream/kept.ts'
 import { responsesWire } from './upstream/wire.ts'
 
 /** Responses. */
@@ -23,9 +25,13 @@ export const responses: FamilyModule = {
   open: ({ markerSecret }) => {
     const keptIds = createKeptIds(markerSecret)
     const provider = createTextProvider(responsesWire)
+    const kept = createKeptResponseProvider()
     return {
-      surfaces: [responsesSurface({ wire: responsesRules, provider, keptIds })],
-      close: provider.close,
+      surfaces: [
+        responsesSurface({ wire: responsesRules, provider, keptIds }),
+        keptResponsesSurface({ keptIds, provider: kept }),
+      ],
+      close: async () => void (await Promise.all([provider.close(), kept.close()])),
     }
   },
 }

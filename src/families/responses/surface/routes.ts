@@ -41,7 +41,7 @@ function responsesDialect(): StreamDialect<TextFrame> {
   }
 }
 
-const ResponseSchema = Type.Object(
+export const ResponseSchema = Type.Object(
   {
     id: Type.String(),
     object: Type.Literal('response'),

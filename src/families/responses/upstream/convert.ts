@@ -1,4 +1,4 @@
-import type { TextRequest } from '../../text/ports.ts'
+import type { CallerNames } from '../ports.ts'
 import type { TextUsage, ToolUnit } from '../../text/rules/tokens.ts'
 import { countOf, isJsonObject, type JsonObject } from '../../../kernel/json.ts'
 import { objectOf, objectsOf, textOf } from '../../kit/http/fields.ts'
@@ -82,9 +82,6 @@ export function failureOf(
     message: scrub(textOf(error['message']) ?? ''),
   }
 }
-
-/** The caller's names of one call, where upstream's differ. */
-export type CallerNames = Pick<TextRequest, 'model' | 'keptId'>
 
 /** Tokens of the conversation up to the end of a response; undefined without usage. */
 function conversationTokens({ usage }: JsonObject): number | undefined {

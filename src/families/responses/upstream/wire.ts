@@ -1,4 +1,5 @@
 import type { TextRequest } from '../../text/ports.ts'
+import type { CallerNames } from '../ports.ts'
 import { isJsonObject, type JsonObject } from '../../../kernel/json.ts'
 import { withExactIntegers } from '../../../kernel/exact-integers.ts'
 import { bearerHeaders } from '../../kit/http/connections.ts'
@@ -17,7 +18,6 @@ import { trackReports, wholeTally } from '../../text/upstream/report.ts'
 import {
   failureOf,
   itemView,
-  type CallerNames,
   noTools,
   outputBytes,
   responsesUsage,
