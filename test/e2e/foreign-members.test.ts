@@ -166,6 +166,13 @@ const creations: readonly Creation[] = [
     body: { model: 'speech-2.8-hd', text: 'Good morning.', voice_id: 'nova' },
     values: ofSpeech,
   })),
+  {
+    path: '/v1/audio/speech',
+    body: { model: 'speech-2.8-hd', input: 'Good morning.', voice: 'nova' },
+    values: { speed: 1.5 },
+    // The one value that it takes is what it does.
+    meant: 'stream_format',
+  },
   { path: '/provB/v1/voice_clone', body: { file_id: '4503599627370496', voice_id: 'MyVoice_001' } },
   asset('CreateAssetGroup', '', {}),
   // Further spellings of `URL`.

@@ -38,14 +38,11 @@ const BodySchema = Type.Object(
         nameOf(value) === undefined
           ? 'must be the name of a voice, or an object with its `id`'
           : undefined,
-      documented: Type.Union([
-        Type.String({
-          maxLength: MAX_NAME,
-          description:
-            'A built-in voice, an alias (`alloy`, `echo`, …), or a cloned voice of the tenant.',
-        }),
-        Type.Object({ id: Type.String() }, { named: 'VoiceId' }),
-      ]),
+      documented: Type.String({
+        maxLength: MAX_NAME,
+        description:
+          'A built-in voice, an alias (`alloy`, `echo`, …), or a cloned voice of the tenant; also as `{"id": "…"}`.',
+      }),
     }),
     response_format: Type.Optional(
       Type.Enum([...audioFormats], {
