@@ -78,6 +78,7 @@ void t.test('an answer states the cost of its ledger lines, on every surface', a
     ['/v1/images/generations', { model: 'image-2', prompt: 'a boat', n: 2 }],
     ['/v1/images/generations', { model: 'image-2.5-flare', prompt: 'a boat', size: '1K' }],
     ['/provB/v1/t2a_v2', speech],
+    ['/v1/audio/speech', { model: 'speech-2.8-hd', input: 'Good morning.', voice: 'nova' }],
     ['/provB/v1/t2a_v2', { ...speech, model: RAW }],
   ]
   for (const [path, body] of asked)

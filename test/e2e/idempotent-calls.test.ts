@@ -107,6 +107,10 @@ const surfaces: readonly (readonly [path: string, body: (marker: string) => obje
         return form
       },
     ],
+    [
+      '/v1/audio/speech',
+      (marker) => ({ model: 'speech-2.8-hd', voice: 'nova', input: `Good morning. ${marker}` }),
+    ],
     ['/provB/v1/t2a_v2', (marker) => ({ ...speech, text: `Good morning. ${marker}` })],
     ['/provB/v1/t2a_v2', (marker) => ({ ...speech, model: RAW, text: `Good morning. ${marker}` })],
   ]
@@ -340,6 +344,7 @@ void t.test('the documentation of every synchronous call has the key', async (t)
     '/v1beta/models/{model}:streamGenerateContent',
     '/v1/images/generations',
     '/v1/images/edits',
+    '/v1/audio/speech',
     '/provB/v1/t2a_v2',
     '/provB/v1/voice_clone',
   ])

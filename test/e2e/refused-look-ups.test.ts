@@ -67,6 +67,11 @@ const library = { model: 'domestic-video-2-0', GroupId: `group-${ID}`, AssetType
 type Kind = readonly [name: string, path: string, body: (n: number, host: string) => object]
 const kinds: readonly Kind[] = [
   ['an unknown voice', '/provB/v1/t2a_v2', speech],
+  [
+    'an unknown voice of a file',
+    '/v1/audio/speech',
+    (n) => ({ model: 'speech-2.8-hd', input: 'x', voice: `voice${n}1234` }),
+  ],
   ['an unknown voice of a task', '/provB/v1/t2a_async_v2', speech],
   [
     'an unknown file of a clone',
