@@ -164,6 +164,11 @@ export const everySurface = async (
     path: '/provC/ent/v2/reference2video',
     body: { ...clip, model: 'clipq2', images: [media] },
   },
+  {
+    surface: 'v1.speech',
+    path: '/v1/audio/speech',
+    body: { model: 'speech-2.8-hd', input: 'Good morning.', voice: 'nova' },
+  },
   { surface: 'provB.speech', path: '/provB/v1/t2a_v2', body: speech },
   { surface: 'provB.speech.async', path: '/provB/v1/t2a_async_v2', body: speech },
   {

@@ -108,7 +108,7 @@ function externalModel({ models }: Channel, upstreamModel: unknown): string | un
 function namerOf(
   { channels, keptIds }: KeptResponseDeps,
   { principal, id }: AskedResponse,
-  { channelId, upstreamId, tokens }: UpstreamObject,
+  { channelId, upstreamId, tokens, callId }: UpstreamObject,
   { response, model }: { readonly response: JsonObject; readonly model: string | undefined },
 ): CallerNames['keptId'] {
   const limits =
@@ -122,5 +122,6 @@ function namerOf(
     conversationTokens: tokens ?? LARGEST_CONVERSATION_TOKENS,
     outputTokens: largestAnswer(responsesRules, response, largest),
     previous: { upstreamId, id },
+    callId,
   })
 }

@@ -43,7 +43,8 @@ export interface KeptIds {
   readonly namer: (
     tenantId: string,
     channelId: string,
-    answered: AnswerBounds & Pick<TextRequest, 'callId'>,
+    /** The call is undefined where an id of an older release does not say it. */
+    answered: AnswerBounds & { readonly callId: string | undefined },
   ) => TextRequest['keptId']
   /** Undefined for anything but an id sealed for this tenant and kind. */
   readonly open: (tenantId: string, kind: KeptKind, id: string) => UpstreamObject | undefined
@@ -115,7 +116,7 @@ export function createKeptIds(secret: string): KeptIds {
             upstreamId,
             ...(answer !== undefined && kind === 'item'
               ? { tokens: outputTokens, answer }
-              : { tokens: tokens ?? conversationTokens, callId }),
+              : { tokens: tokens ?? conversationTokens, ...(callId !== undefined && { callId }) }),
           })
         known.set(key, id)
         return id
