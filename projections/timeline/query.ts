@@ -9,7 +9,13 @@ export {
   isFailurePlace,
   type FailureStatus,
 } from './failures.ts'
-export { assetsUsedBy, openingsNear, openingsOfRequests, type RelatedOpening } from './related.ts'
+export {
+  beginningsOf,
+  openingsNear,
+  openingsOfRequests,
+  tasksNaming,
+  type RelatedOpening,
+} from './related.ts'
 export { failureTypes, timelineTables } from './tables.ts'
 export {
   sourcesByKey,

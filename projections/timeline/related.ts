@@ -97,19 +97,39 @@ export async function openingsOfRequests(
   return rows.map(toOpening)
 }
 
-/** Finds the assets that a request used, in the order in which it did. */
-export async function assetsUsedBy(
+/** Finds the tasks that name an asset among the newest events of its tenant, the newest first. */
+export async function tasksNaming(
   db: Queryable,
   owner: Owner,
-  requestId: string,
-): Promise<readonly { readonly sourceId: string; readonly atMs: number }[]> {
-  const { rows } = await db.query<{ source_id: string; at: Date }>({
-    name: 'timeline.used-by',
-    text: `select e.source_id, e.at from timeline.events e
-           where ${ofScopeSql} and e.metadata->>'correlationId' = $3 and e.${byRequestSql}
-             and e.type = 'AssetUsed'
-           order by e.position limit ${MOST_FOUND}`,
-    values: [owner.tenantId, owner.userIds ?? null, requestId],
+  assetId: string,
+): Promise<readonly RelatedOpening[]> {
+  const { rows } = await db.query<OpeningRecord>({
+    name: 'timeline.naming',
+    text: `select e.source_id, e.type, e.at, e.data from (
+             select e.source_id, e.type, e.at, e.position, e.data from timeline.events e
+             where ${ofScopeSql} order by e.position desc limit ${2 * MOST_LOOKED_THROUGH}
+           ) e
+           where e.type = 'TaskRequested' and strpos(e.data::text, $3) > 0
+             and e.data::jsonb->'assetIds' ? $3
+           order by e.position desc limit ${MOST_FOUND}`,
+    values: [owner.tenantId, owner.userIds ?? null, assetId],
   })
-  return rows.map(({ source_id: sourceId, at }) => ({ sourceId, atMs: at.getTime() }))
+  return rows.map(toOpening)
+}
+
+/** When things began, Unix milliseconds by their id; without those that the owner may not see. */
+export async function beginningsOf(
+  db: Queryable,
+  owner: Owner,
+  sourceIds: readonly string[],
+): Promise<ReadonlyMap<string, number>> {
+  if (sourceIds.length === 0) return new Map()
+  const { rows } = await db.query<{ source_id: string; at: Date }>({
+    name: 'timeline.beginnings',
+    text: `select s.source_id, e.at from timeline.sources s
+           join timeline.events e on e.position = s.position
+           where s.source_id = any($3::text[]) and ${ofScopeSql}`,
+    values: [owner.tenantId, owner.userIds ?? null, sourceIds],
+  })
+  return new Map(rows.map(({ source_id: id, at }) => [id, at.getTime()]))
 }

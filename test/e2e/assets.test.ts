@@ -106,6 +106,20 @@ t.test(
       history.body.data.items.map(({ type }: { readonly type: string }) => type),
       ['AssetCreated', 'AssetAccepted', 'AssetActivated'],
     )
+    const lifeOf = async (of: string) =>
+      (await call(`${url}/api/query/v1/lives/${of}`, { token: demo.queryToken })).body.data
+    const life = await lifeOf(id)
+    t.match(life, { kind: 'asset', state: 'ready', receipt: null, deadline_at: null })
+    t.same(
+      life.steps.map(
+        (step: Readonly<Record<string, string>>) => `${step['title']} by ${step['by']}`,
+      ),
+      ['created by caller', 'accepted by provider', 'ready by provider'],
+    )
+    const platformId = String(created.headers.get('x-platform-id'))
+    t.match(life.related, [{ id: platformId, why: 'used_by', currency: 'CNY' }])
+    t.match((await lifeOf(task)).related, [{ id, why: 'uses' }])
+    t.notMatch(JSON.stringify(life), /channel|native/i, 'no account and no id upstream')
   },
 )
 

@@ -146,10 +146,49 @@ t.test('a call, and a failed call, whose step began before it ended', async (t) 
   t.ok(Date.parse(data.steps[0].started_at) <= Date.parse(data.steps[0].at))
   const messages = [{ role: 'user', content: 'x [[sandbox fail=server_error]]' }]
   const failed = String((await chat({ messages })).headers.get('x-call-id'))
-  t.match((await life(failed)).body.data, {
+  const seen = await eventually('the failure is in the log', async () => {
+    const { body } = await life(failed)
+    return body.data
+  })
+  t.match(seen, {
     state: 'not_billed',
     steps: [{ title: 'failed', state: 'failed', after: { charged: '0', held: '0' } }],
   })
+})
+
+t.test('the same request again is related, and the life says what it cost', async (t) => {
+  const messages = [{ role: 'user', content: `again ${CANARY}` }]
+  const idOf = (answer: Answer) => String(answer.headers.get('x-call-id'))
+  const first = idOf(await chat({ messages }))
+  const second = idOf(await chat({ messages }))
+  const other = idOf(await chat({ messages: [{ role: 'user', content: `another ${CANARY}` }] }))
+  const { data } = await eventually('the second is known', async () => {
+    const { body } = await life(first)
+    return body.data.related.length > 0 && body
+  })
+  t.match(data.related, [{ id: second, why: 'same_body', retry: null, currency: 'USD' }])
+  t.equal(data.related.length, 1, 'another prompt is another request')
+  t.ok(data.related[0].after_ms >= 0)
+  t.match(data.aside, [
+    /^The same request was sent twice, \d+\.\d s apart, without a key: 2 charges\.$/,
+  ])
+  const back = (await life(second)).body.data.related
+  t.match(back, [{ id: first, why: 'same_body' }])
+  t.ok(back[0].after_ms <= 0)
+  const retried = await call(`${url}/v1/chat/completions`, {
+    method: 'POST',
+    token: demo.modelToken,
+    headers: { 'content-type': 'application/json', 'x-stainless-retry-count': '2' },
+    body: JSON.stringify({
+      model: 'text-basic',
+      messages: [{ role: 'user', content: `another ${CANARY}` }],
+    }),
+  })
+  await eventually('the retry is known', async () => {
+    const { related } = (await life(other)).body.data
+    return related.length > 0
+  })
+  t.match((await life(other)).body.data.related, [{ id: idOf(retried), why: 'retry', retry: 2 }])
 })
 
 t.test('404, byte for byte, for a foreign id and an unknown one', async (t) => {

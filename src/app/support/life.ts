@@ -187,7 +187,7 @@ async function lifeWithoutReceipt(
     polls: undefined,
     attempts: 1,
     hasCallback: false,
-    related: kind === 'asset' ? await usersOfAsset(db, scope, events) : [],
+    related: kind === 'asset' ? await usersOfAsset(db, scope, sourceId, events) : [],
   }
 }
 

@@ -1,10 +1,11 @@
 import type { Queryable } from '../../../projections/engine/queryable.ts'
 import { settledAmounts } from '../../../projections/ledger/query.ts'
 import {
-  assetsUsedBy,
+  beginningsOf,
   openingsNear,
   openingsOfRequests,
   type RelatedOpening,
+  tasksNaming,
   type TimelineScope,
 } from '../../../projections/timeline/query.ts'
 import type { RepeatFacts } from '../../domain/repeat-facts.ts'
@@ -93,26 +94,27 @@ export async function relatedToRequest(
   const [near, same, used] = await Promise.all([
     openingsNear(db, owner, { sourceId, atMs, tokenId }, texts),
     openingsOfRequests(db, owner, [requestId]),
-    assetsUsedBy(db, owner, requestId),
+    beginningsOf(db, owner, ('assetIds' in opening.data && opening.data.assetIds) || []),
   ])
   const others = [...same.filter((one) => one.sourceId !== sourceId), ...near].flatMap((other) => {
     const why = reasonOf(own, factsOf(other))
     return why === undefined ? [] : [foundOf(other, atMs, why)]
   })
-  const uses = used.map((one) => ({
-    id: one.sourceId,
+  const uses = [...used].map(([id, begunAtMs]) => ({
+    id,
     why: 'uses' as const,
-    afterMs: one.atMs - atMs,
+    afterMs: begunAtMs - atMs,
     retry: undefined,
   }))
   const found = once([...others, ...uses]).toSorted((a, b) => a.afterMs - b.afterMs)
   return withAmounts(db, found)
 }
 
-/** Finds the tasks and calls that used an asset, in the order of time. */
+/** Finds the tasks that used an asset, in the order of time: recorded uses, and the newest tasks. */
 export async function usersOfAsset(
   db: Queryable,
   scope: TimelineScope,
+  assetId: string,
   events: readonly RecordedEvent[],
 ): Promise<readonly RelatedLife[]> {
   const [first] = events
@@ -122,9 +124,12 @@ export async function usersOfAsset(
     .flatMap((event) => (event.type === 'AssetUsed' ? [event.data.requestId] : []))
     .slice(-MOST_USES)
   const owner = { tenantId, userIds: scope.userIds }
-  const users = await openingsOfRequests(db, owner, requestIds)
+  const users = await Promise.all([
+    openingsOfRequests(db, owner, requestIds),
+    tasksNaming(db, owner, assetId),
+  ])
   const atMs = first.recordedAt.getTime()
-  const found = once(users.map((one) => foundOf(one, atMs, 'used_by')))
+  const found = once(users.flat().map((one) => foundOf(one, atMs, 'used_by')))
   return withAmounts(
     db,
     found.toSorted((a, b) => a.afterMs - b.afterMs),

@@ -223,10 +223,16 @@ function requestOf(
       : { idempotency: idempotencyOf(secret, idempotencyKey, order.bodyHash) }),
     ...order.repeat,
     ...(order.hasCallback === true ? { callback: true } : {}),
+    ...(order.assets === undefined ? {} : { assetIds: namedIn(order.assets) }),
     requestedAt: toTimestamp(nowMs),
     expiresAt: toTimestamp(nowMs + expiryMs),
     ...deps.labels.of(principal.tenantId, order.labels),
   }
+}
+
+/** The ids of the assets that a body names, each once. */
+function namedIn({ assets }: NonNullable<TaskOrder['assets']>): string[] {
+  return [...new Set(assets.map(({ assetId }) => assetId))]
 }
 
 /** Reserves funds and a place among the tasks, under one lock. @throws as `Admissions.admit` */

@@ -26,6 +26,8 @@ export interface TaskOrder {
   readonly labels?: NamedLabels
   /** Whether it was sent before, as far as the request shows. */
   readonly repeat?: RepeatFacts
+  /** Set when it uses assets; a retry does not look up their upstream ids. */
+  readonly assets?: TaskAssets | undefined
   /** The body names a URL that the provider calls. */
   readonly hasCallback?: boolean
   readonly idempotencyKey: string | undefined
@@ -37,8 +39,6 @@ export interface TaskOrder {
 
 export interface CreateTaskInput extends TaskOrder {
   readonly upstreamBody: UpstreamBody
-  /** Set when it uses assets; a retry does not look up their upstream ids. */
-  readonly assets?: TaskAssets | undefined
 }
 
 /** The assets of a creation. */

@@ -61,6 +61,8 @@ export const taskEvents = {
     ...repeatFactMembers,
     /** The body named a URL that the provider calls by itself, which the gateway cannot see. */
     callback: Type.Optional(Type.Literal(true)),
+    /** The assets of the library that the body names; absent without any. */
+    assetIds: Type.Optional(Type.Array(Type.String())),
     ...reportingLabelMembers,
     requestedAt: Timestamp,
     /** After this the task is expired even if the provider never says so. */
