@@ -286,6 +286,24 @@ void t.test('a response is continued only by the account that keeps it', async (
   await missing(first.id)
 })
 
+void t.test('a kept response is read and deleted by the account that keeps it', async (t) => {
+  const sandbox = await sandboxFor(t)
+  const ask = (method: string, path: string, asked?: object, key = 'one') =>
+    call(sandbox.url, method, path, asked, { authorization: `Bearer ${key}` })
+  const made = (await ask('POST', RESPONSES, body('hello'))).json
+  const at = `${RESPONSES}/${made.id}`
+  t.same((await ask('GET', at)).json, made)
+  const error = { type: 'invalid_request_error', param: 'id' }
+  t.match(await ask('GET', at, undefined, 'two'), { status: 404, json: { error } })
+  t.match(await ask('DELETE', at, undefined, 'two'), { status: 404, json: { error } })
+  t.same((await ask('DELETE', at)).json, { id: made.id, object: 'response', deleted: true })
+  t.match(await ask('GET', at), { status: 404, json: { error } })
+  t.match(await ask('DELETE', at), { status: 404, json: { error } })
+  const [item] = made.output
+  const named = await ask('POST', RESPONSES, body([{ type: 'item_reference', id: item.id }]))
+  t.equal(named.status, 404, 'its items are gone too')
+})
+
 void t.test('reasoning is looked up by its id unless it has its content', async (t) => {
   const sandbox = await sandboxFor(t)
   const post = (asked: object, key = 'one') =>
