@@ -5,6 +5,7 @@ import { principalOf } from '../../../api/kit/authenticate.ts'
 import { callerGone } from '../../../api/kit/calls.ts'
 import type { FailureCode } from '../../../api/kit/failure-table.ts'
 import { tokenFailures } from '../../../api/kit/route-failures.ts'
+import { open } from '../../text/surface/bodies.ts'
 import type { Surface } from '../../../api/kit/surface.ts'
 import { describe } from '../../../api/v1/documentation.ts'
 import { v1 } from '../../../api/v1/mount.ts'
@@ -14,6 +15,18 @@ import { ResponseSchema } from './routes.ts'
 /** Responses that an account keeps, read and deleted by their ids. */
 
 const ParamsSchema = Type.Object({ id: Type.String({ description: '`id` of a response.' }) })
+
+const KeptSchema = Type.Object(
+  {
+    ...ResponseSchema.properties,
+    model: Type.Optional(
+      Type.String({
+        description: 'Absent if the account serves no model that the response can be of.',
+      }),
+    ),
+  },
+  { ...open, named: 'KeptResponse' },
+)
 
 const DeletedSchema = Type.Object(
   { id: Type.String(), object: Type.Literal('response'), deleted: Type.Literal(true) },
@@ -55,7 +68,7 @@ function keptRoutes(instance: FastifyInstance, deps: KeptResponseDeps): void {
         tag: 'Text',
         operationId: 'getResponse',
         summary: 'Get a response that is kept',
-        ok: ResponseSchema,
+        ok: KeptSchema,
         failures,
       }),
       params: ParamsSchema,
