@@ -118,13 +118,17 @@ export function textMessage(code: string): string {
   return MESSAGES[code] ?? `The request failed: ${code}.`
 }
 
+/** Codes of the sandbox for errors that this upstream gives no code. */
+const NAMELESS: ReadonlySet<string> = new Set(['response_not_found'])
+
 /** The `error` object of a code. */
 export function errorObject(
   code: string,
   message = textMessage(code),
   param: string | null = null,
 ) {
-  return { message, type: TYPES[code] ?? 'invalid_request_error', param, code }
+  const type = TYPES[code] ?? 'invalid_request_error'
+  return { message, type, param, code: NAMELESS.has(code) ? null : code }
 }
 
 const NO_KEY =

@@ -341,6 +341,19 @@ export const creations: Readonly<Record<string, Creation>> = {
       },
     ],
   },
+  audio: {
+    path: '/v1/audio/speech',
+    bodies: [
+      {
+        model: 'speech-2.8-hd',
+        input: 'Good morning.',
+        voice: 'nova',
+        response_format: 'mp3',
+        speed: 1.5,
+        stream_format: 'audio',
+      },
+    ],
+  },
   'speech-async': { path: '/provB/v1/t2a_async_v2', bodies: [ofSpeech] },
   'voice-clone': {
     path: '/provB/v1/voice_clone',

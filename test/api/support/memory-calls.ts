@@ -133,10 +133,11 @@ export class MemorySpeech {
     await this.#called(input)
     const settlement = { priceBookVersion: '1', currency: 'USD' as const, amount: '0', lines: [] }
     const shown = { extra_info: { usage_characters: 13 } }
+    const form = input.asBytes === true ? 'audio' : this.form
     const body =
-      this.form === 'audio'
-        ? { form: this.form, bytes: Buffer.from('49443304', 'hex') }
-        : { form: this.form, audio: '49443304', shown }
+      form === 'audio'
+        ? { form, bytes: Buffer.from('49443304', 'hex') }
+        : { form, audio: '49443304', shown }
     return { callId: 'call_1', body, settlement, measurement: 'reported' }
   }
 

@@ -293,7 +293,7 @@ void t.test('a kept response is read and deleted by the account that keeps it', 
   const made = (await ask('POST', RESPONSES, body('hello'))).json
   const at = `${RESPONSES}/${made.id}`
   t.same((await ask('GET', at)).json, made)
-  const error = { type: 'invalid_request_error', param: 'id' }
+  const error = { type: 'invalid_request_error', param: 'id', code: null }
   t.match(await ask('GET', at, undefined, 'two'), { status: 404, json: { error } })
   t.match(await ask('DELETE', at, undefined, 'two'), { status: 404, json: { error } })
   t.same((await ask('DELETE', at)).json, { id: made.id, object: 'response', deleted: true })
