@@ -3,10 +3,13 @@ import { searchOver } from '../api/query/projection-reads.ts'
 import { DEFAULT_FOUND, MAX_FOUND, readSearch } from '../api/query/search.ts'
 import { RequestError } from '../api/kit/request-error.ts'
 import { MAX_TEXT_CHARACTERS } from '../app/support/words.ts'
+import { crashPointFrom } from '../app/crash-points.ts'
+import { keyHashOf } from '../kernel/keyed-hash.ts'
+import { families } from '../families/index.ts'
+import { openFamilies } from '../families/module.ts'
 import { isLongerThan } from '../kernel/characters.ts'
-import { systemClock } from '../kernel/clock.ts'
+import { systemClock, wallClock } from '../kernel/clock.ts'
 import { hasNul } from '../kernel/storable-text.ts'
-import { readersOfNames } from '../start/names.ts'
 import { JSON_OPTION, onStores, readModelsOf } from './command.ts'
 import { markerSecretOf } from './marker-secret.ts'
 import { CommandError, note, print, table, toJson } from './output.ts'
@@ -53,12 +56,10 @@ async function findCommand(session: Session, text: string, options: FindOptions)
     if (!(await session.caughtUp(name))) behind.push(name)
   if (behind.length > 0) note(`${behind.join(', ')}: behind the log, the latest is not found`)
   const query = { q: text, limit, ...(options.tenant && { tenant_id: options.tenant }) }
-  const found = await readSearch({ search: await searchOf(session) }, operator, query).catch(
-    (error: unknown) => {
-      if (!(error instanceof RequestError)) throw error
-      throw new CommandError(error.message, { cause: error })
-    },
-  )
+  const found = await searched(session, query).catch((error: unknown) => {
+    if (!(error instanceof RequestError)) throw error
+    throw new CommandError(error.message, { cause: error })
+  })
   if (options.json) print(toJson(found))
   else if (found.items.length > 0)
     for (const line of table(
@@ -79,12 +80,27 @@ async function findCommand(session: Session, text: string, options: FindOptions)
   if (found.items.length === 0) throw new CommandError('nothing was found')
 }
 
-async function searchOf({ pool: db, log, config }: Session) {
-  return searchOver({
-    db,
-    logEnd: () => log.endPosition(),
-    readModels: readModelsOf({ pool: db, log }),
-    clock: systemClock,
-    ...readersOfNames(await markerSecretOf(config, db)),
-  })
+/** Searches as an operator; the families read the ids that they sealed. */
+async function searched(
+  { pool: db, log, config }: Session,
+  query: Parameters<typeof readSearch>[2],
+) {
+  const markerSecret = await markerSecretOf(config, db)
+  const clock = systemClock
+  const crashPoint = crashPointFrom(undefined)
+  const deps = { log, clock, upstreamClock: wallClock, markerSecret, crashPoint }
+  const { callOfAnswer, close } = openFamilies(families, deps)
+  try {
+    const search = searchOver({
+      db,
+      logEnd: () => log.endPosition(),
+      readModels: readModelsOf({ pool: db, log }),
+      clock,
+      keyHash: (key) => keyHashOf(markerSecret, key),
+      callOfAnswer,
+    })
+    return await readSearch({ search }, operator, query)
+  } finally {
+    await close()
+  }
 }

@@ -19,14 +19,9 @@ export interface FamilyModule {
   readonly sandbox: readonly SandboxAccount[]
   /** Its prefixes, which are answered in its error shape before its routes are there. */
   readonly mounts?: readonly Mount[]
-  /** Reads ids of answers that its upstream keeps. */
-  readonly responseIds?: (markerSecret: string) => CallOfResponse
   /** Makes its routes and its upstream adapters. */
   readonly open: (deps: FamilyDeps) => OpenedFamily
 }
-
-/** Finds the call that a tenant's id of a kept answer names; undefined for any other text. */
-type CallOfResponse = (tenantId: string, responseId: string) => string | undefined
 
 /** Dependencies of a family in a running process, in addition to those of every surface. */
 export interface FamilyDeps {
@@ -39,6 +34,12 @@ export interface FamilyDeps {
   readonly crashPoint: CrashPoint
 }
 
+/**
+ * The id of the call that gave an answer, by an id that only its tenant can use. Undefined for any
+ * other text, for another tenant, and for an id of an older release.
+ */
+type CallOfAnswer = (tenantId: string, answerId: string) => string | undefined
+
 /** A family in a running process: its upstream adapters, and its routes, which may use them. */
 interface OpenedFamily {
   readonly tasks?: TaskProvider
@@ -48,6 +49,8 @@ interface OpenedFamily {
   /** The provider of the asset libraries of its accounts. */
   readonly library?: AssetProvider
   readonly surfaces?: readonly Surface[]
+  /** Finds the call behind a sealed id of its answers. */
+  readonly callOfAnswer?: CallOfAnswer
   /** Closes every connection; calls in flight fail. */
   readonly close: () => Promise<void>
 }
@@ -59,6 +62,8 @@ interface OpenedFamilies {
   readonly media: ReadonlyMap<string, MediaProvider>
   readonly library: AssetProvider
   readonly surfaces: readonly Surface[]
+  /** Finds the call behind a sealed id of any family. */
+  readonly callOfAnswer: CallOfAnswer
   readonly close: () => Promise<void>
 }
 
@@ -76,21 +81,6 @@ export function channelSettingsOf(
       channel === undefined ? [] : [[rules.name, channel] as const],
     ),
   )
-}
-
-/** Reads ids of answers that the upstreams of any family keep. */
-export function responseIdsOf(
-  families: readonly FamilyModule[],
-  markerSecret: string,
-): CallOfResponse {
-  const readers = families.flatMap(({ responseIds }) => responseIds?.(markerSecret) ?? [])
-  return (tenantId, responseId) => {
-    for (const read of readers) {
-      const callId = read(tenantId, responseId)
-      if (callId !== undefined) return callId
-    }
-    return undefined
-  }
 }
 
 /** Opens every family of a list. */
@@ -111,6 +101,13 @@ export function openFamilies(families: readonly FamilyModule[], deps: FamilyDeps
     media: allOf('media'),
     library,
     surfaces: opened.flatMap(({ surfaces = [] }) => surfaces),
+    callOfAnswer: (tenantId, answerId) => {
+      for (const { callOfAnswer } of opened) {
+        const callId = callOfAnswer?.(tenantId, answerId)
+        if (callId !== undefined) return callId
+      }
+      return undefined
+    },
     close: async () => {
       await Promise.all(opened.map((family) => family.close()))
     },

@@ -108,6 +108,8 @@ export interface Infrastructure extends Pick<Config, 'pollRequestsPerSecond'>, P
 export interface Dependencies {
   /** Routes of the families. */
   readonly surfaces: readonly Surface[]
+  /** Finds the call behind a sealed id of any family. */
+  readonly callOfAnswer: ReturnType<typeof openFamilies>['callOfAnswer']
   readonly files: FileDeps
   /** Refuses what keeps something and is not billed, while local disk space is short. */
   readonly checkDisk: Infrastructure['checkDisk']
@@ -153,6 +155,7 @@ export function compose(infra: Infrastructure): Dependencies {
   const images = imagesOf({ ...infra, monotonic, hosts }, tasks.catalog, opened.images, files)
   return {
     surfaces: opened.surfaces,
+    callOfAnswer: opened.callOfAnswer,
     files,
     checkDisk,
     tasks,

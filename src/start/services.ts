@@ -22,6 +22,7 @@ import { createManagedPriceBooks } from '../app/finance/prices/managed-price-boo
 import type { Channel } from '../app/ports/provider.ts'
 import { seeLedger } from '../app/spending/ledger-lag.ts'
 import { createImageTaskUseCases } from '../app/tasks/images/use-cases.ts'
+import { keyHashOf } from '../kernel/keyed-hash.ts'
 import { createTaskUseCases } from '../app/tasks/use-cases.ts'
 import { type Config, dataFiles, issuerName } from '../config.ts'
 import type { ServedModel } from '../domain/catalog/catalog.ts'
@@ -34,7 +35,6 @@ import { createDiskFloor } from '../storage/local/disk.ts'
 import type { OpenedStorage } from '../storage/open.ts'
 import { openQueryPool } from '../storage/postgres/pool.ts'
 import { startAccess } from './access.ts'
-import { readersOfNames } from './names.ts'
 import { compose, type Dependencies, type Infrastructure } from './compose.ts'
 
 export interface ServicesOptions {
@@ -91,17 +91,6 @@ export function composeFor(
   })
 }
 
-/** What support finds, and by what it recognises a repeated request. */
-function supportOver(
-  read: Omit<Parameters<typeof searchOver>[0], keyof ReturnType<typeof readersOfNames>>,
-  markerSecret: string,
-): GatewayServices['support'] {
-  return {
-    search: searchOver({ ...read, ...readersOfNames(markerSecret) }),
-    fingerprintOf: createFingerprintOf(markerSecret),
-  }
-}
-
 /** Builds every use case of a process with callers, and starts what follows its tokens and calls. */
 export async function startServices(
   options: ServicesOptions,
@@ -154,7 +143,7 @@ export async function startServices(
       ...accountsOver({ ...options, log, catalog, db, clock }, served, resolve),
       balances: queries.accounts.balances,
     },
-    support: supportOver(read, options.markerSecret),
+    support: supportOver({ ...read, ...deps }, options),
     hosts: {
       resolve,
       upstream: new Set(options.channels.map(({ baseUrl }) => new URL(baseUrl).hostname)),
@@ -162,6 +151,17 @@ export async function startServices(
     queries,
   }
   return { services, calls }
+}
+
+/** Finds what support looks for, and names bodies so that a repeated one is recognised. */
+function supportOver(
+  deps: Omit<Parameters<typeof searchOver>[0], 'keyHash'>,
+  { markerSecret }: Pick<ServicesOptions, 'markerSecret'>,
+): GatewayServices['support'] {
+  return {
+    search: searchOver({ ...deps, keyHash: (key) => keyHashOf(markerSecret, key) }),
+    fingerprintOf: createFingerprintOf(markerSecret),
+  }
 }
 
 /** Use cases that manage accounts, tokens, settings and prices over HTTP. */

@@ -33,6 +33,7 @@ const benchmarks: Readonly<Record<string, () => Promise<{ readonly run: Benchmar
   accounts: () => import('./accounts.ts'),
   explain: () => import('./explain.ts'),
   export: () => import('./export.ts'),
+  support: () => import('./support.ts'),
 }
 
 const results = fileURLToPath(new URL('./results/', import.meta.url))

@@ -36,8 +36,8 @@ export interface SearchDeps {
   readonly clock: Clock
   /** The hash of an `Idempotency-Key`, as events have it. */
   readonly keyHash: (key: string) => string
-  /** The call that a tenant's id of a kept response names; undefined for any other text. */
-  readonly callOfResponse: (tenantId: string, responseId: string) => string | undefined
+  /** The call that a tenant's id of a kept answer names; undefined for any other text. */
+  readonly callOfAnswer: (tenantId: string, answerId: string) => string | undefined
 }
 
 export interface SearchRequest {
@@ -89,7 +89,10 @@ async function foundOf(
   const { scope, limit } = request
   const found = new Map<string, SearchItem>()
   for (const word of words) {
-    const items = await Promise.all(word.looks.map((look) => itemsOf(deps, look, request)))
+    const look = (by: readonly Look[]) => Promise.all(by.map((one) => itemsOf(deps, one, request)))
+    let items = await look(word.looks)
+    if (items.every(({ sourceIds, others }) => sourceIds.length + others.length === 0))
+      items = await look(word.otherwise)
     const sources = await describedSources(
       deps,
       items.flatMap(({ sourceIds }) => sourceIds),
@@ -133,7 +136,7 @@ async function itemsOf(
     case 'request':
       return requestsOf(deps, look.prefix, scope, limit)
     case 'response':
-      return sourcesOnly(await callsOfResponse(deps, look.id, scope))
+      return sourcesOnly(await callsOfAnswer(deps, look.id, scope))
     case 'key':
       return sourcesOnly(await sourcesByKey(db, deps.keyHash(look.text), scope, limit))
     case 'line':
@@ -144,13 +147,11 @@ async function itemsOf(
       const tokens = await searchTokens(db, { lastFour: look.text }, scope, limit)
       return othersOnly(tokens.map((token) => ofToken(token, clock.nowMs())))
     }
-    case 'name': {
-      const owners = await ownersNamed(db, look.text, scope, limit)
+    case 'owner':
+      return othersOnly((await ownersNamed(db, look.text, scope, limit)).map(ofOwner))
+    case 'token_name': {
       const tokens = await searchTokens(db, { name: look.text }, scope, limit)
-      return othersOnly([
-        ...owners.map(ofOwner),
-        ...tokens.map((token) => ofToken(token, clock.nowMs())),
-      ])
+      return othersOnly(tokens.map((token) => ofToken(token, clock.nowMs())))
     }
     default:
       return unreachable(look)
@@ -175,8 +176,8 @@ async function requestsOf(
 }
 
 /** The call whose answer a provider keeps under an id that is sealed for one tenant. */
-async function callsOfResponse(
-  { db, callOfResponse }: SearchDeps,
+async function callsOfAnswer(
+  { db, callOfAnswer }: SearchDeps,
   responseId: string,
   { tenantId }: SearchScope,
 ): Promise<readonly string[]> {
@@ -185,7 +186,7 @@ async function callsOfResponse(
       ? (await listTenants(db, { limit: MAX_OPENED })).map((tenant) => tenant.tenantId)
       : [tenantId]
   for (const tenant of tenants) {
-    const callId = callOfResponse(tenant, responseId)
+    const callId = callOfAnswer(tenant, responseId)
     if (callId !== undefined) return [callId]
   }
   return []

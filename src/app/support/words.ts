@@ -4,12 +4,14 @@
 export type Look =
   | { readonly by: 'source' | 'call' | 'request' | 'nativeId' | 'credit'; readonly prefix: string }
   | { readonly by: 'line' | 'response'; readonly id: string }
-  | { readonly by: 'key' | 'name' | 'last_four'; readonly text: string }
+  | { readonly by: 'key' | 'last_four' | 'owner' | 'token_name'; readonly text: string }
 
 export interface Word {
   /** As it is in the text. */
   readonly text: string
   readonly looks: readonly Look[]
+  /** Looks by names, which read whole tables: only where the others find nothing. */
+  readonly otherwise: readonly Look[]
   /** The beginning of its ULID, where it has one. */
   readonly ulid: string | undefined
 }
@@ -65,24 +67,22 @@ function otherLooks(text: string): readonly Look[] {
   ]
 }
 
-function wordOf(text: string): Word {
+function looksOf(text: string): Pick<Word, 'looks' | 'ulid'> {
   const [, kind = '', given = ''] = idForm.exec(text) ?? []
   const known = kinds[kind.toLowerCase()]
   const ulid = given.toUpperCase()
   const key = { by: 'key', text } as const
   if (known !== undefined) {
     const [by, stem] = known
-    return { text, ulid, looks: [{ by, prefix: `${stem}${ulid}` }, key] }
+    return { ulid, looks: [{ by, prefix: `${stem}${ulid}` }, key] }
   }
   if (lineForm.test(text))
-    return { text, ulid: undefined, looks: [{ by: 'line', id: text }, ...otherLooks(text)] }
+    return { ulid: undefined, looks: [{ by: 'line', id: text }, ...otherLooks(text)] }
   if (responseForm.test(text))
-    return { text, ulid: undefined, looks: [{ by: 'response', id: text }, key] }
-  if (ulidForm.test(text)) {
-    const looks = [{ by: 'call', prefix: `call_${text}` }, ...otherLooks(text)] as const
-    return { text, ulid: text, looks }
-  }
-  return { text, ulid: undefined, looks: otherLooks(text) }
+    return { ulid: undefined, looks: [{ by: 'response', id: text }, key] }
+  if (ulidForm.test(text))
+    return { ulid: text, looks: [{ by: 'call', prefix: `call_${text}` }, ...otherLooks(text)] }
+  return { ulid: undefined, looks: otherLooks(text) }
 }
 
 /** The parts of a text that can be ids: printable ASCII without quotes, commas, slashes and the like. */
@@ -95,39 +95,51 @@ function partsOf(text: string): readonly string[] {
   })
 }
 
-const isId = (part: string): boolean =>
-  kinds[(idForm.exec(part)?.[1] ?? '').toLowerCase()] !== undefined ||
-  lineForm.test(part) ||
-  responseForm.test(part) ||
-  ulidForm.test(part)
+/** Within other text an id has all of its time: shorter beginnings of many ids would read too much. */
+const MIN_ULID_IN_TEXT = 10
+
+const isId = (part: string, minUlid: number): boolean =>
+  isOfKind(part, minUlid) || lineForm.test(part) || responseForm.test(part) || ulidForm.test(part)
+
+function isOfKind(part: string, minUlid: number): boolean {
+  const [, kind = '', ulid = ''] = idForm.exec(part) ?? []
+  return kinds[kind.toLowerCase()] !== undefined && ulid.length >= minUlid
+}
+
 const isPossibleId = (part: string): boolean =>
   (otherId.test(part) && !timeForm.test(part)) || numberForm.test(part)
 
+/** The looks for a whole text by names; a short word, or one without digits, is a name first. */
+function nameLooks(text: string): Pick<Word, 'looks' | 'otherwise'> {
+  if (text.length < 2 || text.length > MAX_NAME || isId(text, MIN_PREFIX) || /[\n\r]/.test(text))
+    return { looks: [], otherwise: [] }
+  const [owner, token] = [{ by: 'owner', text } as const, { by: 'token_name', text } as const]
+  return isPossibleId(text)
+    ? { looks: [], otherwise: [owner, token] }
+    : { looks: [owner], otherwise: [token] }
+}
+
 /**
  * The words of a text that are worth looking up, at most 20; `left` is how many further ones the text
- * has. A single word is looked up whatever its form, and by name too.
+ * has. A single word is looked up whatever its form, and a short text by name too.
  */
 export function wordsIn(text: string): { readonly words: readonly Word[]; readonly left: number } {
   const whole = text.trim()
+  const names = nameLooks(whole)
   const parts = [...new Set(partsOf(whole))]
-  const isSingle = parts.length === 1 && parts[0] === whole
-  const ids = parts.filter(isId)
-  const others = parts.filter((part) => !isId(part) && isPossibleId(part))
-  const found = isSingle ? parts : [...ids, ...others]
-  const words = found.slice(0, MAX_WORDS).map(wordOf)
-  const left = found.length - words.length
-  const isClear = isSingle ? isId(whole) : /[\n\r]/.test(whole)
-  const isName = whole.length >= 2 && whole.length <= MAX_NAME && !isClear
-  const looks: readonly Look[] = [
-    ...(isName ? [{ by: 'name', text: whole } as const] : []),
-    // A key may have spaces.
-    ...(!isSingle && /^[\x20-\x7e]{1,255}$/.test(whole)
-      ? [{ by: 'key', text: whole } as const]
-      : []),
-  ]
-  if (looks.length === 0) return { words, left }
-  const [first, ...rest] = words
-  return isSingle && first !== undefined
-    ? { words: [{ ...first, looks: [...first.looks, ...looks] }, ...rest], left }
-    : { words: [{ text: whole, looks, ulid: undefined }, ...words], left }
+  if (parts.length === 1 && parts[0] === whole) {
+    const { looks, ulid } = looksOf(whole)
+    return { words: [{ text: whole, ulid, ...names, looks: [...looks, ...names.looks] }], left: 0 }
+  }
+  const ids = parts.filter((part) => isId(part, MIN_ULID_IN_TEXT))
+  const others = parts.filter((part) => !isId(part, MIN_PREFIX) && isPossibleId(part))
+  const found = [...ids, ...others]
+  const words = found.slice(0, MAX_WORDS).map((part) => {
+    return { text: part, otherwise: [], ...looksOf(part) }
+  })
+  // A key may have spaces.
+  const key = /^[\x20-\x7e]{1,255}$/.test(whole) ? [{ by: 'key', text: whole } as const] : []
+  const all = { text: whole, ulid: undefined, ...names, looks: [...key, ...names.looks] }
+  const isMore = all.looks.length + all.otherwise.length > 0
+  return { words: isMore ? [all, ...words] : words, left: found.length - words.length }
 }

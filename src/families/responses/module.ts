@@ -18,10 +18,6 @@ export const responses: FamilyModule = {
   },
   channel: textChannel,
   sandbox: [textSandbox('responses', '/v1')],
-  responseIds: (markerSecret) => {
-    const keptIds = createKeptIds(markerSecret)
-    return (tenantId, id) => keptIds.open(tenantId, 'response', id)?.callId
-  },
   open: ({ markerSecret }) => {
     const keptIds = createKeptIds(markerSecret)
     const provider = createTextProvider(responsesWire)
@@ -32,6 +28,7 @@ export const responses: FamilyModule = {
         keptResponsesSurface({ keptIds, provider: kept }),
       ],
       close: async () => void (await Promise.all([provider.close(), kept.close()])),
+      callOfAnswer: (tenantId, id) => keptIds.open(tenantId, 'response', id)?.callId,
     }
   },
 }

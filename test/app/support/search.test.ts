@@ -63,13 +63,13 @@ async function record(pool: Pool, events: readonly Event[]): Promise<void> {
   )
 }
 
-const searchOf = (pool: Pool, callOfResponse = (_tenant: string, _id: string) => ''): Search => {
+const searchOf = (pool: Pool, callOfAnswer = (_tenant: string, _id: string) => ''): Search => {
   const search = createSearch({
     db: pool,
     logEnd: () => Promise.resolve(undefined),
     clock: { nowMs: () => NOW_MS },
     keyHash: (key) => `hash of ${key}`,
-    callOfResponse: (tenant, id) => callOfResponse(tenant, id) || undefined,
+    callOfAnswer: (tenant, id) => callOfAnswer(tenant, id) || undefined,
   })
   return (text, scope = {}, limit = 50) =>
     search({ text, scope, limit, isOperator: scope.tenantId === undefined })

@@ -3,7 +3,8 @@ import { holdsSecret, type Look, MAX_WORDS, wordsIn } from '../../../src/app/sup
 import { newSecret } from '../../../src/kernel/ids.ts'
 
 const ULID = '01M8BM4QZ6R3T8V5X2Y7W9ABCD'
-const looksOf = (text: string): readonly Look[] => wordsIn(text).words.flatMap(({ looks }) => looks)
+const looksOf = (text: string): readonly Look[] =>
+  wordsIn(text).words.flatMap(({ looks, otherwise }) => [...looks, ...otherwise])
 const textsOf = (text: string): readonly string[] => wordsIn(text).words.map((word) => word.text)
 
 t.test('an id is looked up by its form', (t) => {
@@ -34,7 +35,7 @@ t.test('an id is looked up by its form', (t) => {
   t.match(looksOf(`resp_${'Ab0-_'.repeat(12)}`), [{ by: 'response' }, { by: 'key' }])
   t.same(
     looksOf('Bs5k').map(({ by }) => by),
-    ['last_four', 'key', 'name'],
+    ['last_four', 'key', 'owner', 'token_name'],
   )
   t.end()
 })
@@ -47,7 +48,7 @@ t.test('a shorter beginning, a letter that no ULID has, and other text are no id
     )
   t.same(
     looksOf('a%').map(({ by }) => by),
-    ['name', 'key'],
+    ['key', 'owner', 'token_name'],
   )
   for (const text of ['', ' ', '\u0000', '%', '_']) t.same(textsOf(text).length <= 1, true, text)
   t.end()
@@ -63,7 +64,7 @@ t.test('ids are found in what is pasted', (t) => {
   t.notOk(words.some((word) => word.startsWith('2026-11-26T') && word.length < 30))
   t.ok(textsOf(`"asset://asset-${ULID}".`).includes(`asset-${ULID}`))
   t.ok(looksOf('order 42').some((look) => look.by === 'key' && look.text === 'order 42'))
-  t.ok(looksOf('Zoë Žižek').some((look) => look.by === 'name' && look.text === 'Zoë Žižek'))
+  t.ok(looksOf('Zoë Žižek').some((look) => look.by === 'owner' && look.text === 'Zoë Žižek'))
   t.end()
 })
 

@@ -12,7 +12,7 @@ export const FIRST_MS = Date.parse('2026-01-01T00:00:00Z')
 export const DAYS = 90
 
 /** How the calls are spread. */
-interface Spread {
+export interface Spread {
   readonly days: number
   readonly tenants: number
   readonly usersOfEach: number
@@ -30,6 +30,11 @@ export const BYTES_A_CALL = 1_500
 const even = (salt: number): string =>
   `((hashint8(n * 31 + ${salt})::bigint & 1073741823) / 1073741824.0)::double precision`
 
+/** The ten characters of a ULID that say its time. */
+const ulidTime = [45, 40, 35, 30, 25, 20, 15, 10, 5, 0]
+  .map((bits) => `substr('0123456789ABCDEFGHJKMNPQRSTVWXYZ', (ms >> ${bits} & 31)::int + 1, 1)`)
+  .join(' || ')
+
 /**
  * Two-line calls, most with a tag. Of many tenants the first has 8 % of them, the middle one a two-thousandth; a thousandth is of a rare
  * model, and a quarter of the models is sold in USD.
@@ -43,9 +48,9 @@ const callsSql = (calls: number, of: Spread): string => `
          case when model >= 9 then 'USD' else 'CNY' end as currency,
          case when model = 12 then 'model-rare' else 'model-' || model end as model,
          case when model % 3 = 0 then 'v1.responses' else 'v1.chat' end as surface,
-         'call_01' || lpad(upper(to_hex(n)), 10, '0') || upper(left(md5('c' || n), 14)) as source,
-         'req_01' || lpad(upper(to_hex(n)), 10, '0') || upper(left(md5('r' || n), 14)) as request
-  from (select n, 'tenant_' || floor(${of.tenants} * ${even(1)} ^ 3) as tenant,
+         'call_' || ${ulidTime} || upper(left(md5('c' || n), 16)) as source,
+         'req_' || ${ulidTime} || upper(left(md5('r' || n), 16)) as request
+  from (select n, (${FIRST_MS} + n * ${(of.days * 86_400_000) / calls}::double precision)::bigint as ms, 'tenant_' || floor(${of.tenants} * ${even(1)} ^ 3) as tenant,
                -- A token is of one user.
                floor(${of.tokensOfEach} * ${even(3)} ^ 2)::int as owner,
                case when ${even(4)} < 0.001 then 12 else floor(12 * ${even(5)} ^ 2)::int end as model
