@@ -20,6 +20,7 @@ export { failureTypes, timelineTables } from './tables.ts'
 export {
   sourcesByKey,
   sourcesByPrefix,
+  sourcesByUpstreamRequest,
   type SourceNaming,
   type SourceSummary,
   summariesOf,

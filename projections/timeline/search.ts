@@ -47,6 +47,36 @@ export async function sourcesByKey(
   )
 }
 
+/** The most events that are read for an id which no index has. */
+const MAX_EVENTS_READ = 20_000
+
+/**
+ * Ids of the sources of a tenant with an event that names this request id of a provider: no index has
+ * these, so that the newest 20,000 events of a range of time are read.
+ */
+export async function sourcesByUpstreamRequest(
+  db: Queryable,
+  of: { readonly id: string; readonly fromMs: number; readonly toMs: number },
+  scope: SearchScope & { readonly tenantId: string },
+  limit: number,
+): Promise<readonly string[]> {
+  const { id, fromMs, toMs } = of
+  const values: unknown[] = [scope.tenantId, new Date(fromMs), new Date(toMs), id]
+  const add = (value: unknown): string => `$${values.push(value)}`
+  // Text that does not have the id need not be parsed.
+  const { rows } = await db.query<{ source_id: string }>(
+    `select distinct source_id from (
+       select source_id, tenant_id, user_id, data from timeline.events
+       where tenant_id = $1 and at >= $2 and at < $3
+       order by at desc, position desc limit ${MAX_EVENTS_READ}) as r
+     where source_id is not null and strpos(data::text, $4) > 0 and data->>'upstreamRequestId' = $4
+       and ${scopeSql(scope, add)}
+     order by source_id limit ${add(limit)}`,
+    values,
+  )
+  return rows.map((row) => row.source_id)
+}
+
 async function sourcesOf(
   db: Queryable,
   scope: SearchScope,

@@ -28,6 +28,7 @@ Examples:
 
 interface FindOptions {
   readonly tenant?: string
+  readonly day?: string
   readonly limit: string
   readonly json?: boolean
 }
@@ -39,6 +40,7 @@ export function addFind(program: Command): void {
     .description('what an id, a name or a pasted text stands for')
     .argument('<text>', 'an id, its beginning, a name, or a text that holds ids')
     .option('--tenant <id>', 'only of this tenant')
+    .option('--day <date>', 'a day of UTC in which the request id of a provider is looked for')
     .option('--limit <number>', `the most rows, at most ${MAX_FOUND}`, String(DEFAULT_FOUND))
     .option(...JSON_OPTION)
     .addHelpText('after', FIND_HELP)
@@ -55,7 +57,8 @@ async function findCommand(session: Session, text: string, options: FindOptions)
   for (const name of ['timeline', 'ledger', 'access'])
     if (!(await session.caughtUp(name))) behind.push(name)
   if (behind.length > 0) note(`${behind.join(', ')}: behind the log, the latest is not found`)
-  const query = { q: text, limit, ...(options.tenant && { tenant_id: options.tenant }) }
+  const { tenant, day } = options
+  const query = { q: text, limit, ...(tenant && { tenant_id: tenant }), ...(day && { day }) }
   const found = await searched(session, query).catch((error: unknown) => {
     if (!(error instanceof RequestError)) throw error
     throw new CommandError(error.message, { cause: error })

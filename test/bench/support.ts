@@ -104,7 +104,8 @@ async function searches(pool: Pool): Promise<readonly Figure[]> {
   const fours = tokens.rows.map((row) => row.last_four)
   const hashOf = new Map(hashes.map(({ id, hash }) => [id, hash]))
   const find = async (text: string, part: Partial<SearchRequest> = {}, by = search) =>
-    (await by({ text, scope: {}, isOperator: true, limit: 10, ...part })).items.length
+    (await by({ text, scope: {}, isOperator: true, day: undefined, limit: 10, ...part })).items
+      .length
   const within = (tenantId: string) => ({ scope: { tenantId }, isOperator: false })
   const short = ({ source_id: id }: Call): string => id.slice(0, 'call_'.length + 6)
   const missing = (id: string): string => `${id.slice(0, -6)}ZZZZZZ`

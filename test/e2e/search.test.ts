@@ -111,7 +111,9 @@ t.test('every id, its beginning, a key, a name and a pasted error are found', as
 
 t.test('for another tenant and another user each is as if it were missing', async (t) => {
   const missing = (text: string): string =>
-    text.replace(/[0-9A-Za-z]{1,6}(?=(?::\d+)?$)/, (end) => 'Q'.repeat(end.length))
+    text.replace(/[0-9A-Za-z]{1,6}(?=(?::\d+)?$)/, (end) =>
+      end.replaceAll(/[A-Za-z]/g, 'Q').replaceAll(/\d/g, '7'),
+    )
   for (const [text, kind, id] of words) {
     for (const search of [foreign, secondUser]) {
       // A tenant is known to all of its users, and the second user to itself.
@@ -137,6 +139,9 @@ t.test('odd texts find nothing and break nothing; a secret is looked up nowhere'
     items: [],
     hints: [/^only the first 20 ids are looked up: 100 more/],
   })
+  for (const day of ['2026-02-30', '2026-2-3', 'today', '2026-01-01T00:00:00Z'])
+    t.match(await own('x', `&day=${day}`), { status: 400, body: { message: /a day: YYYY-MM-DD/ } })
+  t.equal((await own('upstream-4711', '&day=2026-11-27')).status, 200)
   for (const text of [demo.modelToken, `authorization: Bearer ${newSecret('adm-')}`]) {
     const { status, body } = await own(text)
     t.equal(status, 400)

@@ -25,9 +25,10 @@ export const listFailures: readonly FailureCode[] = [
   'read_model_behind',
   'query_too_long',
 ]
-export const searchFailures: readonly FailureCode[] = listFailures.filter(
-  (code) => code !== 'invalid_cursor',
-)
+export const searchFailures: readonly FailureCode[] = [
+  ...listFailures.filter((code) => code !== 'invalid_cursor'),
+  'log_unavailable',
+]
 const unconfirmed: readonly FailureCode[] = [
   ...tokenFailures,
   'query_too_long',

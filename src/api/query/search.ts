@@ -5,6 +5,7 @@ import type { Principal } from '../../app/access/principal.ts'
 import type { SearchItem } from '../../app/support/search-items.ts'
 import { holdsSecret, MAX_TEXT_CHARACTERS } from '../../app/support/words.ts'
 import { toTimestamp } from '../../kernel/clock.ts'
+import { isDate, readTime } from '../../kernel/read-time.ts'
 import { success, successOf } from '../kit/account-surface.ts'
 import { principalOf } from '../kit/authenticate.ts'
 import { RequestError } from '../kit/request-error.ts'
@@ -19,6 +20,9 @@ import type { QueryServices } from './services.ts'
 export const DEFAULT_FOUND = 10
 export const MAX_FOUND = 50
 
+const DAY_WORDS = 'must be a day: YYYY-MM-DD'
+const DAY_MS = 86_400_000
+
 const SearchQuerySchema = Type.Object({
   q: Type.String({
     minLength: 1,
@@ -27,6 +31,14 @@ const SearchQuerySchema = Type.Object({
     description: 'An id, its beginning, a name, or a text that holds ids, such as a line of a log.',
   }),
   tenant_id: NameOf('Only of this tenant.'),
+  day: Type.Optional(
+    Type.String({
+      pattern: '^\\d{4}-\\d\\d-\\d\\d$',
+      words: DAY_WORDS,
+      description:
+        'A day of UTC, `YYYY-MM-DD`: request ids of providers are looked for among the last 20,000 events of the tenant in it.',
+    }),
+  ),
   limit: Type.Optional(
     Type.Integer({
       minimum: 1,
@@ -126,6 +138,13 @@ function shownItem({ kind, id, tenantId, userId, atMs, ...item }: SearchItem): F
   }
 }
 
+function dayOf(text: string | undefined) {
+  if (text === undefined) return undefined
+  const fromMs = isDate(text) ? readTime(text) : undefined
+  if (fromMs === undefined) throw new RequestError('parameter_invalid', `day ${DAY_WORDS}`, 'day')
+  return { fromMs, toMs: fromMs + DAY_MS }
+}
+
 /**
  * What a text stands for within what the principal may see: `search` of the query API.
  * @throws RequestError for the secret of a token, which is looked up nowhere
@@ -145,7 +164,8 @@ export async function readSearch(
   const visible = visibleTo(principal)
   const scope = narrow(visible, { tenantId, userId: undefined })
   const isOperator = visible.tenantId === undefined
-  const { items, more, hints } = await search({ text, scope, isOperator, limit })
+  const day = dayOf(query.day)
+  const { items, more, hints } = await search({ text, scope, isOperator, day, limit })
   return { items: items.map(shownItem), more, hints: [...hints] }
 }
 

@@ -3,7 +3,12 @@ import type { Queryable } from '../../../projections/engine/queryable.ts'
 import type { SearchScope } from '../../../projections/engine/search.ts'
 import { waitForPosition } from '../../../projections/engine/wait.ts'
 import { creditsByPrefix, linesById } from '../../../projections/ledger/query.ts'
-import { sourcesByKey, sourcesByPrefix, summariesOf } from '../../../projections/timeline/query.ts'
+import {
+  sourcesByKey,
+  sourcesByPrefix,
+  sourcesByUpstreamRequest,
+  summariesOf,
+} from '../../../projections/timeline/query.ts'
 import { unreachable } from '../../kernel/assert.ts'
 import { type Clock, toTimestamp } from '../../kernel/clock.ts'
 import { timesOfUlid } from '../../kernel/ids.ts'
@@ -45,6 +50,8 @@ export interface SearchRequest {
   readonly scope: SearchScope
   /** Whether the asker sees all tenants, also where the scope is narrowed to one. */
   readonly isOperator: boolean
+  /** A day of the tenant in which request ids of providers are looked for, which have no index. */
+  readonly day: { readonly fromMs: number; readonly toMs: number } | undefined
   readonly limit: number
 }
 
@@ -67,18 +74,21 @@ export function createSearch(deps: SearchDeps): Search {
     const { words, left } = wordsIn(text)
     const find = () => foundOf(deps, words, { ...request, limit: limit + 1 })
     let items = await find()
+    const hints = [...hintsOf(words, left)]
     if (items.length === 0 && words.length > 0) {
       // What was written a moment ago, on any replica, is found.
-      const end = await deps.logEnd()
-      if (end !== undefined && (await waitForPosition(deps.db, 'timeline', end, CURRENT_WAIT_MS)))
-        items = await find()
+      if (await isCurrent(deps)) items = await find()
+      else hints.push('the latest events are not read yet: search again in a moment')
     }
-    return {
-      items: items.slice(0, limit),
-      more: items.length > limit,
-      hints: [...hintsOf(words, left), ...(items.length === 0 ? absenceHints(deps, words) : [])],
-    }
+    if (items.length === 0) hints.push(...absenceHints(deps, words, request))
+    return { items: items.slice(0, limit), more: items.length > limit, hints }
   }
+}
+
+/** Waits until the timeline has what the log has now. */
+async function isCurrent({ db, logEnd }: SearchDeps): Promise<boolean> {
+  const end = await logEnd()
+  return end === undefined || waitForPosition(db, 'timeline', end, CURRENT_WAIT_MS)
 }
 
 async function foundOf(
@@ -119,7 +129,7 @@ const othersOnly = (others: readonly Unmatched[]): Looked => ({ sourceIds: [], o
 async function itemsOf(
   deps: SearchDeps,
   look: Look,
-  { scope, isOperator, limit }: SearchRequest,
+  { scope, isOperator, day, limit }: SearchRequest,
 ): Promise<Looked> {
   const { db, clock } = deps
   switch (look.by) {
@@ -137,6 +147,12 @@ async function itemsOf(
       return requestsOf(deps, look.prefix, scope, limit)
     case 'response':
       return sourcesOnly(await callsOfAnswer(deps, look.id, scope))
+    case 'upstream': {
+      const { tenantId } = scope
+      if (day === undefined || tenantId === undefined) return sourcesOnly([])
+      const of = { id: look.id, ...day }
+      return sourcesOnly(await sourcesByUpstreamRequest(db, of, { ...scope, tenantId }, limit))
+    }
     case 'key':
       return sourcesOnly(await sourcesByKey(db, deps.keyHash(look.text), scope, limit))
     case 'line':
@@ -219,7 +235,11 @@ function hintsOf(words: readonly Word[], left: number): readonly string[] {
 }
 
 /** What the text itself shows where nothing is found. */
-function absenceHints({ clock }: SearchDeps, words: readonly Word[]): readonly string[] {
+function absenceHints(
+  { clock }: SearchDeps,
+  words: readonly Word[],
+  { day }: SearchRequest,
+): readonly string[] {
   const latestMs = clock.nowMs() + DAY_MS
   const times = words.flatMap(({ text, ulid = '' }) => {
     if (ulid.length < ULID_TIME) return []
@@ -230,8 +250,12 @@ function absenceHints({ clock }: SearchDeps, words: readonly Word[]): readonly s
       : [`${text} was made at ${toTimestamp(madeMs)}`]
   })
   const isRequest = words.some(({ looks }) => looks.some(({ by }) => by === 'request'))
+  const isUpstream = words.some(({ otherwise }) => otherwise.some(({ by }) => by === 'upstream'))
   return [
     ...times,
+    ...(isUpstream && day === undefined
+      ? ['the request id of a provider is looked for in one day of one tenant: name both']
+      : []),
     ...(isRequest
       ? [
           'of refused requests the last five of each hour, token, route and code are kept, for 14 days',

@@ -3,7 +3,7 @@
 /** A way to look a word up. */
 export type Look =
   | { readonly by: 'source' | 'call' | 'request' | 'nativeId' | 'credit'; readonly prefix: string }
-  | { readonly by: 'line' | 'response'; readonly id: string }
+  | { readonly by: 'line' | 'response' | 'upstream'; readonly id: string }
   | { readonly by: 'key' | 'last_four' | 'owner' | 'token_name'; readonly text: string }
 
 export interface Word {
@@ -109,6 +109,9 @@ function isOfKind(part: string, minUlid: number): boolean {
 const isPossibleId = (part: string): boolean =>
   (otherId.test(part) && !timeForm.test(part)) || numberForm.test(part)
 
+/** Whether a word can be the id that a provider gave to a request. */
+export const isUpstreamId = (word: string): boolean => isPossibleId(word) && !isId(word, MIN_PREFIX)
+
 /** The looks for a whole text by names; a short word, or one without digits, is a name first. */
 function nameLooks(text: string): Pick<Word, 'looks' | 'otherwise'> {
   if (text.length < 2 || text.length > MAX_NAME || isId(text, MIN_PREFIX) || /[\n\r]/.test(text))
@@ -129,7 +132,16 @@ export function wordsIn(text: string): { readonly words: readonly Word[]; readon
   const parts = [...new Set(partsOf(whole))]
   if (parts.length === 1 && parts[0] === whole) {
     const { looks, ulid } = looksOf(whole)
-    return { words: [{ text: whole, ulid, ...names, looks: [...looks, ...names.looks] }], left: 0 }
+    const word = {
+      text: whole,
+      ulid,
+      looks: [...looks, ...names.looks],
+      otherwise: [
+        ...(isUpstreamId(whole) ? [{ by: 'upstream', id: whole } as const] : []),
+        ...names.otherwise,
+      ],
+    }
+    return { words: [word], left: 0 }
   }
   const ids = parts.filter((part) => isId(part, MIN_ULID_IN_TEXT))
   const others = parts.filter((part) => !isId(part, MIN_PREFIX) && isPossibleId(part))

@@ -71,10 +71,15 @@ const searchOf = (pool: Pool, callOfAnswer = (_tenant: string, _id: string) => '
     keyHash: (key) => `hash of ${key}`,
     callOfAnswer: (tenant, id) => callOfAnswer(tenant, id) || undefined,
   })
-  return (text, scope = {}, limit = 50) =>
-    search({ text, scope, limit, isOperator: scope.tenantId === undefined })
+  return (text, scope = {}, limit = 50, day?) =>
+    search({ text, scope, limit, day, isOperator: scope.tenantId === undefined })
 }
-type Search = (text: string, scope?: SearchScope, limit?: number) => Promise<SearchResult>
+type Search = (
+  text: string,
+  scope?: SearchScope,
+  limit?: number,
+  day?: { readonly fromMs: number; readonly toMs: number },
+) => Promise<SearchResult>
 const idsOf = ({ items }: SearchResult): readonly string[] => items.map(({ id }) => id).sort()
 
 for (const [order, icuLocale] of [
@@ -116,7 +121,11 @@ for (const [order, icuLocale] of [
 
 t.test('each kind is found by its words, and by its tenant alone', async (t) => {
   const pool = await filledPool(t)
-  const settled = { model: 'text-basic', settlement: { currency: 'USD', amount: '0.0000425' } }
+  const settled = {
+    model: 'text-basic',
+    upstreamRequestId: 'upstream-4711',
+    settlement: { currency: 'USD', amount: '0.0000425' },
+  }
   const owner = { tenant: 'acme', user: 'bob' }
   const call = `call_${ULID}`
   await record(pool, [
@@ -195,6 +204,18 @@ t.test('each kind is found by its words, and by its tenant alone', async (t) => 
   }
   t.match((await search('lib-20261126-8x')).items, [{ kind: 'asset' }])
   t.same((await search('lib-20261126-8x', { tenantId: 'acme' })).items, [], 'for operators alone')
+  const day = { fromMs: MADE_MS, toMs: MADE_MS + 1 }
+  const acme = { tenantId: 'acme' }
+  const hint = 'the request id of a provider is looked for in one day of one tenant: name both'
+  t.same(idsOf(await search('upstream-4711', acme, 10, day)), [call])
+  t.match(await search('upstream-4711', acme), { items: [], hints: [hint] })
+  const later = { fromMs: MADE_MS + 1, toMs: MADE_MS + 2 }
+  for (const [scope, when] of [
+    [acme, later],
+    [{ tenantId: 'other' }, day],
+    [{ ...acme, userIds: ['ann'] }, day],
+  ] as const)
+    t.same((await search('upstream-4711', scope, 10, when)).items, [])
   for (const text of ['%', '__', '%%', 'a_me', '\\', "'; drop table x", 'ab%00'])
     t.same((await search(text)).items, [], text)
   const pasted = `{"error":{"request_id":"req_${ULID}"}} see video_${ULID}, Bs5k`

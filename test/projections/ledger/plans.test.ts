@@ -25,6 +25,7 @@ import {
   historyOf,
   sourcesByKey,
   sourcesByPrefix,
+  sourcesByUpstreamRequest,
   summariesOf,
 } from '../../../projections/timeline/query.ts'
 import { testPool } from '../support/database.ts'
@@ -272,6 +273,11 @@ t.test('every query of finance and support uses an index, with any filter', asyn
         ['sources_native', by('task', 'native_')],
         ['events_key', (db: Queryable) => sourcesByKey(db, 'a hash', scope, 11)],
         ['events_source', (db: Queryable) => summariesOf(db, ['call_303', 'task_1'], scope)],
+        [
+          'events_time',
+          (db: Queryable) =>
+            sourcesByUpstreamRequest(db, { id: 'x', fromMs, toMs }, { tenantId, ...scope }, 11),
+        ],
         ['lines_id', (db: Queryable) => linesById(db, 'task_300:1', scope)],
         ['adjustments_id', (db: Queryable) => creditsByPrefix(db, 'adj_30', scope, 11)],
       ] as const
