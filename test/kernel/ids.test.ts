@@ -7,6 +7,7 @@ import {
   newRequestId,
   sha256Hex,
   timeOfRequestId,
+  timesOfUlid,
   ulidOfCall,
 } from '../../src/kernel/ids.ts'
 
@@ -21,6 +22,17 @@ t.test('event ids are stable: logs hold ids of earlier releases', async (t) => {
 t.test('a hash of text is that of its UTF-8, in hex', async (t) => {
   t.equal(sha256Hex('tollgate'), sha256Hex(Buffer.from('tollgate')))
   t.equal(sha256Hex(''), 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855')
+})
+
+t.test('the beginning of a ULID says the times that it can have', (t) => {
+  const atMs = Date.parse('2026-11-27T17:51:15.778Z')
+  t.same(timesOfUlid('01M8F241A2'), [atMs, atMs])
+  t.same(timesOfUlid('01M8F241A2X3ADFTQTEJ39XGP6'), [atMs, atMs])
+  const [firstMs, lastMs] = timesOfUlid('01M8F241')
+  t.ok(firstMs <= atMs && atMs <= lastMs)
+  t.equal(lastMs - firstMs, 1_023)
+  t.same(timesOfUlid('7ZZZZZ')[1], 2 ** 48 - 1)
+  t.end()
 })
 
 t.test('a request id says when the request came, and no other text does', (t) => {

@@ -250,6 +250,8 @@ t.test('what is not found says what the text itself shows', async (t) => {
       'of refused requests the last five of each hour, token, route and code are kept, for 14 days',
     ],
   })
+  for (const odd of ['req_7ZZZZZZZZZZZZZZZZZZZZZZZZZ', 'req_000000', 'resp_'.padEnd(1_500, 'a')])
+    t.same((await search(odd)).items, [], odd)
   // The ids of requests with a key are hashes: their time is none.
   t.same((await search('video_71M8BM4QZ6R3T8V5X2Y7W9ABCD')).hints, [])
   const ids = Array.from({ length: 130 }, (_, n) => `call_01M8BN4QZ6R3T8V5X2Y7W9A${100 + n}`)
