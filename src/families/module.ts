@@ -56,7 +56,7 @@ interface OpenedFamily {
 }
 
 /** All families of a process, by capability. */
-interface OpenedFamilies {
+export interface OpenedFamilies {
   readonly tasks: ReadonlyMap<string, TaskProvider>
   readonly images: ReadonlyMap<string, ImageProvider>
   readonly media: ReadonlyMap<string, MediaProvider>

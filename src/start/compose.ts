@@ -59,7 +59,12 @@ import {
   createPublicFetch,
   type PublicFetchDeps,
 } from '../families/kit/http/public-fetch.ts'
-import { catalogOf, type FamilyModule, openFamilies } from '../families/module.ts'
+import {
+  catalogOf,
+  type FamilyModule,
+  type OpenedFamilies,
+  openFamilies,
+} from '../families/module.ts'
 import type { ObjectStore } from '../storage/types.ts'
 
 /** Bounds of the configuration; the default of each is the product's. */
@@ -108,8 +113,8 @@ export interface Infrastructure extends Pick<Config, 'pollRequestsPerSecond'>, P
 export interface Dependencies {
   /** Routes of the families. */
   readonly surfaces: readonly Surface[]
-  /** Finds the call behind a sealed id of any family. */
-  readonly callOfAnswer: ReturnType<typeof openFamilies>['callOfAnswer']
+  /** Finds the call behind a sealed id of an answer, for its tenant. */
+  readonly callOfAnswer: OpenedFamilies['callOfAnswer']
   readonly files: FileDeps
   /** Refuses what keeps something and is not billed, while local disk space is short. */
   readonly checkDisk: Infrastructure['checkDisk']

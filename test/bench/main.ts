@@ -19,6 +19,7 @@ const benchmarks: Readonly<Record<string, () => Promise<{ readonly run: Benchmar
   'in-flight': () => import('./in-flight.ts'),
   chat: () => import('./chat.ts'),
   latency: () => import('./latency.ts'),
+  'hot-path': () => import('./hot-path.ts'),
   idle: () => import('./idle.ts'),
   memory: () => import('./memory.ts'),
   streams: () => import('./streams.ts'),

@@ -1,5 +1,8 @@
 import t from 'tap'
+import { familyDeps } from '../api/support/app.ts'
 import { tollgate } from '../cli/support/commands.ts'
+import { families } from '../../src/families/index.ts'
+import { openFamilies } from '../../src/families/module.ts'
 import { sharedStack } from '../helpers/stack.ts'
 import { type Answer, call, queriesOf, steadyHeaders } from './support/client.ts'
 
@@ -61,6 +64,27 @@ t.test('a native answer has the id of its call, whole and in every frame', async
     t.ok(ids.length > 0)
     t.same([...new Set(ids)], [callOf(streamed)])
   }
+})
+
+t.test('the id of a response opens to its call, for its tenant alone', async (t) => {
+  const secret = 'a marker secret of the tests alone'
+  const opened = openFamilies(families, { ...familyDeps, markerSecret: secret })
+  t.teardown(opened.close)
+  const body = { model: 'text-basic', input: 'Hello' }
+  const one = await post('/v1/responses', body)
+  const streamed = await post('/v1/responses', { ...body, stream: true })
+  const [begun] = frames(streamed) as { response?: { id: string } }[]
+  const next = await post('/v1/responses', { ...body, previous_response_id: one.body.id })
+  t.equal(next.body.previous_response_id, one.body.id)
+  for (const [answer, id] of [
+    [one, one.body.id],
+    [streamed, begun?.response?.id],
+    [next, next.body.id],
+  ] as const) {
+    t.equal(opened.callOfAnswer(demo.tenantId, String(id)), callOf(answer))
+    t.equal(opened.callOfAnswer(other.tenantId, String(id)), undefined)
+  }
+  t.equal(opened.callOfAnswer(demo.tenantId, answerId), undefined)
 })
 
 t.test('the id finds the receipt and the history of the call', async (t) => {
