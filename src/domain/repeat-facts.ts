@@ -26,7 +26,7 @@ export const idempotencyMember = {
 } as const
 
 export const attemptsMember = {
-  /** Number of channels that were asked, one after the other; absent for one. */
+  /** Number of requests that were made upstream, one after the other; absent for one. */
   attempts: Type.Optional(Type.Integer({ minimum: 2 })),
 } as const
 

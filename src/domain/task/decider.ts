@@ -152,7 +152,7 @@ function start(command: TaskCommandOf<'start'>, state: TaskState): readonly Task
  * Also from `uncertain`: a worker that was only slow may still deliver its result, until the end.
  */
 function succeed(
-  { nativeId, seen, at }: TaskCommandOf<'succeed'>,
+  { nativeId, seen, attempts, at }: TaskCommandOf<'succeed'>,
   state: TaskState,
   familyOf: (name: string) => TaskFamilyRules,
 ): readonly TaskEvent[] {
@@ -160,8 +160,8 @@ function succeed(
   if (!isStarted(state)) return conflict(state, 'succeed')
   const { request } = state
   return (
-    settledSuccess(familyOf(request.family), { request, nativeId }, seen, at) ?? [
-      failed(request, { ...UNMEASURED, at }),
+    settledSuccess(familyOf(request.family), { request, nativeId, attempts }, seen, at) ?? [
+      failed(request, { ...UNMEASURED, attempts, at }),
     ]
   )
 }
@@ -183,7 +183,7 @@ function isStarted(
 
 function failed(
   { platformId }: TaskRequest,
-  { code, message, possibleCostLeak, at }: Omit<TaskCommandOf<'fail'>, 'kind'>,
+  { code, message, possibleCostLeak, attempts, at }: Omit<TaskCommandOf<'fail'>, 'kind'>,
 ): TaskEvent {
   return {
     type: 'TaskFailed',
@@ -192,6 +192,7 @@ function failed(
       code: toStorable(code, maxCodeLength),
       message: toStorable(message, maxMessageLength),
       ...(possibleCostLeak ? { possibleCostLeak } : {}),
+      ...attemptsIn(attempts),
       failedAt: at,
     },
   }

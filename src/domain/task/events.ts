@@ -123,6 +123,7 @@ export const taskEvents = {
     usage: UsageSchema,
     /** Actual specs by wire name: resolution, ratio, duration, framespersecond, seed, … */
     output: Type.Record(Type.String(), Scalar),
+    ...attemptsMember,
     succeededAt: Timestamp,
   }),
   TaskSettled: Type.Object({
@@ -150,6 +151,7 @@ export const taskEvents = {
     absence: Type.Optional(Type.Object({ firstSeenAt: Timestamp, lastSeenAt: Timestamp })),
     /** Upstream may have made a result and may charge the operator. */
     possibleCostLeak: Type.Optional(Type.Literal(true)),
+    ...attemptsMember,
     failedAt: Timestamp,
   }),
   /**

@@ -2,6 +2,7 @@ import { unreachable } from '../../kernel/assert.ts'
 import type { TaskFamilyRules } from '../catalog/task-rules.ts'
 import { isAboveCeiling } from '../pricing/ceiling.ts'
 import { toStorable } from '../../kernel/storable-text.ts'
+import { attemptsIn } from '../repeat-facts.ts'
 import { labelsIn } from '../reporting-labels.ts'
 import type { TaskObservation, TaskSeen } from './observation.ts'
 import type { TaskEvent, TaskEventData } from './events.ts'
@@ -79,13 +80,18 @@ function withUsage({ usage }: ActiveTask, seen: TaskObservation): TaskSeen {
   return { output: seen.output, usage: seen.usage ?? usage }
 }
 
+interface SucceededTask extends Pick<ActiveTask, 'request' | 'nativeId'> {
+  /** Number of requests that were made upstream, if this success is the first to say so. */
+  readonly attempts?: number | undefined
+}
+
 /**
  * A success and its settlement; undefined without a usable usage. Pricing is part of the decision,
  * so that state and money move together.
  */
 export function settledSuccess(
   rules: TaskFamilyRules,
-  { request, nativeId }: Pick<ActiveTask, 'request' | 'nativeId'>,
+  { request, nativeId, attempts }: SucceededTask,
   seen: TaskSeen,
   at: string,
 ): readonly TaskEvent[] | undefined {
@@ -102,6 +108,7 @@ export function settledSuccess(
         nativeId,
         usage,
         output,
+        ...attemptsIn(attempts),
         succeededAt: at,
       },
     },

@@ -16,7 +16,7 @@ export type TaskCommand =
       readonly via: 'create' | 'reconciliation'
       /** The usage in upstream's answer to the creation. */
       readonly usage?: Usage | undefined
-      /** Number of channels that were asked. */
+      /** Number of requests that were made upstream. */
       readonly attempts?: number | undefined
       /** State in which the reconciler found it; absent means queued. */
       readonly status?: 'queued' | 'running' | undefined
@@ -41,6 +41,7 @@ export type TaskCommand =
       readonly kind: 'succeed'
       readonly nativeId: string
       readonly seen: TaskSeen
+      readonly attempts?: number | undefined
       readonly at: string
     }
   | {
@@ -49,6 +50,7 @@ export type TaskCommand =
       readonly code: string
       readonly message: string
       readonly possibleCostLeak: boolean
+      readonly attempts?: number | undefined
       readonly at: string
     }
   | {

@@ -20,7 +20,7 @@ t.test('the choice of a channel for a creation', async (t) => {
     const { tasks } = world.replica({ channels: twoChannels(world, 'http://127.0.0.1:9/api/v3') })
     const { platformId } = await tasks.createTask(createInput())
     const submitted = (await world.eventsOf(platformId)).at(-1)
-    t.match(submitted, { type: 'TaskSubmitted', data: { channelId: 'second' } })
+    t.match(submitted, { type: 'TaskSubmitted', data: { channelId: 'second', attempts: 2 } })
   })
 
   await t.test('a rate-limited channel is passed over for the next', async (t) => {
@@ -37,7 +37,7 @@ t.test('the choice of a channel for a creation', async (t) => {
     const { platformId } = await tasks.createTask(pinned)
     t.match(await world.eventsOf(platformId), [
       { data: { channelId: 'second', channelIds: ['second'] } },
-      { type: 'TaskSubmitted', data: { channelId: 'second' } },
+      { type: 'TaskSubmitted', data: { channelId: 'second', attempts: undefined } },
     ])
     world.sandbox.faults.add({ faults: ['http=429'], once: true, match: { op: 'create' } })
     t.equal(await codeOf(tasks.createTask(pinned)), 'submission_refused')

@@ -1,5 +1,5 @@
 import type { ImageSeen } from '../../../domain/catalog/image-rules.ts'
-import type { TaskRequest } from '../../../domain/task/state.ts'
+import type { TaskCommand, TaskRequest } from '../../../domain/task/state.ts'
 import { toTimestamp } from '../../../kernel/clock.ts'
 import { failureFields, isDomainError } from '../../../kernel/errors.ts'
 import { pause } from '../../../kernel/pause.ts'
@@ -38,28 +38,29 @@ export async function makeImages(
 ): Promise<void> {
   const { platformId, requestId } = known.state.request
   const sent = await send(deps, { platformId, requestId, images, channelQuery, lease }, times)
+  const { attempts } = sent
   deps.crashPoint('image.after-provider')
   const at = (): string => toTimestamp(deps.clock.nowMs())
+  const end = (command: TaskCommand) => recordEnd(deps, known, command, MAKER)
   switch (sent.kind) {
     case 'uncertain':
       deps.crashPoint('image.before-uncertain')
-      return recordEnd(deps, known, { kind: 'uncertain', reason: sent.reason, at: at() }, MAKER)
+      return end({ kind: 'uncertain', reason: sent.reason, attempts, at: at() })
     case 'failed':
-      return recordEnd(deps, known, { kind: 'fail', ...sent.failure, at: at() }, MAKER)
+      return end({ kind: 'fail', ...sent.failure, attempts, at: at() })
     case 'answered': {
       const kept = await keep(deps, media, known.state.request, sent, times)
-      if (kept.kind === 'failed')
-        return recordEnd(deps, known, { kind: 'fail', ...kept.failure, at: at() }, MAKER)
+      if (kept.kind === 'failed') return end({ kind: 'fail', ...kept.failure, attempts, at: at() })
       deps.crashPoint('image.after-storage')
-      const command = {
+      return end({
         kind: 'succeed',
         // The provider has no task for it.
         nativeId: platformId,
         seen: kept.seen,
+        attempts,
         // The names of its pictures are derived from this.
         at: toTimestamp(kept.atMs),
-      } as const
-      return recordEnd(deps, known, command, MAKER)
+      })
     }
   }
 }

@@ -25,6 +25,11 @@ export interface SendingTask {
   readonly lease: ChannelLease
 }
 
+type Attempted<Outcome> = Outcome & {
+  /** Number of requests that were made upstream. */
+  readonly attempts: number
+}
+
 /**
  * Sends a started task upstream until a channel answers or may have accepted it: it is never sent
  * again after possible acceptance (P5). `scale` multiplies every pause.
@@ -33,14 +38,17 @@ export async function send(
   deps: ImageTaskDeps,
   task: SendingTask,
   { scale, signal }: { readonly scale: number; readonly signal: AbortSignal },
-): Promise<SendOutcome> {
+): Promise<Attempted<SendOutcome>> {
   const untilMs = deps.monotonic.nowMs() + BUSY_PATIENCE_MS * scale
   let first: ChannelLease | undefined = task.lease
+  let attempts = 0
   for (let busyMs = FIRST_BUSY_MS; ; busyMs = Math.min(2 * busyMs, LONGEST_BUSY_MS)) {
     const sent = await sendOnce(deps, task, first, signal)
-    if (sent.kind !== 'busy') return sent
+    attempts += sent.attempts
+    if (sent.kind !== 'busy') return { ...sent, attempts }
     const waitMs = Math.max(busyMs * scale, sent.retryAfterMs ?? 0)
-    if (signal.aborted || deps.monotonic.nowMs() + waitMs > untilMs) return sent.otherwise
+    if (signal.aborted || deps.monotonic.nowMs() + waitMs > untilMs)
+      return { ...sent.otherwise, attempts }
     await pause(waitMs, signal)
     first = undefined
   }
@@ -58,7 +66,7 @@ async function sendOnce(
   task: SendingTask,
   first: ChannelLease | undefined,
   signal: AbortSignal,
-): Promise<SendOutcome | Busy> {
+): Promise<Attempted<SendOutcome | Busy>> {
   const { platformId, requestId, images, channelQuery } = task
   const provider = deps.imageProviders.get(channelQuery.family)
   invariant(provider, `every family of images has a provider: ${channelQuery.family}`)
@@ -81,19 +89,21 @@ async function sendOnce(
   })
   if (sent.kind === 'untried') {
     const failure = imageTaskFailure('model_unavailable', false)
-    return { kind: 'busy', retryAfterMs: undefined, otherwise: { kind: 'failed', failure } }
+    const otherwise = { kind: 'failed', failure } as const
+    return { kind: 'busy', retryAfterMs: undefined, otherwise, attempts: 0 }
   }
   if (sent.kind === 'failed') {
-    const { error } = sent
+    const { error, attempts } = sent
     const otherwise = sentOf(error)
-    return isBusy(error) ? { kind: 'busy', retryAfterMs: error.retryAfterMs, otherwise } : otherwise
+    if (!isBusy(error)) return { ...otherwise, attempts }
+    return { kind: 'busy', retryAfterMs: error.retryAfterMs, otherwise, attempts }
   }
-  const { lease, result: answer } = sent
+  const { lease, result: answer, attempts } = sent
   endAttempt(deps, channelQuery, lease, undefined)
   restChannel(deps, channelQuery, lease.channel, answer.restMs)
   const { failure } = answer
-  if (failure === undefined) return { kind: 'answered', answer, channel: lease.channel }
-  return { kind: 'failed', failure: imageTaskFailure(failure.code, true) }
+  if (failure === undefined) return { kind: 'answered', answer, channel: lease.channel, attempts }
+  return { kind: 'failed', failure: imageTaskFailure(failure.code, true), attempts }
 }
 
 /** The channel began no work, and may be free in a moment. */

@@ -4,6 +4,7 @@ import { taskWork } from '../../../../src/app/tasks/watch/task-work.ts'
 import { storageUnavailable } from '../../../../src/storage/errors.ts'
 import type { ObjectStore } from '../../../../src/storage/types.ts'
 import { eventually } from '../../../helpers/eventually.ts'
+import { sandboxImageChannels } from '../../../helpers/sandbox-channels.ts'
 import { codeOf, principalOf, type Replica } from '../../support/world.ts'
 import { imageInput, PAST_THE_END_MS, startImageScene } from './support/scene.ts'
 
@@ -184,6 +185,20 @@ t.test('while every channel is busy a task waits for one, then fails', async (t)
   const { error } = (await reaches(taker, id, 'failed')) as { error?: { code: string } }
   t.equal(error?.code, 'rate_limit_exceeded')
   t.match(await moneyOf(id), { lines: 0, state: 'released' })
+  await worker.stop()
+})
+
+t.test('the end of a task says how many channels were asked, above one', async (t) => {
+  const [channel] = sandboxImageChannels({ baseUrl: world.sandbox.url })
+  const channels = [
+    { ...channel!, id: 'away', baseUrl: 'http://127.0.0.1:9', priority: 0 },
+    { ...channel!, id: 'there', priority: 1 },
+  ]
+  const id = await create('x')
+  const worker = replica({ policies: true, channels })
+  await reaches(worker, id, 'completed')
+  const events = await world.eventsOf(id)
+  t.match(events.at(-2), { type: 'TaskSucceeded', data: { attempts: 2 } })
   await worker.stop()
 })
 

@@ -139,6 +139,38 @@ t.test('a chat stream always requests usage, and keeps the caller’s other opti
   })
 })
 
+t.test('the provider’s own id is kept where no header names one', async (t) => {
+  const ours = 'chatcmpl-01JD0000000000000000000002'
+  const chat = use(t, createTextProvider(chatWire))
+  const native = use(t, createTextProvider(nativeWire))
+  const named = (answer: (response: ServerResponse) => void) => (response: ServerResponse) => {
+    response.setHeader('x-request-id', 'of-header')
+    answer(response)
+  }
+  const nativeAnswer = { candidates: [], responseId: 'of-native' }
+  const frame = (body: object) => events(`data: ${JSON.stringify(body)}\n\n`)
+  for (const [provider, whole, streamed, id] of [
+    [chat, json(chatAnswer), frame(chatAnswer), 'x'],
+    [native, json(nativeAnswer), frame(nativeAnswer), 'of-native'],
+    [chat, named(json(chatAnswer)), named(frame(chatAnswer)), 'of-header'],
+  ] as const) {
+    const { channel } = await upstream(t, whole)
+    const at = { ...channel, id: channel.baseUrl }
+    const answered = await provider.complete(at, request(), options())
+    t.equal(answered.upstreamRequestId, id)
+    t.equal(bodyOf(answered)[id === 'of-native' ? 'responseId' : 'id'], idOf(provider))
+    const other = await upstream(t, streamed)
+    const there = { ...other.channel, id: other.channel.baseUrl }
+    const stream = await provider.stream(there, request(), options())
+    const [chunk] = await readAll(stream)
+    t.match(chunk?.data, `"${idOf(provider)}"`)
+    t.equal(stream.upstreamRequestId, id)
+  }
+  function idOf(provider: TextProvider): string {
+    return provider === chat ? ours : request().callId
+  }
+})
+
 t.test('connections are used again after whole streams', async (t) => {
   const { seen, channel } = await upstream(t, events('data: [DONE]\n\n: bye\n\n'))
   const provider = use(t, createTextProvider(chatWire))
