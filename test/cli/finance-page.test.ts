@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
 import { readTable } from '../helpers/csv.ts'
-import { pageText, printedCalls } from '../helpers/printed-calls.ts'
-import { serve, shell } from './support/tollgate.ts'
+import { runPage } from './support/page.ts'
+import { serve } from './support/tollgate.ts'
 
 /** Every command of `docs/finance.md`, run from the page in one shell on a gateway as a user starts it. */
 
@@ -13,30 +13,8 @@ t.teardown(() => rm(folder, { recursive: true, force: true }))
 const gateway = await serve(join(folder, 'data'))
 t.teardown(() => gateway.end('SIGKILL'))
 
-const [preface = '', ...sections] = pageText('docs/finance.md').split('\n## ')
-const titleOf = (section: string): string => section.slice(0, section.indexOf('\n'))
-const script = [
-  printedCalls(preface, gateway.demo.baseUrl),
-  ...sections.map(
-    (section) => `echo '## ${titleOf(section)}'\n${printedCalls(section, gateway.demo.baseUrl)}`,
-  ),
-].join('\n')
-
-/** Runs the page and gives the output of each section by its title. */
-async function run(): Promise<ReadonlyMap<string, string>> {
-  const { code, stdout } = await shell(script, folder)
-  if (code !== 0) throw new Error(`exit code ${code}: ${stdout}`)
-  return new Map(
-    stdout
-      .split(/^## /m)
-      .slice(1)
-      .map((said) => [titleOf(said), said.slice(said.indexOf('\n') + 1)]),
-  )
-}
-
 t.test('a month from its first credit to reports that tie', async (t) => {
-  const said = await run()
-  const of = (title: string): string => said.get(title) ?? ''
+  const of = await runPage('docs/finance.md', gateway.demo.baseUrl, folder)
   t.match(of('Open the account'), /acme: billing \(revision 1\)[^]*tags: project[^]*50 USD/i)
 
   const credit = of('Credit comes in')

@@ -39,6 +39,16 @@ function verdictOf({ receipt, kind: what, state: is }: ShownLife): string {
   return receipt?.verdict ?? `The ${what.replace('_', ' ')} is ${is}.`
 }
 
+/** An amount with its currency; null for one that a ticket leaves out. */
+function inCurrency(
+  receipt: ShownLife['receipt'],
+  amount: string | undefined,
+  leftOut?: string,
+): string | null {
+  if (amount === undefined || amount === leftOut) return null
+  return `${amount} ${receipt?.currency ?? ''}`.trim()
+}
+
 function factsOf(life: ShownLife): Ticket['facts'] {
   const { receipt } = life
   const given: readonly (readonly [name: string, value: string | null | undefined])[] = [
@@ -49,9 +59,9 @@ function factsOf(life: ShownLife): Ticket['facts'] {
     ['native id', receipt?.native_id],
     ['model', receipt?.model],
     ['surface', receipt?.surface],
-    ['charged', receipt?.currency && `${receipt.amount} ${receipt.currency}`],
-    ['given back', receipt?.adjusted === '0' ? null : receipt?.adjusted],
-    ['held', receipt?.held === '0' ? null : receipt?.held],
+    ['charged', life.state === 'settled' ? inCurrency(receipt, receipt?.amount) : null],
+    ['given back', inCurrency(receipt, receipt?.adjusted, '0')],
+    ['held', inCurrency(receipt, receipt?.held, '0')],
     ['price book', receipt?.price_book_version],
     ['deadline', life.deadline_at],
     ['last asked', life.last_asked_at],
