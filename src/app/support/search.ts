@@ -63,6 +63,7 @@ const CURRENT_WAIT_MS = 1_000
 const MAX_OPENED = 10_000
 /** From so many characters on, a ULID begins a second or less of ids. */
 const SELECTIVE_PREFIX = 8
+const WHOLE_REQUEST_ID = 'req_'.length + 26
 /** Characters of a ULID that say its time. */
 const ULID_TIME = 10
 const FIRST_YEAR_MS = Date.UTC(2020, 0)
@@ -188,7 +189,9 @@ async function requestsOf(
     sourcesByPrefix(db, { naming: 'request', prefix }, scope, limit),
     refusedRequests(db, samples, { tenantId, userIds }, limit),
   ])
-  return { sourceIds, others: refused.map(ofRefused) }
+  // A call that failed is counted as a refusal too: it is shown as a call.
+  const isShown = sourceIds.length > 0 && prefix.length === WHOLE_REQUEST_ID
+  return { sourceIds, others: isShown ? [] : refused.map(ofRefused) }
 }
 
 /** The call whose answer a provider keeps under an id that is sealed for one tenant. */

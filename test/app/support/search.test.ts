@@ -163,6 +163,14 @@ t.test('each kind is found by its words, and by its tenant alone', async (t) => 
     requestId: 'req_01M8BM4QZ7R3T8V5X2Y7W9ABCD',
     param: undefined,
   })
+  // A call that failed is among the refusals too.
+  refusals.count({
+    token: { tenantId: 'acme', userId: 'bob', tokenId: `token_${ULID}` },
+    route: 'POST /v1/chat/completions',
+    code: 'unavailable',
+    requestId: `req_${ULID}`,
+    param: undefined,
+  })
   await refusals.write({ all: true })
   const search = searchOf(pool, (tenant, id) =>
     tenant === 'acme' && id.startsWith('resp_') ? call : '',
