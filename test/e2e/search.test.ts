@@ -45,6 +45,12 @@ const headerOf = (answer: Answer, name: string): string => String(answer.headers
 const settled = await chat('text-basic')
 const refused = await chat('text-basik')
 const tasks = tasksOf(url, demo.modelToken)
+const kept = await call(`${url}/v1/responses`, {
+  method: 'POST',
+  token: demo.modelToken,
+  headers: { 'content-type': 'application/json', 'idempotency-key': 'answer 42 of Bob' },
+  body: JSON.stringify({ model: 'text-basic', input: 'Hi' }),
+})
 const key = 'order 4711 of Ann'
 const created = await tasks.create({}, { 'idempotency-key': key })
 await tasks.reaches(String(created.body.id), 'succeeded')
@@ -59,6 +65,7 @@ await eventually('everything is written', async () => {
   const answers = await Promise.all([
     own(headerOf(settled, 'x-call-id')),
     own(headerOf(refused, 'x-request-id')),
+    own(headerOf(kept, 'x-call-id')),
   ])
   return answers.every(({ body }) => body.data.items.length > 0)
 })
@@ -69,7 +76,9 @@ const platformId = headerOf(created, 'x-platform-id')
 const words: readonly (readonly [text: string, kind: string, id: string])[] = [
   [callId, 'call', callId],
   [callId.slice(0, 21), 'call', callId],
-  [`chatcmpl-${callId.slice(5)}`, 'call', callId],
+  [String(settled.body.id), 'call', callId],
+  [String(kept.body.id), 'call', headerOf(kept, 'x-call-id')],
+  ['answer 42 of Bob', 'call', headerOf(kept, 'x-call-id')],
   [callId.slice(5), 'call', callId],
   [headerOf(settled, 'x-request-id'), 'call', callId],
   [`{"error":{"request_id":"${headerOf(settled, 'x-request-id')}"}}`, 'call', callId],
