@@ -37,8 +37,10 @@ const toOpening = ({ source_id: sourceId, at, ...row }: OpeningRecord): RelatedO
   atMs: at.getTime(),
 })
 
-/** Limits rows to those of some users, where a scope has some; `$1` is the tenant, and `$2` its users. */
-const ofScopeSql = 'e.tenant_id = $1 and ($2::text[] is null or e.user_id = any($2::text[]))'
+/** Limits rows to the tenant `$1`, and to its users `$2`, where a scope has some. */
+const ofTenantSql = 'e.tenant_id = $1'
+const ofUsersSql = '($2::text[] is null or e.user_id = any($2::text[]))'
+const ofScopeSql = `${ofTenantSql} and ${ofUsersSql}`
 
 /**
  * Finds what a token began ten minutes before or after an event of it, and whose facts have one of
@@ -53,8 +55,8 @@ export async function openingsNear(
 ): Promise<readonly RelatedOpening[]> {
   if (texts.length === 0) return []
   const side = (condition: string, order: 'asc' | 'desc'): string =>
-    `(select e.source_id, e.type, e.at, e.position, e.data from timeline.events e
-      where ${ofScopeSql} and ${condition}
+    `(select e.source_id, e.user_id, e.type, e.at, e.position, e.data from timeline.events e
+      where ${ofTenantSql} and ${condition}
       order by e.at ${order}, e.position ${order} limit ${MOST_LOOKED_THROUGH})`
   const { rows } = await db.query<OpeningRecord>({
     name: 'timeline.near',
@@ -63,7 +65,7 @@ export async function openingsNear(
              union all
              ${side(`e.at >= $3::timestamptz and e.at < $3::timestamptz + interval '${NEAR_MS} ms'`, 'asc')}
            ) e
-           where e.${isOpeningSql} and e.source_id <> $4
+           where ${ofUsersSql} and e.${isOpeningSql} and e.source_id <> $4
              and exists (select from unnest($6::text[]) w where strpos(e.data::text, w) > 0)
              and e.data->>'tokenId' = $5
            order by e.at, e.position limit ${MOST_FOUND}`,
@@ -89,7 +91,8 @@ export async function openingsOfRequests(
   const { rows } = await db.query<OpeningRecord>({
     name: 'timeline.of-requests',
     text: `select e.source_id, e.type, e.at, e.data from timeline.events e
-           where ${ofScopeSql} and e.metadata->>'correlationId' = any($3::text[]) and e.${byRequestSql}
+           where ${ofScopeSql} and (e.metadata->>'correlationId') collate "C" = any($3::text[])
+             and e.${byRequestSql}
              and e.${isOpeningSql}
            order by e.position desc limit ${MOST_FOUND}`,
     values: [owner.tenantId, owner.userIds ?? null, requestIds],
@@ -106,10 +109,10 @@ export async function tasksNaming(
   const { rows } = await db.query<OpeningRecord>({
     name: 'timeline.naming',
     text: `select e.source_id, e.type, e.at, e.data from (
-             select e.source_id, e.type, e.at, e.position, e.data from timeline.events e
-             where ${ofScopeSql} order by e.position desc limit ${2 * MOST_LOOKED_THROUGH}
+             select e.source_id, e.user_id, e.type, e.at, e.position, e.data from timeline.events e
+             where ${ofTenantSql} order by e.position desc limit ${2 * MOST_LOOKED_THROUGH}
            ) e
-           where e.type = 'TaskRequested' and strpos(e.data::text, $3) > 0
+           where ${ofUsersSql} and e.type = 'TaskRequested' and strpos(e.data::text, $3) > 0
              and e.data::jsonb->'assetIds' ? $3
            order by e.position desc limit ${MOST_FOUND}`,
     values: [owner.tenantId, owner.userIds ?? null, assetId],

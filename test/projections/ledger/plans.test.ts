@@ -20,13 +20,17 @@ import {
 import { TimeZone } from '../../../src/kernel/time-zone.ts'
 import { timelineProjection } from '../../../projections/timeline/projection.ts'
 import {
-  failedRequests,
   type FailureFilter,
+  beginningsOf,
+  failedRequests,
   historyOf,
+  openingsNear,
+  openingsOfRequests,
   sourcesByKey,
   sourcesByPrefix,
   sourcesByUpstreamRequest,
   summariesOf,
+  tasksNaming,
 } from '../../../projections/timeline/query.ts'
 import { testPool } from '../support/database.ts'
 import { everyFailure } from '../support/every-failure.ts'
@@ -291,6 +295,29 @@ t.test('every query of finance and support uses an index, with any filter', asyn
         const large = scanned.filter((node) => node['Relation Name'] !== 'grants')
         t.same(large, [], what)
       }
+  })
+
+  await t.test('related lives', async (t) => {
+    const near = { sourceId: 'call_303', atMs: fromMs, tokenId: 'token_303' }
+    for (const userIds of [undefined, ['tenant_big_user_3']]) {
+      const owner = { tenantId, userIds }
+      const reads = [
+        ['events_time', (db: Queryable) => openingsNear(db, owner, near, ['a fingerprint'])],
+        ['events_request', (db: Queryable) => openingsOfRequests(db, owner, ['req_300'])],
+        // The tenant has most of these events: its newest are read by the order of all.
+        ['events_pkey', (db: Queryable) => tasksNaming(db, owner, 'asset-1')],
+        [
+          'events_tenant',
+          (db: Queryable) => tasksNaming(db, { ...owner, tenantId: 'tenant_50' }, 'asset-1'),
+        ],
+        ['sources_pkey', (db: Queryable) => beginningsOf(db, owner, ['task_300'])],
+      ] as const
+      for (const [index, read] of reads) {
+        const { indexes, scanned } = await explained(read)
+        t.ok(indexes.includes(index), `${index} of ${indexes.join()}`)
+        t.same(scanned, [], index)
+      }
+    }
   })
 
   await t.test('history', async (t) => {
