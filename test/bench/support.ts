@@ -1,17 +1,20 @@
+import { readFileSync } from 'node:fs'
 import { Pool } from 'pg'
 import { accessProjection } from '../../projections/access/projection.ts'
 import { prepareFollower } from '../../projections/engine/follower.ts'
 import { failedRequests, type FailureFilter } from '../../projections/timeline/query.ts'
 import { migrateOps } from '../../src/app/migrations.ts'
+import { findLife } from '../../src/app/support/life.ts'
 import { createSearch, type SearchRequest } from '../../src/app/support/search.ts'
 import { systemClock } from '../../src/kernel/clock.ts'
 import { everyFailure } from '../projections/support/every-failure.ts'
+import { checkout } from '../helpers/checkout.ts'
 import { acquireDatabase } from '../helpers/postgres.ts'
 import { type Figure, percentile } from './figure.ts'
 import { fillLedger, type Spread } from './kit/ledger-rows.ts'
 import { sized, sizeFrom } from './kit/sizes.ts'
 
-/** How long support waits: the search of what a customer has, and the newest failures, among a million calls. */
+/** How long support waits: the search of what a customer has, the newest failures, and lives, among a million calls. */
 
 const CALLS = sizeFrom('BENCH_SUPPORT_CALLS', sized(1_000_000, 10_000))
 /** A million calls a day: six characters of an id are those of 17 minutes, and begin 12,000 ids. */
@@ -22,6 +25,8 @@ const TOKENS = sized(20_000, 100)
 const WHOLE_MS = 25
 const SHORT_MS = 100
 const FAILURES_MS = 20
+const LIFE_MS = 20
+const LONG_STEPS = 200
 
 interface Call {
   readonly source_id: string
@@ -142,6 +147,93 @@ async function searches(pool: Pool): Promise<readonly Figure[]> {
   return figures
 }
 
+/** The data of an event as it is recorded. */
+function recorded(type: string): object {
+  const file = new URL(`test/fixtures/events/${type}.v1.json`, checkout)
+  const { data } = JSON.parse(readFileSync(file, 'utf8')) as { readonly data: object }
+  return data
+}
+
+/** Gives calls the facts that lives are made of, and each a repetition half a second later. */
+async function fillLives(pool: Pool, ids: readonly string[]): Promise<void> {
+  const lines = (id: string): string =>
+    `(select jsonb_agg(jsonb_build_object('sku', l.sku, 'rule', l.rule, 'quantity', l.quantity, 'unit', l.unit,
+        'price', trim_scale(l.price)::text, 'per', l.per, 'amount', trim_scale(l.amount)::text, 'measurement', 'reported') order by l.seq)
+      from ledger.lines l where l.source_id = ${id})`
+  await pool.query(
+    `update timeline.events e set data = (($2::jsonb - 'idempotency') || jsonb_build_object(
+       'callId', e.source_id, 'tenantId', e.tenant_id, 'userId', e.user_id, 'tokenId', e.data->>'tokenId',
+       'requestId', e.data->>'requestId',
+       'bodyFingerprint', left(md5(e.source_id), 11),
+       'settlement', jsonb_build_object('priceBookVersion', '1', 'currency', 'USD', 'amount', '0.000005',
+         'lines', ${lines('e.source_id')})))::json
+     where e.source_id = any($1::text[])`,
+    [ids, JSON.stringify(recorded('CallSettled'))],
+  )
+  await pool.query(
+    `insert into timeline.events (position, tenant_id, user_id, source_id, type, event_id, stream, revision, at, data, metadata)
+     select m.last + row_number() over (order by e.position), e.tenant_id, e.user_id, e.source_id || 'b', e.type,
+            md5('again' || e.source_id)::uuid, e.stream, e.revision + 1000000000, e.at + interval '500 ms',
+            (e.data::jsonb || jsonb_build_object('callId', e.source_id || 'b', 'requestId', 'req_b' || e.position))::json, e.metadata
+     from timeline.events e, (select max(position) as last from timeline.events) m where e.source_id = any($1::text[])`,
+    [ids],
+  )
+}
+
+/** A task of two hundred steps. */
+async function fillLongLife(pool: Pool, id: string): Promise<void> {
+  const requested = {
+    ...recorded('TaskRequested'),
+    platformId: id,
+    tenantId: 'tenant_0',
+    userId: 'tenant_0_user_0',
+    tokenId: 'tenant_0_token_1',
+    requestId: 'req_long',
+  }
+  await pool.query(
+    `with m as (select max(position) as last, max(at) as at from timeline.events),
+     placed as (
+       insert into timeline.events (position, tenant_id, user_id, source_id, type, event_id, stream, revision, at, data, metadata)
+       select m.last + n, 'tenant_0', 'tenant_0_user_0', $1,
+              case n when 1 then 'TaskRequested' when ${LONG_STEPS} then 'TaskExpired' else 'TaskStatusChanged' end,
+              md5('long' || n)::uuid, 'task-' || $1, n, m.at + n * interval '1 s',
+              case n when 1 then $2::json
+                     when ${LONG_STEPS} then json_build_object('platformId', $1::text, 'reason', 'deadline', 'possibleCostLeak', true, 'expiredAt', '2026-01-03T00:00:00.000Z')
+                     else json_build_object('platformId', $1::text, 'status', 'running', 'upstreamStatus', 'word ' || n,
+                       'observedAt', '2026-01-02T00:00:00.000Z') end,
+              json_build_object('schemaVersion', 1, 'correlationId', 'poll', 'commandId', 'c' || n)
+       from m, generate_series(1, ${LONG_STEPS}) n returning position)
+     insert into timeline.sources (source_id, tenant_id, user_id, native_id, position)
+     select $1, 'tenant_0', 'tenant_0_user_0', 'cgt-long', min(position) from placed`,
+    [id, JSON.stringify(requested)],
+  )
+}
+
+async function lives(pool: Pool): Promise<readonly Figure[]> {
+  const calls = await someCalls(pool, `type = 'CallSettled'`)
+  await fillLives(
+    pool,
+    calls.map((call) => call.source_id),
+  )
+  const long = 'video_01K000000000000000000LONG'
+  await fillLongLife(pool, long)
+  await pool.query('analyze timeline.events')
+  const lifeOf = async (id: string, tenantId: string) => {
+    const found = await findLife(pool, id, { tenantId })
+    return found !== undefined && 'life' in found ? found.life : undefined
+  }
+  return [
+    ...(await timed('life: a call and its repetition', LIFE_MS, calls, async (call) => {
+      const found = await lifeOf(call.source_id, call.tenant_id)
+      return found?.related.length ?? 0
+    })),
+    ...(await timed(`life: a task of ${LONG_STEPS} steps`, LIFE_MS, calls, async () => {
+      const found = await lifeOf(long, 'tenant_0')
+      return found?.steps.length === LONG_STEPS ? 1 : 0
+    })),
+  ]
+}
+
 async function failures(pool: Pool): Promise<readonly Figure[]> {
   const { rows } = await pool.query<{ last: string }>(
     'select max(position) as last from timeline.events',
@@ -170,7 +262,7 @@ export async function run(): Promise<readonly Figure[]> {
   try {
     await fillLedger(pool, 2 * CALLS, oneDay)
     await fillNames(pool)
-    return [...(await searches(pool)), ...(await failures(pool))]
+    return [...(await searches(pool)), ...(await failures(pool)), ...(await lives(pool))]
   } finally {
     await pool.end()
     await database.drop()
