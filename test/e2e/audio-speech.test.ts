@@ -3,6 +3,7 @@ import t from 'tap'
 import { durationMs } from '../families/speech/upstream/sounds.ts'
 import { startStack } from '../helpers/stack.ts'
 import { type Answer, call, queriesOf, RAW, withRawSpeech } from './support/client.ts'
+import { silentWav } from '../helpers/silent-wav.ts'
 
 /** Speech on the wire of official clients, over the speech family. */
 
@@ -23,10 +24,7 @@ const upstream = (marker: string) => sandbox.calls({ family: 'speech', client_ma
 
 /** Clones a voice of twelve seconds of silence; returns the wire's code. */
 async function clonedBy(token: string, voice: string): Promise<number> {
-  const wav = Buffer.alloc(44 + 12 * 8_000)
-  wav.write('RIFF', 0, 'latin1')
-  wav.write('WAVEfmt ', 8, 'latin1')
-  wav.writeUInt32LE(8_000, 28)
+  const wav = silentWav(12)
   const form = new FormData()
   form.append('purpose', 'voice_clone')
   form.append('file', new Blob([new Uint8Array(wav)]), 'me.wav')

@@ -12,6 +12,7 @@ import {
   TASKS,
   withRawSpeech,
 } from './support/client.ts'
+import { silentWav } from '../helpers/silent-wav.ts'
 
 const stack = await startStack({
   env: { OBJECT_STORAGE: 'local', PUBLIC_BASE_URL: 'https://gateway.example.com' },
@@ -86,10 +87,7 @@ void t.test('an answer states the cost of its ledger lines, on every surface', a
 })
 
 void t.test('a clone of a voice states the cost of both of its lines', async (t) => {
-  const sample = Buffer.alloc(44 + 12 * 8_000)
-  sample.write('RIFF', 0, 'latin1')
-  sample.write('WAVEfmt ', 8, 'latin1')
-  sample.writeUInt32LE(8_000, 28)
+  const sample = silentWav(12)
   const form = new FormData()
   form.set('purpose', 'voice_clone')
   form.set('file', new Blob([sample]), 'me.wav')

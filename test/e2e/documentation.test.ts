@@ -6,6 +6,7 @@ import { startStack } from '../helpers/stack.ts'
 import { withPage } from './support/browser.ts'
 import { type Answer, call } from './support/client.ts'
 import { generateClient } from './support/generated-client.ts'
+import { silentWav } from '../helpers/silent-wav.ts'
 
 /** What `/openapi.json` and `/docs` promise their readers: every example works, and the page opens small. */
 
@@ -76,10 +77,7 @@ const first = [
 ]
 
 /** A second of silence, and a small picture. */
-const wave = Buffer.alloc(44 + 12 * 8_000)
-wave.write('RIFF', 0, 'latin1')
-wave.write('WAVEfmt ', 8, 'latin1')
-wave.writeUInt32LE(8_000, 28)
+const wave = silentWav(12)
 const files: Readonly<Record<string, Buffer>> = {
   'boat.png': await pictureOf(64, 64, 'png'),
   'voice.wav': wave,

@@ -4,6 +4,7 @@ import { issueToken } from '../../src/app/accounts/account-commands.ts'
 import { eventually } from '../helpers/eventually.ts'
 import { startStack } from '../helpers/stack.ts'
 import { type Answer, call, queriesOf, RAW, withRawSpeech } from './support/client.ts'
+import { silentWav } from '../helpers/silent-wav.ts'
 
 const stack = await startStack({
   channels: withRawSpeech,
@@ -135,10 +136,7 @@ void t.test('one key and body has one answer, on every surface', async (t) => {
 })
 
 void t.test('a voice is cloned once under a key', async (t) => {
-  const sample = Buffer.alloc(44 + 12 * 8_000)
-  sample.write('RIFF', 0, 'latin1')
-  sample.write('WAVEfmt ', 8, 'latin1')
-  sample.writeUInt32LE(8_000, 28)
+  const sample = silentWav(12)
   const form = new FormData()
   form.set('purpose', 'voice_clone')
   form.set('file', new Blob([sample]), 'me.wav')

@@ -6,6 +6,7 @@ import { formatAmount, parseAmount } from '../../src/kernel/money.ts'
 import { eventually } from '../helpers/eventually.ts'
 import { openTestTenant, startStack } from '../helpers/stack.ts'
 import { call, queriesOf, TASKS } from './support/client.ts'
+import { silentWav } from '../helpers/silent-wav.ts'
 
 /** Prices that a caller sees are those by which its requests are quoted and settled. */
 
@@ -57,10 +58,7 @@ const priceByKey = new Map(prices.map((one) => [keyOf(one), one]))
 
 /** A file for clones of voices. */
 async function sampleId(): Promise<string> {
-  const wav = Buffer.alloc(44 + 12 * 8_000)
-  wav.write('RIFF', 0, 'latin1')
-  wav.write('WAVEfmt ', 8, 'latin1')
-  wav.writeUInt32LE(8_000, 28)
+  const wav = silentWav(12)
   const form = new FormData()
   form.append('purpose', 'voice_clone')
   form.append('file', new Blob([new Uint8Array(wav)]), 'me.wav')

@@ -2,6 +2,7 @@ import t from 'tap'
 import { eventually } from '../helpers/eventually.ts'
 import { startStack } from '../helpers/stack.ts'
 import { type Answer, call, taskBody, TASKS } from './support/client.ts'
+import { silentWav } from '../helpers/silent-wav.ts'
 
 const stack = await startStack()
 t.teardown(() => stack.stop())
@@ -73,10 +74,7 @@ for (const [family, path, body] of TASKS_OF_FAMILIES)
   )
 
 /** Twelve seconds of it as a WAV. */
-const silence = Buffer.alloc(44 + 12 * 8_000)
-silence.write('RIFF', 0, 'latin1')
-silence.write('WAVEfmt ', 8, 'latin1')
-silence.writeUInt32LE(8_000, 28)
+const silence = silentWav(12)
 
 /** Asked for again while its account rests: one that gave such ids again and again does for a moment. */
 const awake = (ask: () => Promise<Answer>): Promise<Answer> =>

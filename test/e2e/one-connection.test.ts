@@ -5,6 +5,7 @@ import { eventually } from '../helpers/eventually.ts'
 import { startStack } from '../helpers/stack.ts'
 import { type Answer, call, TASKS, taskBody } from './support/client.ts'
 import { watchConnections } from './support/token-connections.ts'
+import { silentWav } from '../helpers/silent-wav.ts'
 
 /**
  * Every kind of call where a token holds one connection of the pool at most: what asked for a second one
@@ -31,10 +32,7 @@ const AT_ONCE = 4
 const picture = await sharp({ create: { width: 64, height: 64, channels: 3, background: '#36c' } })
   .png()
   .toBuffer()
-const silence = Buffer.alloc(44 + 12 * 8_000)
-silence.write('RIFF', 0, 'latin1')
-silence.write('WAVEfmt ', 8, 'latin1')
-silence.writeUInt32LE(8_000, 28)
+const silence = silentWav(12)
 
 const send = (method: string, path: string, body?: object, key?: string): Promise<Answer> => {
   const isForm = body instanceof FormData

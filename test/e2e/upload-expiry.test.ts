@@ -3,6 +3,7 @@ import { type UploadEventData, uploadStream } from '../../src/domain/upload/even
 import { eventId } from '../../src/kernel/ids.ts'
 import { startStack } from '../helpers/stack.ts'
 import { call } from './support/client.ts'
+import { silentWav } from '../helpers/silent-wav.ts'
 
 const stack = await startStack({ env: { UPLOAD_LIFE_DAYS: '2' } })
 t.teardown(() => stack.stop())
@@ -17,10 +18,7 @@ const asked = () => stack.sandbox.requestLog().length
 
 /** A voice sample, as its event says it. */
 async function uploaded(): Promise<UploadEventData<'MediaUploaded'>> {
-  const wav = Buffer.alloc(44 + 12 * 8_000)
-  wav.write('RIFF', 0, 'latin1')
-  wav.write('WAVEfmt ', 8, 'latin1')
-  wav.writeUInt32LE(8_000, 28)
+  const wav = silentWav(12)
   const form = new FormData()
   form.set('purpose', 'voice_clone')
   form.set('file', new Blob([new Uint8Array(wav)]), 'me.wav')

@@ -2,6 +2,7 @@ import sharp from 'sharp'
 import t from 'tap'
 import { startStack } from '../helpers/stack.ts'
 import { type Answer, call } from './support/client.ts'
+import { silentWav } from '../helpers/silent-wav.ts'
 
 const PUBLIC = 'https://media.example.com'
 const FILES = 3
@@ -24,10 +25,7 @@ const picture = await sharp({ create: { width: 64, height: 64, channels: 3, back
   .toBuffer()
 
 /** Twelve seconds of it as a WAV. */
-const silence = Buffer.alloc(44 + 12 * 8_000)
-silence.write('RIFF', 0, 'latin1')
-silence.write('WAVEfmt ', 8, 'latin1')
-silence.writeUInt32LE(8_000, 28)
+const silence = silentWav(12)
 
 function form(fields: Readonly<Record<string, string>>, name: string, bytes: Uint8Array): FormData {
   const made = new FormData()

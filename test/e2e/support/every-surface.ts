@@ -1,6 +1,7 @@
 import sharp from 'sharp'
 import type { startStack } from '../../helpers/stack.ts'
 import { type Answer, call, TASKS, taskBody } from './client.ts'
+import { silentWav } from '../../helpers/silent-wav.ts'
 
 /** Requests of every surface that makes something, for tests of what all of them must do. */
 
@@ -37,10 +38,7 @@ function form(fields: Readonly<Record<string, string>>): FormData {
 }
 
 async function uploadedSample({ url, demo }: Asked): Promise<string> {
-  const bytes = Buffer.alloc(44 + 12 * 8_000)
-  bytes.write('RIFF', 0, 'latin1')
-  bytes.write('WAVEfmt ', 8, 'latin1')
-  bytes.writeUInt32LE(8_000, 28)
+  const bytes = silentWav(12)
   const body = new FormData()
   body.append('purpose', 'voice_clone')
   body.append('file', new Blob([new Uint8Array(bytes)]), 'me.wav')
