@@ -2,7 +2,7 @@ import t from 'tap'
 import { eventually } from '../helpers/eventually.ts'
 import { startStack } from '../helpers/stack.ts'
 import { keyHashOf } from '../../src/kernel/keyed-hash.ts'
-import { type Answer, startReceiver, TASKS, taskBody } from './support/client.ts'
+import { type Answer, queriesOf, startReceiver, TASKS, taskBody } from './support/client.ts'
 import { everySurface, isDone, type Priced, sendTo } from './support/every-surface.ts'
 
 /** Every call and every task records what shows that a request was sent again, and no content. */
@@ -127,4 +127,31 @@ t.test('a key is recorded by the hash that support searches by', async (t) => {
   t.equal(idempotency?.['keyHash'], keyHashOf('a marker secret of the tests alone', key))
   const logged = JSON.stringify(await eventOf(answer))
   t.notMatch(logged, /4711|Hello/)
+})
+
+t.test('no life, ticket or reply of any surface has content of its request (P7)', async (t) => {
+  const { queryToken } = stack.demo
+  // A voice has its name once.
+  const made = await Promise.all(
+    requests
+      .filter(({ surface }) => !surface.includes('clone'))
+      .map(async (one) => ({ one, answer: await sendTo(stack, requestOf(one)) })),
+  )
+  for (const { one, answer } of made) {
+    const path = `/lives/${answer.headers.get('x-request-id')}`
+    const found = await eventually(`the life of ${one.path}`, async () => {
+      const shown = await queriesOf(stack.url, queryToken).get(path)
+      return shown.status === 200 ? shown : undefined
+    })
+    t.equal(found.body.data.receipt.surface, one.surface)
+    const ticket = await queriesOf(stack.url, queryToken).get(`${path}/ticket?format=md`)
+    t.match(ticket, { status: 200, text: /^# (?:call|task) / }, one.path)
+    for (const { text } of [found, ticket])
+      t.notMatch(
+        text,
+        /paper boat|Good morning|Hello|hooks\.example|secret-of-body|base64|https?:/i,
+        one.path,
+      )
+  }
+  t.ok(made.length > 15, `${made.length} surfaces`)
 })

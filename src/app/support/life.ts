@@ -94,7 +94,8 @@ function repeatWords(
   const often = howOften[times.length] ?? `${times.length} times`
   const without = hasKey ? '' : ', without a key'
   const paid = charges === 1 ? 'one charge' : charges === 0 ? 'no charge' : `${charges} charges`
-  return [`The same request was sent ${often}, ${gapWords(lasted)} apart${without}: ${paid}.`]
+  const gap = times.length === 2 ? `${gapWords(lasted)} apart` : `within ${gapWords(lasted)}`
+  return [`The same request was sent ${often}, ${gap}${without}: ${paid}.`]
 }
 
 const CALLBACK_WORDS =
