@@ -25,8 +25,19 @@ const failed = await call(`${url}/v1/chat/completions`, {
 const failedId = String(failed.headers.get('x-call-id'))
 const posted = await tollgate(
   [
-    ...['credit', 'adjust', '1', '--tenant', demo.tenantId, '--currency', 'CNY'],
-    ...['--line', `${platformId}:1`, '--reason', 'broken', '--actor', 'Ada L.'],
+    'credit',
+    'adjust',
+    '1',
+    '--tenant',
+    demo.tenantId,
+    '--currency',
+    'CNY',
+    '--line',
+    `${platformId}:1`,
+    '--reason',
+    'broken',
+    '--actor',
+    'Ada L.',
   ],
   {
     EVENTSTORE_URL: stack.eventStoreUrl,
