@@ -53,7 +53,7 @@ const orders: readonly unknown[][] = [
   tasks.created,
   assets.asked,
 ]
-const ofOneRequest = new Set(['requestId', 'bodyHash', 'callerGone', 'keyed'])
+const ofOneRequest = new Set(['requestId', 'bodyHash', 'bodyFingerprint', 'callerGone', 'keyed'])
 
 /** The answer to a request without what differs each time, and what it ordered. */
 async function outcome(

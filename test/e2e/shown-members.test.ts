@@ -55,8 +55,8 @@ const paths = [
   `/lives/${platformId}/ticket`,
   `/receipts/${platformId}`,
   `/search?q=${platformId}`,
-  '/failures',
-  '/refusals',
+  `/failures?tenant_id=${demo.tenantId}`,
+  `/refusals?tenant_id=${demo.tenantId}`,
   `/tasks/${platformId}/history`,
 ]
 

@@ -223,16 +223,11 @@ function requestOf(
       : { idempotency: idempotencyOf(secret, idempotencyKey, order.bodyHash) }),
     ...order.repeat,
     ...(order.hasCallback === true ? { callback: true } : {}),
-    ...(order.assets === undefined ? {} : { assetIds: namedIn(order.assets) }),
+    ...(order.assets && { assetIds: [...new Set(order.assets.assets.map((one) => one.assetId))] }),
     requestedAt: toTimestamp(nowMs),
     expiresAt: toTimestamp(nowMs + expiryMs),
     ...deps.labels.of(principal.tenantId, order.labels),
   }
-}
-
-/** The ids of the assets that a body names, each once. */
-function namedIn({ assets }: NonNullable<TaskOrder['assets']>): string[] {
-  return [...new Set(assets.map(({ assetId }) => assetId))]
 }
 
 /** Reserves funds and a place among the tasks, under one lock. @throws as `Admissions.admit` */

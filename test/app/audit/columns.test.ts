@@ -39,7 +39,7 @@ function another({ name, column }: DeclaredColumn): string {
   const allowed = [...constraint.matchAll(/'(\w+)'/g)].map(([, value]) => value)
   if (constraint.includes(' in ('))
     return `case ${name} when '${allowed[0]}' then '${allowed[1]}' else '${allowed[0]}' end`
-  switch (type.replace(/\(.*/, '')) {
+  switch (type.replace(/\(.*| collate .*/, '')) {
     case 'text':
       return `coalesce(${name}, '') || 'x'`
     case 'boolean':
@@ -89,7 +89,7 @@ function isOf(
   cells: Readonly<Record<string, unknown>>,
 ): boolean {
   if (position !== '' && position === String(cells['position'])) return true
-  const named = record.key.filter((name) => record.columns[name]?.type === 'text')
+  const named = record.key.filter((name) => record.columns[name]?.type.startsWith('text') ?? false)
   // A list of tasks is called by its tenant and family, its number is the program's.
   const names = named.length > 0 || !('tenant_id' in cells) ? named : ['tenant_id']
   const isNumbered = named.length === 0 && key.includes(String(cells[record.key[0] ?? '']))

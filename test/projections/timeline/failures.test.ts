@@ -31,6 +31,7 @@ const ends: Readonly<Partial<Record<Life, readonly [FailureStatus, code: string]
   failed: ['failed', 'OutputVideoSensitive'],
   refused: ['refused', 'invalid'],
   lost: ['expired', 'expired'],
+  neverReported: ['expired', 'expired'],
   neverAccepted: ['failed', 'not_accepted'],
   appearedLate: ['failed', 'not_accepted'],
   notMade: ['failed', 'OutputVideoSensitive'],
