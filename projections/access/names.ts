@@ -25,18 +25,32 @@ export async function tenantNames(
   return new Map(rows.map((row) => [row.tenant_id, row.name]))
 }
 
-/** Current names of users of one tenant by id; unknown ones are absent. */
+/** A user of a tenant: users of several tenants may have one id. */
+interface TenantUser {
+  readonly tenantId: string
+  readonly userId: string
+}
+
+/** The key of a user in a map of names. */
+export const userKey = ({ tenantId, userId }: TenantUser): string =>
+  JSON.stringify([tenantId, userId])
+
+/** Current names of users by their `userKey`; unknown ones are absent. */
 export async function userNames(
   db: Queryable,
-  tenantId: string,
-  userIds: readonly string[],
+  users: readonly TenantUser[],
 ): Promise<ReadonlyMap<string, string>> {
-  const { rows } = await db.query<{ user_id: string; name: string }>({
+  const wanted = [...new Map(users.map((user) => [userKey(user), user])).values()]
+  const { rows } = await db.query<{ tenant_id: string; user_id: string; name: string }>({
     name: 'access.user.names',
-    text: 'select user_id, name from access.users where tenant_id = $1 and user_id = any($2::text[])',
-    values: [tenantId, userIds],
+    text: `select u.tenant_id, u.user_id, u.name
+           from unnest($1::text[], $2::text[]) as w (tenant_id, user_id)
+           join access.users u on u.tenant_id = w.tenant_id and u.user_id = w.user_id`,
+    values: [wanted.map(({ tenantId }) => tenantId), wanted.map(({ userId }) => userId)],
   })
-  return new Map(rows.map((row) => [row.user_id, row.name]))
+  return new Map(
+    rows.map((row) => [userKey({ tenantId: row.tenant_id, userId: row.user_id }), row.name]),
+  )
 }
 
 /** Users of tokens by the id of the token; unknown ones are absent. */

@@ -3,7 +3,7 @@ import type { AccountEvent } from '../../src/domain/account/events.ts'
 import type { Queryable } from '../engine/queryable.ts'
 import { tenants, tokens, users } from './projection.ts'
 
-export { tenantNames, tokenLabels, tokenUsers, userNames } from './names.ts'
+export { tenantNames, tokenLabels, tokenUsers, userKey, userNames } from './names.ts'
 export { ownersNamed, searchTokens, type SearchedOwner, type SearchedToken } from './search.ts'
 
 const { position: _position, ...shownOfTokens } = tokens.table.record.columns

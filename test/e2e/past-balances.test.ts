@@ -192,7 +192,19 @@ t.test('reports have the names of their ids', async (t) => {
     { user_id: userId, user_name: 'over-time', token_name: 'over-time model' },
   ])
   const { text } = await everything.get('/usage?group_by=tenant,user&currency=USD&format=csv')
-  t.match(text, /,net,tenant_name,user_name\r?\n[^]*,over-time,\r?\n/, 'users of several tenants')
+  t.match(
+    text,
+    /,net,tenant_name,user_name\r?\n[^]*,over-time,over-time\r?\n/,
+    'users of several tenants',
+  )
+  const [line] = (await finance.lines('limit=1')).body.data.items
+  t.match(line, {
+    tenant_name: 'over-time',
+    user_name: 'over-time',
+    token_name: 'over-time model',
+  })
+  const own = (await everything.lines(`limit=1&tenant_id=${tenantId}`)).body.data.items
+  t.same(own, [line], 'operators see the same')
 })
 
 t.test('what means nothing is refused by name, and no account is shown to others', async (t) => {

@@ -59,10 +59,10 @@ export interface LogFacts {
   readonly requestedAtMs: ReadonlyMap<string, number>
 }
 
-/** Ids whose names are wanted; users only of one tenant, because two may have the same. */
+/** Ids whose names are wanted; the names of users are found by their `userKey`. */
 interface NamedIds {
   readonly tenants: readonly string[]
-  readonly users: { readonly tenantId: string; readonly userIds: readonly string[] } | undefined
+  readonly users: readonly { readonly tenantId: string; readonly userId: string }[]
   readonly tokens: readonly string[]
 }
 
@@ -107,7 +107,7 @@ export interface AccountReads {
     limit: number,
   ) => Promise<readonly TaskRow[]>
   readonly settledAmounts: (ids: readonly string[]) => Promise<ReadonlyMap<string, SettledAmount>>
-  /** Current names of tenants, of users of one tenant and of tokens, by id. */
+  /** Current names of tenants, users and tokens. */
   readonly names: (of: NamedIds) => Promise<Names>
   /** The position that a list of failures is as of, like `ledgerPosition` that of a list of lines. */
   readonly failurePosition: QueryReads['ledgerPosition']
@@ -145,7 +145,7 @@ async function readNames(db: Queryable, { tenants, users, tokens }: NamedIds): P
   const labels = tokens.length === 0 ? new Map() : await tokenLabels(db, tokens)
   return {
     tenants: tenants.length === 0 ? new Map() : await tenantNames(db, tenants),
-    users: users === undefined ? new Map() : await userNames(db, users.tenantId, users.userIds),
+    users: users.length === 0 ? new Map() : await userNames(db, users),
     tokens: new Map([...labels].map(([id, { name }]) => [id, name])),
   }
 }

@@ -1,6 +1,8 @@
 import type { Static } from 'typebox'
+import { userKey } from '../../../projections/access/query.ts'
 import { toTimestamp } from '../../kernel/clock.ts'
 import { formatAmount, parseAmount } from '../../kernel/money.ts'
+import type { AccountReads } from './account-reads.ts'
 import type { LedgerLine } from './reads.ts'
 import { LedgerLineSchema } from './schemas.ts'
 
@@ -12,11 +14,38 @@ const lineColumns = Object.keys(LedgerLineSchema.properties) as readonly (keyof 
 /** Each column shows the member of a line with the same name. */
 const shown = lineColumns.map((column) => {
   const member = column.replace(/_(.)/g, (_, letter: string) => letter.toUpperCase())
-  return [column, member as keyof LedgerLine] as const
+  return [column, member as keyof NamedLine] as const
 })
 
+/** A line with the names of its owner; a name that is not known is null. */
+interface NamedLine extends LedgerLine {
+  readonly tenantName: string | null
+  readonly userName: string | null
+  readonly tokenName: string | null
+}
+
+/** Adds the names of their owners to a page of lines. */
+export async function withNames<Page extends { readonly items: readonly LedgerLine[] }>(
+  accounts: Pick<AccountReads, 'names'>,
+  page: Page,
+): Promise<Omit<Page, 'items'> & { readonly items: readonly NamedLine[] }> {
+  const { items } = page
+  const names = await accounts.names({
+    tenants: [...new Set(items.map(({ tenantId }) => tenantId))],
+    users: items,
+    tokens: [...new Set(items.map(({ tokenId }) => tokenId))],
+  })
+  const named = items.map((line) => ({
+    ...line,
+    tenantName: names.tenants.get(line.tenantId) ?? null,
+    userName: names.users.get(userKey(line)) ?? null,
+    tokenName: names.tokens.get(line.tokenId) ?? null,
+  }))
+  return { ...page, items: named }
+}
+
 /** A line as the API shows it. */
-export function toLine(line: LedgerLine): Line {
+export function toLine(line: NamedLine): Line {
   const members = Object.fromEntries(shown.map(([column, member]) => [column, line[member]]))
   return {
     ...(members as Line),

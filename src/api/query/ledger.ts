@@ -7,7 +7,7 @@ import { RequestError } from '../kit/request-error.ts'
 import { sendList, sendListOr, wholeList } from './answers.ts'
 import { describe } from './documentation.ts'
 import { listFailures } from './envelope.ts'
-import { toLine } from './ledger-lines.ts'
+import { toLine, withNames } from './ledger-lines.ts'
 import { lineFile, type LineFormat } from './line-files.ts'
 import { periodsOf } from './periods.ts'
 import { factsOf, placeOf, positionedList, readReport, reportMembers } from './report-query.ts'
@@ -39,7 +39,7 @@ export async function readLines(
   principal: Principal,
   query: LinesQuery,
 ) {
-  const { reads, billing } = services.queries
+  const { accounts, reads, billing } = services.queries
   const { limit, format } = query
   for (const name of ['cursor', 'limit'] as const)
     if (format === 'focus' && query[name] !== undefined)
@@ -55,7 +55,7 @@ export async function readLines(
   const list = positionedList(
     { after, limit },
     report,
-    (page) => reads.listLines(filter, page),
+    async (page) => withNames(accounts, await reads.listLines(filter, page)),
     toLine,
   )
   const file = (wanted: LineFormat) =>

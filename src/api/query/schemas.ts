@@ -132,6 +132,9 @@ export const LedgerLineSchema = Type.Object(
     }),
     net: Type.String({ description: '`amount` less `adjusted`.', examples: ['0.0462'] }),
     ...labelMembers,
+    tenant_name: TextOrNull('Current name of the tenant.'),
+    user_name: TextOrNull('Current name of the user.'),
+    token_name: TextOrNull('Current name of the token.'),
   },
   { named: 'LedgerLine' },
 )

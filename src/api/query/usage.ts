@@ -2,6 +2,7 @@ import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import type { FastifyInstance } from 'fastify'
 import { type Static, Type } from 'typebox'
 import { timeKeys, type UsageGroup, type UsageKey } from '../../../projections/ledger/query.ts'
+import { userKey } from '../../../projections/access/query.ts'
 import type { Principal } from '../../app/access/principal.ts'
 import { formatAmount, parseAmount } from '../../kernel/money.ts'
 import type { AccountReads } from './account-reads.ts'
@@ -154,15 +155,23 @@ async function withNames(
 ): Promise<{ readonly items: readonly Item[]; readonly columns: readonly string[] }> {
   const keys = groupBy.filter((key) => key === 'tenant' || key === 'user' || key === 'token')
   if (keys.length === 0) return { items, columns: [] }
+  const idIn = (item: Item, key: keyof typeof named): string => String(item[keyNames[key]])
   const idsOf = (key: keyof typeof named): readonly string[] =>
-    keys.includes(key) ? [...new Set(items.map((item) => String(item[keyNames[key]])))] : []
+    keys.includes(key) ? [...new Set(items.map((item) => idIn(item, key)))] : []
+  /** A group of all tenants does not say whose user it is. */
+  const userIn = (item: Item) => {
+    const ofTenant = keys.includes('tenant') ? idIn(item, 'tenant') : tenantId
+    return ofTenant === undefined ? [] : [{ tenantId: ofTenant, userId: idIn(item, 'user') }]
+  }
   const names = await accounts.names({
     tenants: idsOf('tenant'),
-    users: tenantId === undefined ? undefined : { tenantId, userIds: idsOf('user') },
+    users: keys.includes('user') ? items.flatMap(userIn) : [],
     tokens: idsOf('token'),
   })
-  const nameIn = (item: Item, key: keyof typeof named): string | null =>
-    names[named[key]].get(String(item[keyNames[key]])) ?? null
+  const nameIn = (item: Item, key: keyof typeof named): string | null => {
+    const id = key === 'user' ? userIn(item).map(userKey)[0] : idIn(item, key)
+    return (id === undefined ? undefined : names[named[key]].get(id)) ?? null
+  }
   return {
     items: items.map((item) => ({
       ...item,

@@ -45,7 +45,12 @@ const noAccounts: AccountReads = {
   tasks: () => Promise.resolve({ rows: [], total: 0 }),
   tasksBehind: () => Promise.resolve([]),
   settledAmounts: () => Promise.resolve(new Map()),
-  names: () => Promise.resolve({ tenants: new Map(), users: new Map(), tokens: new Map() }),
+  names: ({ tenants }) =>
+    Promise.resolve({
+      tenants: new Map(tenants.map((id) => [id, `name of ${id}`])),
+      users: new Map(),
+      tokens: new Map(),
+    }),
   failurePosition: (asked) => Promise.resolve(asked ?? 0n),
   failures: () => Promise.resolve({ items: [], next: undefined }),
   refusals: () => Promise.resolve({ items: [], next: undefined }),
