@@ -152,16 +152,23 @@ t.test('a channel without a free place is skipped without waiting', async (t) =>
 })
 
 t.test('silence has bounds, before the first byte and within a stream', async (t) => {
-  const channels = sandboxTextChannels({ baseUrl: world.sandbox.url, timeoutMs: 200 }).map(
-    (channel) => withTextSettings(channel, { firstByteTimeoutMs: 200, idleTimeoutMs: 200 }),
-  )
-  const { calls } = await world.text({ channels })
+  const callsWithin = async (timeoutMs: number, firstByteTimeoutMs: number) => {
+    const channels = sandboxTextChannels({ baseUrl: world.sandbox.url, timeoutMs }).map((channel) =>
+      withTextSettings(channel, { firstByteTimeoutMs, idleTimeoutMs: 200 }),
+    )
+    return (await world.text({ channels })).calls
+  }
+  const calls = await callsWithin(200, 200)
   await t.rejects(calls.complete(textInput({ prompt: '[[sandbox hang]]' })), {
     code: 'upstream_timeout',
   })
   await t.rejects(calls.stream(textInput({ prompt: '[[sandbox hang]]' })), {
     code: 'upstream_timeout',
   })
-  const { frames } = await calls.stream(textInput({ prompt: '[[sandbox words=20 stall-after=5]]' }))
+  // On a busy machine a first byte may take longer than the silence that is waited for after it.
+  const patient = await callsWithin(10_000, 10_000)
+  const { frames } = await patient.stream(
+    textInput({ prompt: '[[sandbox words=20 stall-after=5]]' }),
+  )
   t.match((await collect(frames)).error, { code: 'upstream_timeout' })
 })
