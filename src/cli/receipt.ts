@@ -2,7 +2,9 @@ import type { Command } from 'commander'
 import { findReceipt, isFinal } from '../app/finance/receipts/find.ts'
 import type { Receipt } from '../app/finance/receipts/types.ts'
 import { toTimestamp } from '../kernel/clock.ts'
+import type { TimeZone } from '../kernel/time-zone.ts'
 import { CommandError, print, table, toJson } from './output.ts'
+import { parseZone } from './replay/moment.ts'
 import type { Session } from './session.ts'
 import { JSON_OPTION, onStores } from './command.ts'
 
@@ -20,6 +22,7 @@ export function addReceipt(program: Command): void {
     .description('show what a task or a call cost, and why')
     .argument('<id>', 'id of a call, a task, a request or a ledger line')
     .option('--tenant <id>', 'only if it belongs to this tenant')
+    .option('--tz <zone>', 'IANA time zone of the times; default: UTC')
     .option(...JSON_OPTION)
     .addHelpText('after', RECEIPT_HELP)
     .action(onStores(receiptCommand))
@@ -32,12 +35,13 @@ const HASH_SHOWN = 12
 async function receiptCommand(
   session: Pick<Session, 'pool' | 'caughtUp'>,
   id: string,
-  options: { readonly tenant?: string; readonly json?: boolean },
+  options: { readonly tenant?: string; readonly tz?: string; readonly json?: boolean },
 ): Promise<void> {
+  const zone = options.tz === undefined ? undefined : parseZone(options.tz)
   const receipt = await read(session, id, options.tenant)
   if (receipt === undefined) throw new CommandError(`nothing was found for ${id}`)
   if (options.json) return print(toJson(receipt))
-  for (const line of textOf(receipt)) print(line)
+  for (const line of textOf(receipt, zone)) print(line)
 }
 
 async function read(
@@ -54,8 +58,9 @@ async function read(
   return found?.receipt
 }
 
-/** A receipt for people, line by line. */
-export function textOf(receipt: Receipt): readonly string[] {
+/** A receipt for people, line by line, with times of a zone; undefined: UTC's. */
+export function textOf(receipt: Receipt, zone?: TimeZone): readonly string[] {
+  const timeOf = (unixMs: number): string => zone?.timestampAt(unixMs) ?? toTimestamp(unixMs)
   const { currency = '', held } = receipt
   const facts: readonly (readonly [name: string, value: string | undefined])[] = [
     [receipt.kind, receipt.sourceId],
@@ -93,14 +98,14 @@ export function textOf(receipt: Receipt): readonly string[] {
         one.adjustmentId,
         one.lineId.slice(receipt.sourceId.length + 1),
         one.amount,
-        toTimestamp(one.postedAtMs),
+        timeOf(one.postedAtMs),
         one.actor ?? '',
         one.reason,
       ]),
     ),
     ...section(
-      ['time (utc)', 'step'],
-      receipt.timeline.map(({ atMs, type }) => [toTimestamp(atMs), type]),
+      [zone === undefined ? 'time (utc)' : 'time (local)', 'step'],
+      receipt.timeline.map(({ atMs, type }) => [timeOf(atMs), type]),
     ),
   ]
 }

@@ -270,6 +270,12 @@ void t.test('the command line prints the receipt of the API', async (t) => {
   t.match(stdout, /1 +domestic-video-2-0-720p-novideo +108900 × 46 ÷ 1000000 = 5\.0094/)
   t.match(stdout, /adjustment_\w+ +1 +1\.5 .*Ada L\. +it was broken/)
   t.match(stdout, /TaskRequested[\s\S]*TaskSettled/)
+  const local = await run('receipt', platformId, '--tz', 'Asia/Kolkata')
+  t.match(local.stdout, /TIME \(LOCAL\) +STEP\n\S+\+05:30 +TaskRequested/)
+  t.match(await run('receipt', platformId, '--tz', 'IST'), {
+    code: 1,
+    stderr: /did you mean `Asia\/Kolkata`/,
+  })
   const json = await run('receipt', nativeId, '--json')
   t.match(JSON.parse(json.stdout), { sourceId: platformId, amount: '5.0094', net: '3.5094' })
   t.equal((await run('receipt', platformId, '--tenant', demo.tenantId)).code, 0)
