@@ -1,4 +1,5 @@
 import type { Queryable } from '../engine/queryable.ts'
+import type { SearchScope } from '../engine/search.ts'
 import { byRequestSql, ofRequestSql } from './tables.ts'
 
 export {
@@ -26,11 +27,8 @@ export {
   summariesOf,
 } from './search.ts'
 
-/** Owner whose events may be seen; an absent member does not filter. */
-export interface TimelineScope {
-  readonly tenantId?: string | undefined
-  readonly userIds?: readonly string[] | undefined
-}
+/** Owners whose events may be seen. */
+export type TimelineScope = SearchScope
 
 /** An event as support sees it. */
 export interface TimelineItem {

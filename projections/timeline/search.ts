@@ -126,7 +126,7 @@ interface SummaryRecord {
   readonly amount: string | null
 }
 
-/** What happened to a source after its end does not change how it ended. */
+/** Events after the end of a source do not change how it ended. */
 const afterEnd = `type <> all ('{TaskDeleted,TaskAppearedLate}'::text[])`
 
 /** The sources of these ids that the scope has, newest first. */

@@ -4,7 +4,7 @@ import { type Fields, objectsIn, textIn } from '../kit/body.ts'
 const MAX_KEPT = 20_000
 
 /**
- * What an account keeps of its responses: the length of each conversation, and the items of their
+ * An account keeps this of its responses: the length of each conversation, and the items of their
  * output. Another credential is another account and has none of it.
  */
 export class KeptResponses {

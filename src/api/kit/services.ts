@@ -43,7 +43,7 @@ export interface Services {
   readonly models: {
     readonly catalog: Catalog
     readonly channels: Pick<ChannelDirectory, 'all' | 'byId' | 'serving'>
-    /** What a tenant pays for them now. */
+    /** Finds what a tenant pays for them now. */
     readonly prices: ReadModelPrices
   }
   /** Tokens, as their holders use them. */

@@ -146,7 +146,7 @@ function dayOf(text: string | undefined) {
 }
 
 /**
- * What a text stands for within what the principal may see: `search` of the query API.
+ * Finds what a text stands for within what the principal may see: `search` of the query API.
  * @throws RequestError for the secret of a token, which is looked up nowhere
  */
 export async function readSearch(

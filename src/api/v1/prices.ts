@@ -10,7 +10,7 @@ import { findModel, listModels, type Models } from '../kit/models.ts'
 import { describe } from './documentation.ts'
 import { ModelSchema } from './models.ts'
 
-/** What the tenant of a token pays now for the models that the token may use. */
+/** This route says what the tenant of a token pays now for the models that the token may use. */
 
 const Decimal = Type.String({ description: 'Exact decimal string.' })
 

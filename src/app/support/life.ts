@@ -10,6 +10,7 @@ import { voiceStreams } from '../../domain/voice/events.ts'
 import { sourceOf } from '../../domain/any-event.ts'
 import type { RecordedEvent } from '../../eventlog/log/types.ts'
 import { fromTimestamp } from '../../kernel/clock.ts'
+import { formatDuration } from '../../kernel/duration.ts'
 import { findReceipt } from '../finance/receipts/find.ts'
 import type { Opening } from '../finance/receipts/status.ts'
 import type { Receipt } from '../finance/receipts/types.ts'
@@ -71,10 +72,9 @@ export function isLifeFinal(found: FoundLife | undefined): boolean {
   return state === 'settled' || state === 'not_billed'
 }
 
-/** A gap in words, `0.2 s` or `4 min`. */
+/** A gap in words: those below a minute in seconds, also the shortest. */
 function gapWords(ms: number): string {
-  if (ms < 60_000) return `${(ms / 1_000).toFixed(1)} s`
-  return `${Math.round(ms / 60_000)} min`
+  return ms < 60_000 ? `${(ms / 1_000).toFixed(1)} s` : formatDuration(ms)
 }
 
 const howOften = ['', 'once', 'twice', 'three times', 'four times']

@@ -33,7 +33,7 @@ export interface RelatedLife {
   readonly currency: string | undefined
 }
 
-/** What shows that two requests are one; a member is absent where nothing is known. */
+/** These facts show that two requests are one; a member is absent where nothing is known. */
 interface OpeningFacts extends RepeatFacts {
   readonly requestId: string
   readonly idempotency?: { readonly keyHash: string }

@@ -3,6 +3,7 @@ import type { Movement } from '../../domain/event-facts.ts'
 import type { RecordedEvent } from '../../eventlog/log/types.ts'
 import { toTimestamp } from '../../kernel/clock.ts'
 import { currencies, formatAmount, parseAmount, type Currency } from '../../kernel/money.ts'
+import { formatDuration, formatElapsed } from '../../kernel/duration.ts'
 import type { TimeZone } from '../../kernel/time-zone.ts'
 import { row } from '../output.ts'
 
@@ -14,22 +15,6 @@ const MONEY = 20
 const OF = 32
 /** Longer words, such as those of a provider, are cut: `--json` has all of them. */
 const MAX_CHARACTERS = 120
-
-/** `+70 ms`, `+4.1 s`, `+3 min 5 s`, `+2 h 3 min`, `+3 d 4 h`; a clock may have been set back. */
-export function formatElapsed(elapsedMs: number): string {
-  return `${elapsedMs < 0 ? '-' : '+'}${formatDuration(Math.abs(elapsedMs))}`
-}
-
-function formatDuration(ms: number): string {
-  if (ms < 1_000) return `${ms} ms`
-  if (ms < 60_000) return `${(Math.floor(ms / 100) / 10).toFixed(1)} s`
-  const seconds = Math.floor(ms / 1_000)
-  const minutes = Math.floor(seconds / 60)
-  const hours = Math.floor(minutes / 60)
-  if (hours === 0) return `${minutes} min ${seconds % 60} s`
-  if (hours < 24) return `${hours} h ${minutes % 60} min`
-  return `${Math.floor(hours / 24)} d ${hours % 24} h`
-}
 
 function moneyWordsOf(movement: Movement): readonly string[] {
   switch (movement.kind) {

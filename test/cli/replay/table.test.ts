@@ -1,5 +1,6 @@
 import t from 'tap'
-import { EventTable, formatElapsed } from '../../../src/cli/replay/table.ts'
+import { EventTable } from '../../../src/cli/replay/table.ts'
+import { formatElapsed } from '../../../src/kernel/duration.ts'
 import { platformId, Recorder, taskSteps } from '../../projections/support/history.ts'
 
 t.test('elapsed time is shown in units that fit its length', (t) => {

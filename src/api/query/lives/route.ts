@@ -25,7 +25,7 @@ import { shownLife } from './view.ts'
 /** Matches an id of the gateway or of a provider, or the name of a ledger line; hashes begin with any character. */
 const possibleId = /^[A-Za-z0-9_-][A-Za-z0-9_.-]{0,127}(?::[1-9]\d{0,3})?$/
 
-/** What a reader asks of a life; a command may leave everything out. */
+/** A reader asks this of a life; a command may leave everything out. */
 type LifeQuery = {
   readonly [Name in keyof Static<typeof LifeQuerySchema>]?:
     | Static<typeof LifeQuerySchema>[Name]

@@ -1,4 +1,5 @@
 import { type Static, Type } from 'typebox'
+import { formatElapsed } from '../../../kernel/duration.ts'
 import { LifeSchema } from './schemas.ts'
 
 /** A life as a ticket for support, and as a reply that may be sent to a customer. */
@@ -120,13 +121,6 @@ function moneyOf({ money, after }: ShownLife['steps'][number]): readonly [string
   return [moved, after.held, after.net]
 }
 
-/** A wait in words, `+70 ms` or `+4.1 s`. */
-const waitWords = (ms: number): string =>
-  Math.abs(ms) < 1_000 ? `+${ms} ms` : `+${(ms / 1_000).toFixed(1)} s`
-
-/** Seconds between two lives, with their sign. */
-const gapWords = (ms: number): string => `${ms < 0 ? '' : '+'}${(ms / 1_000).toFixed(1)} s`
-
 const relatedWords = {
   retry: 'the same request again, by a client that says so',
   same_body: 'the same request again',
@@ -153,7 +147,7 @@ export function ticketText(ticket: Ticket): string {
     ...ticket.steps.map((step) =>
       row([
         step.at,
-        step.n === 1 ? '' : waitWords(step.wait_ms),
+        step.n === 1 ? '' : formatElapsed(step.wait_ms),
         step.by,
         step.title,
         step.detail,
@@ -174,7 +168,7 @@ export function ticketText(ticket: Ticket): string {
         row([
           one.id,
           relatedWords[one.why],
-          gapWords(one.after_ms),
+          formatElapsed(one.after_ms),
           one.amount === null ? '' : `${one.amount} ${one.currency ?? ''}`,
         ]),
       ),

@@ -6,7 +6,7 @@ import { formatAmount, lineAmount } from '../../../kernel/money.ts'
 import type { Channel } from '../../ports/provider.ts'
 import type { TenantPrices } from './tenant-prices.ts'
 
-/** What a tenant pays now for each SKU that a model may be billed by. */
+/** Prices say what a tenant pays now for each SKU that a model may be billed by. */
 
 /** The price of one SKU, as a settlement would use it now. */
 export interface ModelPrice extends Readonly<PriceEntry> {
