@@ -4,16 +4,11 @@ import { call, queriesOf, TASKS, tasksOf } from '../e2e/support/client.ts'
 import { formatFullAmount, parseAmount } from '../../src/kernel/money.ts'
 import { eventually } from '../helpers/eventually.ts'
 import { startStack } from '../helpers/stack.ts'
-import { tollgate } from './support/commands.ts'
+import { environmentOf, tollgate } from './support/commands.ts'
 
 const stack = await startStack()
 t.teardown(() => stack.stop())
-const env = {
-  EVENTSTORE_URL: stack.eventStoreUrl,
-  DATABASE_URL: stack.databaseUrl,
-  EVENTSTORE_NAMESPACE: stack.namespace,
-  MARKER_SECRET: 'a marker secret of the tests',
-}
+const env = environmentOf(stack)
 
 const run = (...args: readonly string[]) => tollgate(args, env)
 /** Runs with --json and reads what it says. @throws when it failed */

@@ -2,15 +2,10 @@ import { userInfo } from 'node:os'
 import t from 'tap'
 import { call, queriesOf, tasksOf } from '../e2e/support/client.ts'
 import { sharedStack } from '../helpers/stack.ts'
-import { tollgate } from './support/commands.ts'
+import { environmentOf, tollgate } from './support/commands.ts'
 
 const stack = await sharedStack(t)
-const env = {
-  EVENTSTORE_URL: stack.eventStoreUrl,
-  DATABASE_URL: stack.databaseUrl,
-  EVENTSTORE_NAMESPACE: stack.namespace,
-  MARKER_SECRET: 'a marker secret of the tests',
-}
+const env = environmentOf(stack)
 const run = (...args: readonly string[]) => tollgate(args, env)
 const { tenantId } = stack.demo
 const who = ['--tenant', tenantId, '--currency', 'CNY'] as const

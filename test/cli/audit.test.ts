@@ -7,18 +7,13 @@ import { readLastAudit } from '../../src/app/audit/last-audit.ts'
 import { taskStream } from '../../src/domain/task/events.ts'
 import { startStack } from '../helpers/stack.ts'
 import { tasksOf } from '../e2e/support/client.ts'
-import { tollgate } from './support/commands.ts'
+import { environmentOf, tollgate } from './support/commands.ts'
 import { tollgateProcess, type Ended } from './support/tollgate.ts'
 
 const stack = await startStack()
 t.teardown(() => stack.stop())
 const { pool, log } = stack.gateway
-const env = {
-  EVENTSTORE_URL: stack.eventStoreUrl,
-  DATABASE_URL: stack.databaseUrl,
-  EVENTSTORE_NAMESPACE: stack.namespace,
-  MARKER_SECRET: 'a marker secret of the tests',
-}
+const env = environmentOf(stack)
 const tasks = tasksOf(stack.url, stack.demo.modelToken)
 const ids = [await tasks.created(), await tasks.created({ model: 'overseas-video-2-0' })]
 const settled: string[] = []

@@ -2,18 +2,13 @@ import t from 'tap'
 import { call } from '../e2e/support/client.ts'
 import { eventually } from '../helpers/eventually.ts'
 import { sharedStack } from '../helpers/stack.ts'
-import { tollgate } from './support/commands.ts'
+import { environmentOf, tollgate } from './support/commands.ts'
 
 /** Failed and refused requests at a shell. */
 
 const stack = await sharedStack(t)
 const { demo, other, url, gateway } = stack
-const env = {
-  EVENTSTORE_URL: stack.eventStoreUrl,
-  DATABASE_URL: stack.databaseUrl,
-  EVENTSTORE_NAMESPACE: stack.namespace,
-  MARKER_SECRET: 'a marker secret of the tests',
-}
+const env = environmentOf(stack)
 const failures = (...args: readonly string[]) => tollgate(['failures', ...args], env)
 const ours = ['--tenant', demo.tenantId] as const
 const chat = async (model: string, content: string): Promise<string> => {

@@ -2,17 +2,12 @@ import t from 'tap'
 import { addUser, issueToken } from '../../src/app/accounts/account-commands.ts'
 import { call } from '../e2e/support/client.ts'
 import { sharedStack } from '../helpers/stack.ts'
-import { tollgate } from './support/commands.ts'
+import { environmentOf, tollgate } from './support/commands.ts'
 
 /** A shell proposes and rejects; another user approves over HTTP. */
 
 const stack = await sharedStack(t)
-const env = {
-  EVENTSTORE_URL: stack.eventStoreUrl,
-  DATABASE_URL: stack.databaseUrl,
-  EVENTSTORE_NAMESPACE: stack.namespace,
-  MARKER_SECRET: 'a marker secret of the tests',
-}
+const env = environmentOf(stack)
 const { tenantId } = stack.demo
 const run = (...args: readonly string[]) => tollgate([...args, '--tenant', tenantId], env)
 const grant = (id: string, amount: string) =>

@@ -4,18 +4,13 @@ import { taskStream } from '../../src/domain/task/events.ts'
 import { changeTokenLimits, disableToken } from '../../src/app/accounts/account-commands.ts'
 import { startStack } from '../helpers/stack.ts'
 import { call, tasksOf } from '../e2e/support/client.ts'
-import { printedEvents, tollgate, typesOf } from './support/commands.ts'
+import { environmentOf, printedEvents, tollgate, typesOf } from './support/commands.ts'
 import { tollgateThrough } from './support/tollgate.ts'
 
 const stack = await startStack()
 t.teardown(() => stack.stop())
 const { log } = stack.gateway
-const env = {
-  EVENTSTORE_URL: stack.eventStoreUrl,
-  DATABASE_URL: stack.databaseUrl,
-  EVENTSTORE_NAMESPACE: stack.namespace,
-  MARKER_SECRET: 'a marker secret of the tests',
-}
+const env = environmentOf(stack)
 const tasks = tasksOf(stack.url, stack.demo.modelToken)
 const done = await tasks.created()
 const platformId = (await tasks.reaches(done, 'succeeded')).headers.get('x-platform-id') ?? ''

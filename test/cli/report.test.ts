@@ -1,18 +1,13 @@
 import t from 'tap'
 import { queriesOf, tasksOf } from '../e2e/support/client.ts'
 import { sharedStack } from '../helpers/stack.ts'
-import { tollgate } from './support/commands.ts'
+import { environmentOf, tollgate } from './support/commands.ts'
 
 /** The reports of the API at a shell: the same figures, as tables, CSV and JSON. */
 
 const stack = await sharedStack(t)
 const { demo, other } = stack
-const env = {
-  EVENTSTORE_URL: stack.eventStoreUrl,
-  DATABASE_URL: stack.databaseUrl,
-  EVENTSTORE_NAMESPACE: stack.namespace,
-  MARKER_SECRET: 'a marker secret of the tests',
-}
+const env = environmentOf(stack)
 const report = (...args: readonly string[]) => tollgate(['report', ...args], env)
 const ours = ['--tenant', demo.tenantId] as const
 

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { familyDeps } from '../api/support/app.ts'
-import { tollgate } from '../cli/support/commands.ts'
+import { environmentOf, tollgate } from '../cli/support/commands.ts'
 import { families } from '../../src/families/index.ts'
 import { openFamilies } from '../../src/families/module.ts'
 import { sharedStack } from '../helpers/stack.ts'
@@ -10,12 +10,7 @@ import { type Answer, call, queriesOf, steadyHeaders } from './support/client.ts
 
 const stack = await sharedStack(t)
 const { url, demo, other } = stack
-const env = {
-  EVENTSTORE_URL: stack.eventStoreUrl,
-  DATABASE_URL: stack.databaseUrl,
-  EVENTSTORE_NAMESPACE: stack.namespace,
-  MARKER_SECRET: 'a marker secret of the tests',
-}
+const env = environmentOf(stack)
 const run = (...args: readonly string[]) => tollgate(args, env)
 
 function post(path: string, body: object, headers: Readonly<Record<string, string>> = {}) {

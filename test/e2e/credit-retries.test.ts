@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import t from 'tap'
-import { tollgate } from '../cli/support/commands.ts'
+import { environmentOf, tollgate } from '../cli/support/commands.ts'
 import { eventually } from '../helpers/eventually.ts'
 import { startStack } from '../helpers/stack.ts'
 import { type Answer, call } from './support/client.ts'
@@ -11,12 +11,7 @@ const stack = await startStack({ env: { RATE_LIMIT_RPM: '6000' } })
 t.teardown(() => stack.stop())
 const { demo, url } = stack
 const replica = await stack.replica(['api'])
-const env = {
-  EVENTSTORE_URL: stack.eventStoreUrl,
-  DATABASE_URL: stack.databaseUrl,
-  EVENTSTORE_NAMESPACE: stack.namespace,
-  MARKER_SECRET: 'a marker secret of the tests',
-}
+const env = environmentOf(stack)
 
 const ask = (
   method: string,

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { issueToken } from '../../src/app/accounts/account-commands.ts'
-import { tollgate } from '../cli/support/commands.ts'
+import { environmentOf, tollgate } from '../cli/support/commands.ts'
 import { eventually } from '../helpers/eventually.ts'
 import { sharedStack } from '../helpers/stack.ts'
 import { type Answer, call, queriesOf, steadyHeaders, tasksOf } from './support/client.ts'
@@ -12,12 +12,7 @@ const { url, demo, other, access } = stack
 const tasks = tasksOf(url, demo.modelToken)
 const life = (id: string, query = '', token = demo.queryToken): Promise<Answer> =>
   queriesOf(url, token).get(`/lives/${encodeURIComponent(id)}${query}`)
-const env = {
-  EVENTSTORE_URL: stack.eventStoreUrl,
-  DATABASE_URL: stack.databaseUrl,
-  EVENTSTORE_NAMESPACE: stack.namespace,
-  MARKER_SECRET: 'a marker secret of the tests',
-}
+const env = environmentOf(stack)
 
 /** Text of prompts that must be in no life, ticket or reply. */
 const CANARY = 'canary-5b1f'

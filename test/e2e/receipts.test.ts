@@ -1,6 +1,6 @@
 import t, { type Test } from 'tap'
 import { addUser, issueToken } from '../../src/app/accounts/account-commands.ts'
-import { tollgate } from '../cli/support/commands.ts'
+import { environmentOf, tollgate } from '../cli/support/commands.ts'
 import { eventually } from '../helpers/eventually.ts'
 import { sharedStack } from '../helpers/stack.ts'
 import { type Answer, call, queriesOf, steadyHeaders, tasksOf } from './support/client.ts'
@@ -11,12 +11,7 @@ const tasks = tasksOf(url, demo.modelToken)
 const finance = queriesOf(url, demo.queryToken)
 const receipt = (id: string, token = demo.queryToken): Promise<Answer> =>
   queriesOf(url, token).get(`/receipts/${encodeURIComponent(id)}`)
-const env = {
-  EVENTSTORE_URL: stack.eventStoreUrl,
-  DATABASE_URL: stack.databaseUrl,
-  EVENTSTORE_NAMESPACE: stack.namespace,
-  MARKER_SECRET: 'a marker secret of the tests',
-}
+const env = environmentOf(stack)
 const run = (...args: readonly string[]) => tollgate(args, env)
 
 function chat(content: string, rest: object = {}, token = demo.modelToken): Promise<Answer> {

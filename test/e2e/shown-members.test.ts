@@ -2,7 +2,7 @@ import t from 'tap'
 import { addUser, issueToken } from '../../src/app/accounts/account-commands.ts'
 import { eventually } from '../helpers/eventually.ts'
 import { sharedStack } from '../helpers/stack.ts'
-import { tollgate } from '../cli/support/commands.ts'
+import { environmentOf, tollgate } from '../cli/support/commands.ts'
 import { call, queriesOf, tasksOf } from './support/client.ts'
 
 /** What answers of support show to each scope: the members that only operators see are these. */
@@ -39,12 +39,7 @@ const posted = await tollgate(
     '--actor',
     'Ada L.',
   ],
-  {
-    EVENTSTORE_URL: stack.eventStoreUrl,
-    DATABASE_URL: stack.databaseUrl,
-    EVENTSTORE_NAMESPACE: stack.namespace,
-    MARKER_SECRET: 'a marker secret of the tests',
-  },
+  environmentOf(stack),
 )
 if (posted.code !== 0) throw new Error(posted.stderr)
 await stack.caughtUp()

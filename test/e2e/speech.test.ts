@@ -1,5 +1,5 @@
 import t from 'tap'
-import { tollgate } from '../cli/support/commands.ts'
+import { environmentOf, tollgate } from '../cli/support/commands.ts'
 import { eventually } from '../helpers/eventually.ts'
 import { startStack } from '../helpers/stack.ts'
 import { durationMs } from '../families/speech/upstream/sounds.ts'
@@ -252,11 +252,6 @@ void t.test('another tenant’s task is answered as a missing one', async (t) =>
 
 void t.test('the audit has no finding', async (t) => {
   await stack.caughtUp()
-  const { code, stdout } = await tollgate(['audit', '--json'], {
-    EVENTSTORE_URL: stack.eventStoreUrl,
-    DATABASE_URL: stack.databaseUrl,
-    EVENTSTORE_NAMESPACE: stack.namespace,
-    MARKER_SECRET: 'a marker secret of the tests',
-  })
+  const { code, stdout } = await tollgate(['audit', '--json'], environmentOf(stack))
   t.equal(code, 0, stdout)
 })

@@ -3,7 +3,7 @@ import { generateText, jsonSchema, stepCountIs, streamText, tool } from 'ai'
 import OpenAI from 'openai'
 import t from 'tap'
 import { startStack } from '../helpers/stack.ts'
-import { tollgate } from '../cli/support/commands.ts'
+import { environmentOf, tollgate } from '../cli/support/commands.ts'
 import { call, queriesOf, steadyHeaders, type Answer } from './support/client.ts'
 
 const stack = await startStack({
@@ -224,12 +224,7 @@ void t.test('searches are on the ledger, streamed and not, and the audit agrees'
   }
   const plain = { model, messages: [{ role: 'user', content: 'x' }], web_search_options: {} }
   t.same(await searchesOf(await post('/v1/chat/completions', plain)), [])
-  const { code, stdout } = await tollgate(['audit', '--json'], {
-    EVENTSTORE_URL: stack.eventStoreUrl,
-    DATABASE_URL: stack.databaseUrl,
-    EVENTSTORE_NAMESPACE: stack.namespace,
-    MARKER_SECRET: 'a marker secret of the tests',
-  })
+  const { code, stdout } = await tollgate(['audit', '--json'], environmentOf(stack))
   t.equal(code, 0, stdout)
   t.match(JSON.parse(stdout), { ok: true, findingsInAll: 0 })
 })

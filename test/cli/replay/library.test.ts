@@ -11,16 +11,11 @@ import {
   recordVerification,
   verificationId,
 } from '../../projections/support/library.ts'
-import { printedEvents, tollgate, typesOf } from '../support/commands.ts'
+import { environmentOf, printedEvents, tollgate, typesOf } from '../support/commands.ts'
 
 const stack = await sharedStack(t)
 const { log } = stack.gateway
-const env = {
-  EVENTSTORE_URL: stack.eventStoreUrl,
-  DATABASE_URL: stack.databaseUrl,
-  EVENTSTORE_NAMESPACE: stack.namespace,
-  MARKER_SECRET: 'a marker secret of the tests',
-}
+const env = environmentOf(stack)
 const { tenantId } = stack.demo
 const person = { tenantId, groupType: 'LivenessFace', group: 1 } as const
 

@@ -22,6 +22,20 @@ export interface Done {
   readonly code: number
 }
 
+/** The environment of a command on the stores of a stack. */
+export function environmentOf(stack: {
+  readonly eventStoreUrl: string
+  readonly databaseUrl: string
+  readonly namespace: string
+}) {
+  return {
+    EVENTSTORE_URL: stack.eventStoreUrl,
+    DATABASE_URL: stack.databaseUrl,
+    EVENTSTORE_NAMESPACE: stack.namespace,
+    MARKER_SECRET: 'a marker secret of the tests',
+  }
+}
+
 /** Ends what a command wrote, on either stream; no command writes it. */
 export const END = '\u0000end\u0000'
 
