@@ -8,6 +8,7 @@ import { toTimestamp } from '../../kernel/clock.ts'
 import { isDate, readTime } from '../../kernel/read-time.ts'
 import { success, successOf } from '../kit/account-surface.ts'
 import { principalOf } from '../kit/authenticate.ts'
+import { isSafeInShell } from '../../kernel/plain-text.ts'
 import { RequestError } from '../kit/request-error.ts'
 import { describe } from './documentation.ts'
 import { searchFailures } from './envelope.ts'
@@ -77,9 +78,6 @@ const SearchAnswerSchema = successOf(
   }),
 )
 
-/** An id that can stand in a command as it is. */
-const plainId = /^[\w.:-]+$/
-
 /** Paths and commands by kind; `id` is encoded in paths, and plain in commands. */
 type Place = (ids: { readonly id: string; readonly tenantId: string }) => string
 const places: Readonly<Record<string, readonly [path: Place | undefined, command: Place]>> = {
@@ -123,7 +121,7 @@ function ofCredits(list: string): readonly [Place, Place] {
 function shownItem({ kind, id, tenantId, userId, atMs, ...item }: SearchItem): Found {
   const [path, command] = places[kind] ?? []
   const encoded = { id: encodeURIComponent(id), tenantId: encodeURIComponent(tenantId) }
-  const isPlain = plainId.test(id) && plainId.test(tenantId)
+  const isPlain = isSafeInShell(id) && isSafeInShell(tenantId)
   return {
     kind,
     id,

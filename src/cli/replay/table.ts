@@ -4,6 +4,7 @@ import type { RecordedEvent } from '../../eventlog/log/types.ts'
 import { toTimestamp } from '../../kernel/clock.ts'
 import { currencies, formatAmount, parseAmount, type Currency } from '../../kernel/money.ts'
 import { formatDuration, formatElapsed } from '../../kernel/duration.ts'
+import { oneLine } from '../../kernel/plain-text.ts'
 import type { TimeZone } from '../../kernel/time-zone.ts'
 import { row } from '../output.ts'
 
@@ -53,7 +54,7 @@ function describe(event: RecordedEvent): string {
     .filter((word) => word !== '')
     .join(', ')
   // Words of providers may hold control sequences for a terminal.
-  const plain = words.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]+/gu, ' ')
+  const plain = oneLine(words)
   return plain.length > MAX_CHARACTERS ? `${plain.slice(0, MAX_CHARACTERS - 1)}…` : plain
 }
 

@@ -1,5 +1,6 @@
 import { type Static, Type } from 'typebox'
 import { formatElapsed } from '../../../kernel/duration.ts'
+import { isSafeInShell, oneLine } from '../../../kernel/plain-text.ts'
 import { LifeSchema } from './schemas.ts'
 
 /** A life as a ticket for support, and as a reply that may be sent to a customer. */
@@ -80,12 +81,16 @@ function replyOf(life: ShownLife): string {
     sentences.push(
       `Requested at ${first.started_at ?? first.at}; last change at ${last.at}: ${last.title}.`,
     )
-  return sentences.join('\n')
+  return sentences.map(oneLine).join('\n')
+}
+
+/** Commands that end with an id; none where a shell would read more into the id. */
+function commandsOn(of: string, ...commands: readonly string[]): readonly string[] {
+  return isSafeInShell(of) ? commands.map((command) => `tollgate ${command} ${of}`) : []
 }
 
 /** The ticket of a life, as its reader sees the life. */
 export function ticketOf(life: ShownLife): Ticket {
-  const isCosted = life.receipt !== null
   return {
     id: life.id,
     object: 'ticket',
@@ -99,9 +104,8 @@ export function ticketOf(life: ShownLife): Ticket {
     steps: life.steps,
     related: life.related,
     commands: [
-      `tollgate replay ${life.id}`,
-      ...(isCosted ? [`tollgate receipt ${life.id}`] : []),
-      `tollgate failures --tenant ${life.tenant_id} --today`,
+      ...commandsOn(life.id, 'replay', ...(life.receipt === null ? [] : ['receipt'])),
+      ...commandsOn(life.tenant_id, 'failures --today --tenant'),
     ],
     reply: replyOf(life),
   }
@@ -109,9 +113,7 @@ export function ticketOf(life: ShownLife): Ticket {
 
 /** Text from callers and providers as one line, without signs that Markdown or a terminal reads. */
 function plain(text: string): string {
-  return text
-    .replaceAll(/[\p{Cc}\u2028\u2029]+/gu, ' ')
-    .replaceAll(/[\\`*{}[\]<>#|~]/g, (sign) => `\\${sign}`)
+  return oneLine(text).replaceAll(/[\\`*{}[\]<>#|~]/g, (sign) => `\\${sign}`)
 }
 
 const row = (cells: readonly string[]): string => `| ${cells.map(plain).join(' | ')} |`

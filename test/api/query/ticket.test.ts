@@ -1,0 +1,74 @@
+import t from 'tap'
+import { ticketOf, ticketText } from '../../../src/api/query/lives/ticket.ts'
+import { isSafeInShell } from '../../../src/kernel/plain-text.ts'
+
+/** A ticket is pasted into shells, terminals and pages: names of others must mean nothing there. */
+
+const ESCAPE = String.fromCharCode(27)
+const life: Parameters<typeof ticketOf>[0] = {
+  id: 'asset-01JD0000000000000000000001',
+  object: 'life',
+  kind: 'asset',
+  tenant_id: 'acme; rm -rf ~',
+  user_id: 'ann',
+  state: 'ready',
+  aside: [],
+  receipt: null,
+  steps: [
+    {
+      n: 1,
+      position: '7',
+      types: ['AssetCreated'],
+      at: '2026-11-26T09:49:15.379Z',
+      started_at: null,
+      wait_ms: 0,
+      by: 'caller',
+      title: 'created',
+      detail: `Image ${ESCAPE}[2J | <b>boat</b>\n# heading`,
+      state: 'waiting',
+      money: [],
+      formulas: [],
+      after: { held: '0', charged: '0', given_back: '0', net: '0' },
+    },
+    {
+      n: 2,
+      position: '9',
+      types: ['AssetActivated'],
+      at: '2026-11-28T09:49:15.379Z',
+      started_at: null,
+      wait_ms: 172_800_000,
+      by: 'provider',
+      title: 'ready',
+      detail: '',
+      state: 'done',
+      money: [],
+      formulas: [],
+      after: { held: '0', charged: '0', given_back: '0', net: '0' },
+    },
+  ],
+  deadline_at: null,
+  last_asked_at: null,
+  polls: null,
+  attempts: 1,
+  callback: false,
+  related: [],
+}
+
+t.test('commands hold no name that a shell would read more into', async (t) => {
+  t.same(ticketOf(life).commands, [`tollgate replay ${life.id}`])
+  const plain = ticketOf({ ...life, tenant_id: 'acme' })
+  t.same(plain.commands, [`tollgate replay ${life.id}`, 'tollgate failures --today --tenant acme'])
+  for (const id of ['a b', '$(x)', '-x', '', 'a"b', "a'b", 'a\nb', '*', '~'])
+    t.notOk(isSafeInShell(id), JSON.stringify(id))
+})
+
+t.test('text of others stays in its cell; waits of days are in days', async (t) => {
+  const text = ticketText(ticketOf(life))
+  t.notMatch(text, ESCAPE)
+  const [created = '', ready = ''] = text
+    .split('\n')
+    .filter((line) => line.includes(' | created |') || line.includes(' | ready |'))
+  t.match(created, 'Image  \\[2J \\| \\<b\\>boat\\</b\\> \\# heading |')
+  t.match(ready, '| +2 d 0 h |')
+  t.notMatch(ticketOf({ ...life, state: `re${ESCAPE}ady` }).reply, ESCAPE)
+})
