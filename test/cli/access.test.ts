@@ -275,7 +275,7 @@ t.test('an admin token is issued with a role, and lists show it', async (t) => {
   const history = (await run('replay', '--tenant', tenant)).stdout
   t.match(history, /TokenIssued[^\n]*admin token [^\n]* of the role finance/)
   for (const [args, message] of [
-    [['--kind', 'admin', '--role', 'support'], /--role must be finance/],
+    [['--kind', 'admin', '--role', 'auditor'], /--role must be finance/],
     [['--kind', 'query', '--role', 'finance'], /--role is for an admin token only/],
   ] as const)
     t.match(await issue(...args), { code: 1, stderr: message })

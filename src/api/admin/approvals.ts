@@ -34,7 +34,7 @@ export const approvalRoutes = settingRoutes({
   path: 'approvals',
   operation: 'Approvals',
   // Who moves money sees the limit, and never raises it.
-  finance: ['get'],
+  roles: { get: ['finance'] },
   get: { summary: 'Get above which amounts a second user approves grants and adjustments' },
   put: {
     summary:

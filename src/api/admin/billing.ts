@@ -83,7 +83,7 @@ export const billingRoutes = settingRoutes({
   setting: managedBilling,
   path: 'billing',
   operation: 'Billing',
-  finance: ['get', 'put'],
+  roles: { get: ['finance'], put: ['finance'] },
   get: { summary: 'Get the billing profile of a tenant' },
   put: {
     summary: 'Set the billing profile of a tenant',

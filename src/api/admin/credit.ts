@@ -44,7 +44,7 @@ export function creditRoutes(
     failures: [...readFailures, 'tenant_not_found'],
   })
   app.get('/tenants/:tenant_id/credit', {
-    config: { finance: true },
+    config: { roles: ['finance'] },
     schema: { ...get, params: TenantParamsSchema },
     handler: async (request) => {
       const { tenantId } = await tenants.find(adminScopeOf(request), request.params.tenant_id)
@@ -71,7 +71,7 @@ function grantRoute(instance: FastifyInstance, tenants: ManagedTenants): void {
     failures: [...postingFailures, 'posting_id_taken', 'proposal_ended'],
   })
   instance.withTypeProvider<TypeBoxTypeProvider>().post('/tenants/:tenant_id/credit/grants', {
-    config: { finance: true },
+    config: { roles: ['finance'] },
     schema: {
       ...grant,
       params: TenantParamsSchema,
@@ -109,7 +109,7 @@ function adjustmentRoute(instance: FastifyInstance, tenants: ManagedTenants): vo
     ],
   })
   instance.withTypeProvider<TypeBoxTypeProvider>().post('/tenants/:tenant_id/adjustments', {
-    config: { finance: true },
+    config: { roles: ['finance'] },
     schema: {
       ...adjustment,
       params: TenantParamsSchema,

@@ -1,4 +1,5 @@
 import type { FastifyInstance } from 'fastify'
+import type { TokenRole } from '../../domain/token/events.ts'
 import { DomainError } from '../../kernel/errors.ts'
 import {
   principalOf,
@@ -27,8 +28,8 @@ import { adminTokenRoutes } from './tokens.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** Marks a route that an admin token of the role finance may use. */
-    readonly finance?: boolean
+    /** The roles of tokens that may use the route; absent: only tokens without a role. */
+    readonly roles?: readonly TokenRole[]
   }
 }
 
@@ -53,13 +54,13 @@ const routes: readonly ((instance: FastifyInstance, accounts: Services['accounts
 /** Bodies about an account hold a few names and figures. */
 const BODY_LIMIT_BYTES = 64 * 1024
 
-/** Refuses an admin token of the role finance on every route that is not marked for it. */
+/** Refuses a token with a role on every route that does not declare it. */
 function requireRole(app: FastifyInstance): void {
   app.addHook('onRequest', (request, _reply, done) => {
     const { role } = principalOf(request)
     const { config } = request.routeOptions
-    if (role === undefined || request.is404 || config.finance === true) return done()
-    const message = `This needs an admin token without a role: the role ${role} is for credit and billing`
+    if (role === undefined || request.is404 || config.roles?.includes(role) === true) return done()
+    const message = `The role ${role} of this token does not allow it: use an admin token without a role`
     return done(new DomainError('scope_denied', message, {}))
   })
 }

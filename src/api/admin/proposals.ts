@@ -121,7 +121,7 @@ export function proposalRoutes(
     failures: [...readFailures, 'invalid_cursor', 'tenant_not_found'],
   })
   app.get('/proposals', {
-    config: { finance: true },
+    config: { roles: ['finance'] },
     schema: { ...list, querystring: ProposalsQuerySchema },
     handler: async (request) => {
       const { state, tenant_id: tenantId } = request.query
@@ -140,7 +140,7 @@ export function proposalRoutes(
     failures: [...readFailures, 'tenant_not_found', 'proposal_not_found'],
   })
   app.get('/tenants/:tenant_id/proposals/:proposal_id', {
-    config: { finance: true },
+    config: { roles: ['finance'] },
     schema: { ...one, params: ParamsSchema },
     handler: async (request) => {
       const found = await proposals.find(adminScopeOf(request), nameOf(request.params))
@@ -175,7 +175,7 @@ function decisionRoutes(instance: FastifyInstance, proposals: ManagedProposals):
     ],
   })
   app.post('/tenants/:tenant_id/proposals/:proposal_id/approve', {
-    config: { finance: true },
+    config: { roles: ['finance'] },
     schema: { ...approve, params: ParamsSchema },
     handler: async (request) => {
       const name = nameOf(request.params)
@@ -190,7 +190,7 @@ function decisionRoutes(instance: FastifyInstance, proposals: ManagedProposals):
     failures: [...decisionFailures, 'body_empty'],
   })
   app.post('/tenants/:tenant_id/proposals/:proposal_id/reject', {
-    config: { finance: true },
+    config: { roles: ['finance'] },
     schema: { ...reject, params: ParamsSchema, body: RejectionSchema },
     handler: async (request) => {
       const input = { ...nameOf(request.params), reason: request.body.reason }

@@ -21,7 +21,7 @@ export const reportingRoutes = settingRoutes({
   setting: managedReporting,
   path: 'reporting',
   operation: 'Reporting',
-  finance: ['get'],
+  roles: { get: ['finance'] },
   get: { summary: 'Get the tags and end users that are recorded for a tenant' },
   put: {
     summary: 'Replace what is recorded of the requests of a tenant: keys of tags, and end users',

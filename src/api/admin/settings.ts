@@ -2,6 +2,7 @@ import type { FastifyInstance, FastifyRequest, FastifySchema } from 'fastify'
 import { type Static, type TProperties, type TSchema, Type } from 'typebox'
 import type { ManagedSetting } from '../../app/accounts/settings.ts'
 import { definitionOf, type SettingName, type WantedOf } from '../../domain/account/settings.ts'
+import type { TokenRole } from '../../domain/token/events.ts'
 import { actorOf, success, successOf } from '../kit/account-surface.ts'
 import type { FailureCode } from '../kit/failure-table.ts'
 import { changeFailures, readFailures } from '../kit/route-failures.ts'
@@ -34,8 +35,8 @@ interface SettingSurface<
   readonly path: string
   readonly operation: OperationName
   readonly get: { readonly summary: string; readonly querystring?: Query }
-  /** Methods that an admin token of the role finance may use; absent: none. */
-  readonly finance?: readonly ('get' | 'put')[]
+  /** The roles of admin tokens that may use a method; absent: none. */
+  readonly roles?: { readonly [Method in 'get' | 'put']?: readonly TokenRole[] }
   readonly put: {
     readonly summary: string
     readonly querystring?: TSchema
@@ -70,7 +71,7 @@ export function settingRoutes<
   Body extends TSchema,
   Query extends TSchema,
 >(surface: SettingSurface<Name, Shown, Body, Query>) {
-  const { setting, path: name, finance = [], put, delete: remove, read, toBody } = surface
+  const { setting, path: name, roles = {}, put, delete: remove, read, toBody } = surface
   const schemas = schemasOf(surface)
   const path = `/tenants/:tenant_id/${name}`
   const show = (shown: Shown, tenantId: string, query?: Static<Query>) => ({
@@ -91,7 +92,7 @@ export function settingRoutes<
       return success({ ...show(done.shown, tenantId), changed: done.changed }, done.warnings)
     }
     app.get<OfTenant>(path, {
-      config: { finance: finance.includes('get') },
+      config: { roles: roles.get ?? [] },
       schema: schemas.get,
       handler: async (request) => {
         const { tenant_id: tenantId } = request.params
@@ -100,7 +101,7 @@ export function settingRoutes<
       },
     })
     app.put<OfTenant>(path, {
-      config: { finance: finance.includes('put') },
+      config: { roles: roles.put ?? [] },
       ...(put.bodyLimit === undefined ? {} : { bodyLimit: put.bodyLimit }),
       schema: schemas.put,
       handler: (request) => {

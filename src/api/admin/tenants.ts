@@ -46,7 +46,7 @@ export function tenantRoutes(
     failures: [...readFailures, 'invalid_cursor'],
   })
   app.get('/tenants', {
-    config: { finance: true },
+    config: { roles: ['finance'] },
     schema: { ...list, querystring: PageQuerySchema },
     handler: async (request) => {
       const { items, next_cursor } = await readPage(
@@ -79,7 +79,7 @@ export function tenantRoutes(
     failures: [...readFailures, 'tenant_not_found'],
   })
   app.get('/tenants/:tenant_id', {
-    config: { finance: true },
+    config: { roles: ['finance'] },
     schema: { ...one, params: TenantParamsSchema },
     handler: async (request) => {
       const tenant = await tenants.find(adminScopeOf(request), request.params.tenant_id)

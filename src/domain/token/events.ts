@@ -31,10 +31,10 @@ const QueryScopeSchema = Type.Union([
 export type QueryScope = Static<typeof QueryScopeSchema>
 
 /**
- * Role of an admin token, which narrows what it may do within its scope: `finance` is for credit and
- * billing, and manages no tokens, prices or limits.
+ * Role of a token, which narrows what it may do within its scope: each route declares the roles that
+ * may use it.
  */
-export const tokenRoles = ['finance'] as const
+export const tokenRoles = ['finance', 'support'] as const
 export type TokenRole = (typeof tokenRoles)[number]
 
 /** Whether a token is an operator's: an admin token that is not bound to its tenant. */

@@ -18,7 +18,7 @@ const app = createServer(
 const routes: { readonly method: string; readonly path: string; readonly finance: boolean }[] = []
 app.addHook('onRoute', ({ method, url, config }) => {
   for (const one of [method].flat())
-    routes.push({ method: one, path: url, finance: config?.finance === true })
+    routes.push({ method: one, path: url, finance: config?.roles?.includes('finance') === true })
 })
 const plugin = adminPlugin({
   tokens: { authenticate },
@@ -42,7 +42,7 @@ const ask = async (secret: string, method: string, path: string) => {
 }
 const refusal = {
   success: false,
-  message: 'This needs an admin token without a role: the role finance is for credit and billing',
+  message: 'The role finance of this token does not allow it: use an admin token without a role',
   error: { code: 'scope_denied' },
 }
 
