@@ -95,9 +95,30 @@ function formOf({ example = {}, schema }: BodyExample): FormData {
   return form
 }
 
+/** Facts that an example would change by mistake: the prices in force, and the settings of another tenant. */
+const factsOfOthers = async (): Promise<readonly string[]> => {
+  const prices = await call(`${url}/v1/prices`, { token: demo.modelToken })
+  const ofTenant = [
+    'budgets',
+    'limits',
+    'balance-alerts',
+    'reporting',
+    'billing',
+    'approvals',
+    'prices',
+  ]
+  const settings = await Promise.all(
+    ofTenant.map((name) =>
+      call(`${url}/api/admin/tenants/${demo.tenantId}/${name}`, { token: demo.adminToken }),
+    ),
+  )
+  return [prices, ...settings].map(({ status, text }) => `${status} ${text}`)
+}
+
 t.test('every body has an example, which the gateway accepts', async (t) => {
   const described = (await call(`${url}/openapi.json`)).body
   const bodies = bodiesOf(described)
+  const others = await factsOfOthers()
   t.ok(bodies.length > 30, `${bodies.length} bodies`)
   const corrects = ({ example = {} }: BodyExample): boolean => 'line_id' in example
   const ordered = [
@@ -155,6 +176,10 @@ t.test('every body has an example, which the gateway accepts', async (t) => {
     const id: unknown = body?.data?.id ?? body?.file?.file_id
     if (typeof id === 'string') made.set(one.path, id)
   }
+  t.same(await factsOfOthers(), others, 'the examples change nothing that they do not name')
+  const { body: tenants } = await call(`${url}/api/admin/tenants`, { token: demo.adminToken })
+  const names = tenants.data.items.map(({ name }: { readonly name: string }) => name)
+  t.same(names, ['Acme', 'Demo', 'other'], 'they open one tenant')
 })
 
 t.test(
@@ -211,9 +236,47 @@ t.test('the page opens folded, with a filter, and is short at first', async (t) 
       t.equal(await page.locator('.operation-filter-input').count(), 1)
       const heightPx = await page.evaluate<number>('document.documentElement.scrollHeight')
       t.ok(heightPx <= MAX_FIRST_SIGHT_PX, `${heightPx} px`)
-      await page.fill('.operation-filter-input', 'Speech')
-      await page.waitForFunction("document.querySelectorAll('.opblock-tag').length === 1")
+      const sections = page.locator('.opblock-tag')
+      const search = async (words: string, found: number): Promise<void> => {
+        await page.fill('.operation-filter-input', words)
+        await sections.nth(found).waitFor({ state: 'detached' })
+        t.equal(await sections.count(), found, words)
+      }
+      await search('operating', 1)
+      t.match(await sections.allTextContents(), [/^Operating/], 'a section by its name')
+      await search('/CREDIT/grants', 1)
+      await sections.click()
+      const paths = await page.locator('.opblock-summary-path').allTextContents()
+      t.match(paths, [/credit\/.*grants$/], 'an operation by its path')
+      await search('nothing is called so', 0)
     },
     { viewport: { width: 1280, height: 900 } },
   )
+})
+
+t.test('a reader executes an example in the page as it stands', async (t) => {
+  const examples = [
+    ['Text', 'createChatCompletion', 'modelToken', demo.modelToken, /"chat\.completion"/],
+    ['Prices', 'createQuote', 'modelToken', demo.modelToken, /"hold": "0.016386"/],
+    ['Account', 'createOwnToken', 'profileToken', demo.profileToken, /"secret": "sk-/],
+    ['Administration', 'openTenant', 'adminToken', demo.adminToken, /"id": "acme"/],
+  ] as const
+  await withPage(t, async (page) => {
+    for (const [section, operationId, scheme, token, answered] of examples) {
+      await page.goto('about:blank')
+      await page.goto(`${url}/docs#/${section}/${operationId}`)
+      await page.click('.btn.authorize')
+      const dialog = page.locator('.auth-container').filter({ hasText: scheme })
+      await dialog.locator('input').fill(token)
+      await dialog.locator('button[type=submit]').click()
+      await page.click('.btn-done')
+      await page.click('.try-out__btn')
+      await page.click('.execute')
+      const live = page.locator('.live-responses-table')
+      await live.waitFor()
+      const shown = `${operationId}: ${await live.textContent()}`
+      t.equal(await live.locator('tbody td.response-col_status').textContent(), '200', shown)
+      t.match(shown, answered)
+    }
+  })
 })

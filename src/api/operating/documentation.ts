@@ -17,7 +17,9 @@ to a creation, also a failed one, carries \`x-platform-id\` once the task exists
 
 A token may have limits: requests and text tokens a minute, and tasks at a time. At a limit the answer
 is 429 with \`Retry-After\`, and nothing was started; answers of \`/v1\` say in \`x-ratelimit-*\` how far a
-limited token is from its limits.`
+limited token is from its limits.
+
+The filter below finds sections, and routes by their path and summary.`
 
 /** Sections of routes that belong to no mount. */
 const ownTags: readonly Tag[] = [
@@ -41,6 +43,49 @@ const contentPolicy = {
   'script-src': ["'self'"],
   'style-src': ["'self'", "'unsafe-inline'"],
 }
+
+/** The parts of the page's own lists that its filter uses; they are lists of the library Immutable. */
+interface ShownSections {
+  map(change: (section: ShownSection, name: string) => ShownSection): ShownSections
+  filter(keeps: (section: ShownSection) => boolean): ShownSections
+}
+interface ShownSection {
+  get(member: 'operations'): { readonly size: number }
+  update(
+    member: 'operations',
+    change: (operations: ShownOperations) => ShownOperations,
+  ): ShownSection
+}
+interface ShownOperations {
+  filter(keeps: (operation: { getIn(path: readonly string[]): string }) => boolean): ShownOperations
+}
+
+/**
+ * Finds a section by its name, and an operation by its method, path and summary; the page alone would find
+ * sections only. It is sent to the page as text: it uses nothing outside of itself, and has a method
+ * where a transpiler would give an arrow function its name by a helper.
+ */
+const filterOfOperations = () => ({
+  fn: {
+    opsFilter(sections: ShownSections, words: string): ShownSections {
+      return sections
+        .map((section, name) =>
+          name.toLowerCase().includes(words.toLowerCase())
+            ? section
+            : section.update('operations', (operations) =>
+                operations.filter((operation) =>
+                  [['method'], ['path'], ['operation', 'summary']]
+                    .map((path) => operation.getIn(path))
+                    .join(' ')
+                    .toLowerCase()
+                    .includes(words.toLowerCase()),
+                ),
+              ),
+        )
+        .filter((section) => section.get('operations').size > 0)
+    },
+  },
+})
 
 /** Tokens and their headers. */
 const securitySchemes = {
@@ -200,7 +245,13 @@ export async function useDocumentation(
       // The page resolves references of 3.1 before it shows anything, which takes it ten times as long.
       transformSpecification: (document) => ({ ...document, openapi: '3.0.3' }),
       transformSpecificationClone: false,
-      uiConfig: { docExpansion: 'none', filter: true, deepLinking: true, validatorUrl: null },
+      uiConfig: {
+        docExpansion: 'none',
+        filter: true,
+        plugins: [filterOfOperations],
+        deepLinking: true,
+        validatorUrl: null,
+      },
       theme: {
         title: 'Tollgate API',
         css: [{ filename: 'tollgate.css', content: '.swagger-ui .topbar { display: none }' }],

@@ -76,8 +76,9 @@ export const NewBookSchema = Type.Object(
     ...strict,
     examples: [
       {
-        version: '2027-01',
-        effective_from: '2027-01-01T00:00:00Z',
+        // A book replaces the one before, with every price: so far ahead, an example does no harm.
+        version: '2099-01',
+        effective_from: '2099-01-01T00:00:00Z',
         confirm: true,
         prices: [
           { sku: 'web-search-call', currency: 'USD', unit: 'call', per: 1_000, price: '12' },
