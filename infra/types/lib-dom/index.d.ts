@@ -1,0 +1,3 @@
+/** No names: see the description of the package. */
+declare const noNames: never
+export type NoNames = typeof noNames
