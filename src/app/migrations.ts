@@ -5,6 +5,7 @@ import { assetMigrations } from './assets/watch/asset-work.ts'
 import { callClaimMigrations } from './calls/claims/statements.ts'
 import { lastAuditMigrations } from './audit/last-audit.ts'
 import { migrate, type Migrations } from '../storage/postgres/migrate.ts'
+import { consoleSessionMigrations } from './access/console-sessions.ts'
 import { installationMigrations } from './access/installation.ts'
 import { secretMigrations } from './access/secret-agreement.ts'
 import { spendingMigrations, throttleMigrations } from './spending/migrations.ts'
@@ -30,6 +31,7 @@ export const allMigrations: readonly Migrations[] = [
   uploadMigrations,
   uploadDayMigrations,
   refusalMigrations,
+  consoleSessionMigrations,
 ]
 
 /** Creates and changes the application's tables in Postgres; safe at every start of a replica. */

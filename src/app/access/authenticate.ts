@@ -11,82 +11,102 @@ import { sha256Hex } from '../../kernel/ids.ts'
 import type { Log } from '../../kernel/log.ts'
 import { createRetryLog } from '../../kernel/retry-log.ts'
 import { type Limits, limitsInForce, noLimits } from '../spending/throttle/limits.ts'
-import type { Authenticate, Principal, TokenOwner } from './principal.ts'
+import type { Authenticate, Authenticated, Principal, Resume, TokenOwner } from './principal.ts'
 import { TokenLookUp } from './token-look-up.ts'
 import { UnknownSecrets } from './unknown-secrets.ts'
 
 /** From a bearer secret to the caller. */
 
 const MAX_SECRET_LENGTH = 256
+const unknown = { ok: false, reason: 'unknown' } as const
 
 export interface Authenticator {
   readonly authenticate: Authenticate
+  readonly resume: Resume
   /** Called with every event of the log: memory does not serve a changed token again. */
   readonly noticed: (event: RecordedEvent) => void
   /** Called with an event that this program does not understand: it invalidates its token. */
   readonly noticedUnknown: (event: UnknownEvent) => void
 }
 
-export function createAuthenticator(deps: {
-  readonly pool: Pool
-  readonly log: EventLog
-  readonly catalog: Catalog
-  /** Decides which tokens have expired. */
-  readonly clock: Clock
-  /** Measures how long ago a token was looked up. */
-  readonly monotonic?: Clock
-  readonly logger: Log
-  /** Limits of tokens without their own. */
+/** Limits of tokens without their own; absent: none. */
+interface DefaultLimits {
   readonly defaultLimits?: Limits
   /** Limits of query tokens, which start nothing. */
   readonly queryLimits?: Limits
   /** They apply to tokens that manage an account or a part of it; operators have none. */
   readonly accountLimits?: Limits
-  /** Unknown secrets a minute that one address may try. */
-  readonly unknownPerMinute?: number
-  readonly registry?: Registry
-}): Authenticator {
-  const {
-    pool,
-    log,
-    catalog,
-    clock,
-    monotonic = monotonicClock,
-    logger,
-    defaultLimits = noLimits,
-  } = deps
-  const { queryLimits = noLimits, accountLimits = noLimits } = deps
+}
+
+/** Chooses the default limits of a token. */
+function limitsByKind({
+  defaultLimits = noLimits,
+  queryLimits = noLimits,
+  accountLimits = noLimits,
+}: DefaultLimits) {
+  return (token: FoundToken): Limits => {
+    if (token.kind === 'model') return defaultLimits
+    if (token.kind === 'query') return queryLimits
+    return isOperator(token) ? noLimits : accountLimits
+  }
+}
+
+export function createAuthenticator(
+  deps: DefaultLimits & {
+    readonly pool: Pool
+    readonly log: EventLog
+    readonly catalog: Catalog
+    /** Decides which tokens have expired. */
+    readonly clock: Clock
+    /** Measures how long ago a token was looked up. */
+    readonly monotonic?: Clock
+    readonly logger: Log
+    /** Unknown secrets a minute that one address may try. */
+    readonly unknownPerMinute?: number
+    readonly registry?: Registry
+  },
+): Authenticator {
+  const { pool, log, catalog, clock, monotonic = monotonicClock, logger } = deps
   const { unknownPerMinute = Number.MAX_SAFE_INTEGER } = deps
   const guesses = new UnknownSecrets(unknownPerMinute, monotonic, deps.registry)
   const retries = createRetryLog(logger)
   const tokens = new TokenLookUp({ pool, log, monotonic, retries })
 
-  const defaultsFor = (token: FoundToken): Limits => {
-    if (token.kind === 'model') return defaultLimits
-    if (token.kind === 'query') return queryLimits
-    return isOperator(token) ? noLimits : accountLimits
+  const defaultsFor = limitsByKind(deps)
+
+  const unavailable = (error: unknown): Authenticated => {
+    retries.failed({ err: error }, 'a token could not be looked up')
+    return { ok: false, reason: 'unavailable' }
+  }
+
+  const authenticate: Authenticate = async (secret, address) => {
+    if (!isSecretShaped(secret)) return unknown
+    const hash = sha256Hex(secret)
+    const tooMany = (waitMs: number) => ({ ok: false, reason: 'too_many_unknown', waitMs }) as const
+    try {
+      const known = tokens.cached(hash)
+      const waitMs = known === undefined && address !== undefined ? guesses.waitMs(address) : 0
+      if (waitMs > 0) return tooMany(waitMs)
+      const { token } = known ?? { token: await tokens.lookUp(hash) }
+      if (token === undefined || !sameHash(token.secretHash, hash)) {
+        // A caller that repeats one secret is not guessing.
+        const overMs = known === undefined && address !== undefined ? guesses.tried(address) : 0
+        return overMs > 0 ? tooMany(overMs) : unknown
+      }
+      return judge(catalog, token, clock.nowMs(), defaultsFor(token))
+    } catch (error) {
+      return unavailable(error)
+    }
   }
 
   return {
-    authenticate: async (secret, address) => {
-      if (!isSecretShaped(secret)) return { ok: false, reason: 'unknown' }
-      const hash = sha256Hex(secret)
-      const tooMany = (waitMs: number) =>
-        ({ ok: false, reason: 'too_many_unknown', waitMs }) as const
+    authenticate,
+    resume: async (hash) => {
       try {
-        const known = tokens.cached(hash)
-        const waitMs = known === undefined && address !== undefined ? guesses.waitMs(address) : 0
-        if (waitMs > 0) return tooMany(waitMs)
-        const { token } = known ?? { token: await tokens.lookUp(hash) }
-        if (token === undefined || !sameHash(token.secretHash, hash)) {
-          // A caller that repeats one secret is not guessing.
-          const overMs = known === undefined && address !== undefined ? guesses.tried(address) : 0
-          return overMs > 0 ? tooMany(overMs) : { ok: false, reason: 'unknown' }
-        }
-        return judge(catalog, token, clock.nowMs(), defaultsFor(token))
+        const token = tokens.cached(hash)?.token ?? (await tokens.lookUp(hash))
+        return token ? judge(catalog, token, clock.nowMs(), defaultsFor(token)) : unknown
       } catch (error) {
-        retries.failed({ err: error }, 'a token could not be looked up')
-        return { ok: false, reason: 'unavailable' }
+        return unavailable(error)
       }
     },
     noticed: (event) => tokens.noticed(event),

@@ -33,9 +33,11 @@ export type Refused =
  * Looks up a bearer secret: cached, refreshed from the log, in constant time; never throws.
  * `address` is the caller's, if known.
  */
-export type Authenticate = (
-  secret: string,
-  address?: string,
-) => Promise<
-  { readonly ok: true; readonly principal: Principal } | ({ readonly ok: false } & Refused)
->
+export type Authenticate = (secret: string, address?: string) => Promise<Authenticated>
+
+/** Looks up the secret of an accepted token again, by its hash; never throws. */
+export type Resume = (secretHash: string) => Promise<Authenticated>
+
+export type Authenticated =
+  | { readonly ok: true; readonly principal: Principal }
+  | ({ readonly ok: false } & Refused)

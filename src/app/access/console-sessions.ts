@@ -1,0 +1,90 @@
+import type { Queryable } from '../../../projections/engine/queryable.ts'
+import { newSecret, sha256Hex } from '../../kernel/ids.ts'
+import type { Migrations } from '../../storage/postgres/migrate.ts'
+
+/**
+ * Sessions of the console. A session stands for one secret of a token, by the hash that tokens are found
+ * by: neither the secret nor the id of the session is kept. Each request asks for the token again, so a
+ * token that is disabled, expired or rotated ends its sessions on every replica.
+ */
+
+/** A session without a request for this long has ended. */
+export const SESSION_IDLE_MS = 30 * 60_000
+/** No session lasts longer. */
+export const SESSION_MAX_MS = 12 * 3_600_000
+/** The time of the last request is written again only after this. */
+const SEEN_EVERY_MS = 60_000
+const PREFIX = 'tcs-'
+
+export interface ConsoleSessions {
+  /** Opens a session, and deletes those that have ended; its id is returned once and kept nowhere. */
+  readonly open: (session: {
+    readonly secretHash: string
+    readonly tokenId: string
+  }) => Promise<string>
+  /** The hash of the token's secret; undefined if the session has ended. */
+  readonly find: (id: string) => Promise<string | undefined>
+  readonly end: (id: string) => Promise<void>
+}
+
+const HAS_ENDED = `(last_seen_at <= clock_timestamp() - ${SESSION_IDLE_MS} * interval '1 ms'
+  or opened_at <= clock_timestamp() - ${SESSION_MAX_MS} * interval '1 ms')`
+
+/** @throws errors of Postgres */
+export function createConsoleSessions(db: Queryable): ConsoleSessions {
+  return {
+    open: async ({ secretHash, tokenId }) => {
+      const id = newSecret(PREFIX)
+      await db.query({
+        name: 'console-session-purge',
+        text: `delete from ops.console_sessions where ${HAS_ENDED}`,
+      })
+      await db.query({
+        name: 'console-session-open',
+        text: 'insert into ops.console_sessions (id_hash, secret_hash, token_id) values ($1, $2, $3)',
+        values: [sha256Hex(id), secretHash, tokenId],
+      })
+      return id
+    },
+    find: async (id) => {
+      if (!id.startsWith(PREFIX)) return undefined
+      const { rows } = await db.query<{ secret_hash: string; is_due: boolean }>({
+        name: 'console-session-find',
+        text: `select secret_hash, last_seen_at < clock_timestamp() - ${SEEN_EVERY_MS} * interval '1 ms' as is_due
+               from ops.console_sessions where id_hash = $1 and not ${HAS_ENDED}`,
+        values: [sha256Hex(id)],
+      })
+      const [row] = rows
+      if (row?.is_due === true)
+        await db.query({
+          name: 'console-session-seen',
+          text: 'update ops.console_sessions set last_seen_at = clock_timestamp() where id_hash = $1',
+          values: [sha256Hex(id)],
+        })
+      return row?.secret_hash
+    },
+    end: async (id) => {
+      await db.query({
+        name: 'console-session-end',
+        text: 'delete from ops.console_sessions where id_hash = $1',
+        values: [sha256Hex(id)],
+      })
+    },
+  }
+}
+
+export const consoleSessionMigrations: Migrations = {
+  owner: 'console-sessions',
+  steps: [
+    `
+create table ops.console_sessions (
+  id_hash text primary key,
+  secret_hash text not null,
+  token_id text not null,
+  opened_at timestamptz not null default clock_timestamp(),
+  last_seen_at timestamptz not null default clock_timestamp()
+);
+create index console_sessions_seen on ops.console_sessions (last_seen_at);
+`,
+  ],
+}
