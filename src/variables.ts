@@ -51,6 +51,10 @@ export const variables = {
   operationsPort: variable('OPERATIONS_PORT', optional(whole(0, 65_535)), {
     help: 'port of /readyz, /metrics and /healthz, on the same address; unset: they are on PORT',
   }),
+  console: variable('CONSOLE', oneOf('on', 'off'), {
+    fallback: 'on',
+    help: 'on: /console shows pages to holders of query and admin tokens',
+  }),
   dataDir: variable('DATA_DIR', (given) => resolve(given.text), {
     fallback: './data',
     help: 'folder of the embedded stores, demo.json, local objects and the spool; each start closes it to other accounts',

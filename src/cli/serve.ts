@@ -74,15 +74,17 @@ export async function serve(config: Config, version: string, roleList?: string):
     if (gateway !== undefined) {
       closers.unshift(() => gateway.stop())
       await projector?.ready
+      let demoSecret: string | undefined
       if (config.external === undefined) {
         await writeRuntime(config.dataDir, { pid: process.pid, ...urlsOf(stores) })
         closers.unshift(() => removeRuntime(config.dataDir))
-        await openDemo(config, gateway, upstreams.sandboxUrl)
+        demoSecret = await openDemo(config, gateway, upstreams.sandboxUrl)
       }
       gateway.markReady()
       const { address, operationsAddress } = gateway
       logger.info({ address, operationsAddress, roles: [...wanted] }, 'ready')
-      if (address) explain(address, config)
+      const link = demoSecret && gateway.entryLink?.(demoSecret)
+      if (address) explain(address, config, link)
     }
     const exitCode = await ended.promise
     await closeAll(closers, config, logger)
@@ -195,12 +197,15 @@ function parseDemo(path: string, text: string | undefined): object | undefined {
   throw new CommandError(`${path} is not JSON: correct it, or remove it to get new demo tokens`)
 }
 
-/** On the first start of the embedded default: a tenant with credit, and its tokens in a file. */
+/**
+ * On the first start of the embedded default: a tenant with credit, and its tokens in a file. Returns the
+ * secret of its admin token, if the file has one.
+ */
 async function openDemo(
   config: Config,
   gateway: Gateway,
   sandboxUrl: string | undefined,
-): Promise<void> {
+): Promise<string | undefined> {
   const { demo: path } = dataFiles(config.dataDir)
   const before = await readIfThere(path)
   const known = parseDemo(path, before)
@@ -214,7 +219,8 @@ async function openDemo(
     // Addresses are those of this start; without a sandbox there is none.
     const kept = Object.entries(known).filter(([name]) => name !== 'sandboxUrl')
     await keep({ ...addresses, ...Object.fromEntries(kept), baseUrl: gateway.address })
-    return
+    const adminToken: unknown = Reflect.get(known, 'adminToken')
+    return typeof adminToken === 'string' ? adminToken : undefined
   }
   const { tenantId, modelToken, profileToken, queryToken, adminToken } = await openDemoTenant({
     log: gateway.log,
@@ -224,14 +230,18 @@ async function openDemo(
     actor: PROGRAM_ACTOR,
   })
   await keep({ ...addresses, modelToken, profileToken, queryToken, adminToken, tenantId })
+  return adminToken
 }
 
-function explain(address: string, config: Config): void {
+function explain(address: string, config: Config, link: string | undefined): void {
   const { demo } = dataFiles(config.dataDir)
   note(
     [
       '',
       `Tollgate is ready at ${address}; API docs at ${address}/docs`,
+      ...(link === undefined
+        ? []
+        : ['Open the console with this link, once and within five minutes:', '', `  ${link}`, '']),
       ...(config.external
         ? []
         : [

@@ -1,6 +1,9 @@
 import type { Registry } from 'prom-client'
-import { createAuthenticator, followTokens } from '../app/access/authenticate.ts'
-import type { Authenticate } from '../app/access/principal.ts'
+import {
+  type Authenticator,
+  createAuthenticator,
+  followTokens,
+} from '../app/access/authenticate.ts'
 import { createLastUses, startWriting } from '../app/accounts/last-uses.ts'
 import { followAccounts } from '../app/accounts/account-facts.ts'
 import { noLimits } from '../app/spending/throttle/limits.ts'
@@ -29,7 +32,7 @@ export async function startAccess({
   readonly registry: Registry
   readonly onStop: (close: () => Promise<unknown>) => void
 }): Promise<{
-  readonly authenticate: Authenticate
+  readonly authenticator: Pick<Authenticator, 'authenticate' | 'resume'>
   readonly tokenUsed: (tokenId: string) => void
   readonly tokenRefused: Refusals['count']
   /** Sets what is called with each token that is disabled. */
@@ -70,7 +73,7 @@ export async function startAccess({
   const refusals = createRefusals(pool, clock, registry)
   onStop(startWritingRefusals(refusals, logger).stop)
   return {
-    authenticate: authenticator.authenticate,
+    authenticator,
     tokenUsed: lastUses.used,
     tokenRefused: refusals.count,
     onDisabled: (listener) => (onDisabled = listener),

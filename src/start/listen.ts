@@ -1,4 +1,5 @@
 import type { Logger } from 'pino'
+import type { Queryable } from '../../projections/engine/queryable.ts'
 import { repeatedSettlements, totals } from '../../projections/ledger/query.ts'
 import { type ApiOptions, buildApp } from '../api/app.ts'
 import { drain } from '../api/kit/drain.ts'
@@ -10,6 +11,7 @@ import { readLastAudit } from '../app/audit/last-audit.ts'
 import { readSilentSpools } from '../app/spending/lost-spools.ts'
 import type { Config } from '../config.ts'
 import { monotonicClock } from '../kernel/clock.ts'
+import type { Console } from '../console/surface.tsx'
 import { withTimeout } from '../kernel/pause.ts'
 import type { OpenedStorage } from '../storage/open.ts'
 import type { Dependencies } from './compose.ts'
@@ -31,6 +33,8 @@ export interface Addresses {
   readonly address: string | undefined
   /** Where readiness and metrics are, if they have a port of their own. */
   readonly operationsAddress: string | undefined
+  /** A link that signs in to the console once with the secret of a token; undefined without a console. */
+  readonly entryLink: ((secret: string) => string) | undefined
 }
 
 /** After the drain bound, cancelled calls get this long to be settled and answered. */
@@ -42,7 +46,7 @@ const SETTLE_MARGIN_MS = 8_000
  */
 export async function listen(
   options: ListenOptions,
-  { services, calls }: StartedServices,
+  { services, resume, calls }: StartedServices,
   { tasks: { pool, log, readModels }, surfaces }: Dependencies,
   { local }: Pick<OpenedStorage, 'local'>,
   lifecycle: Lifecycle,
@@ -72,10 +76,11 @@ export async function listen(
   })
   const objects: ApiOptions['objects'] =
     local && ((key, query) => local.signedObject(key, query, clock.nowMs()))
+  const pages = await consoleOf(config, { services, resume, db: pool })
   const app = await buildApp(services, {
     logger,
     metrics,
-    surfaces,
+    surfaces: pages === undefined ? surfaces : [...surfaces, pages.surface],
     health,
     objects,
     operationsElsewhere: config.operationsPort !== undefined,
@@ -95,5 +100,21 @@ export async function listen(
   await options.freePorts?.()
   const address = await app.listen({ port, host })
   const operationsAddress = await operations?.listen({ port: operationsPort ?? 0, host })
-  return { address, operationsAddress }
+  const entryLink = pages && ((secret: string) => `${address}${pages.entryPath(secret)}`)
+  return { address, operationsAddress, entryLink }
+}
+
+/** The console, unless it is off; a process without it does not load its pages. */
+async function consoleOf(
+  config: Pick<Config, 'console'>,
+  {
+    services,
+    resume,
+    db,
+  }: Pick<StartedServices, 'services' | 'resume'> & { readonly db: Queryable },
+): Promise<Console | undefined> {
+  if (config.console === 'off') return undefined
+  const { createConsole } = await import('../console/surface.tsx')
+  const { queries, clock, tokens } = services
+  return createConsole(queries, { db, clock, resume, authenticate: tokens.authenticate })
 }

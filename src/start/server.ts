@@ -157,7 +157,7 @@ async function start(options: GatewayOptions, onStop: OnStop): Promise<Omit<Gate
         lifecycle,
         context,
       )
-    : { address: undefined, operationsAddress: undefined }
+    : { address: undefined, operationsAddress: undefined, entryLink: undefined }
   listensAt = addresses.address
   onStop(async () => {
     // A process that was never ready got no requests from a load balancer, so it needs no delay.

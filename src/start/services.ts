@@ -3,6 +3,7 @@ import type { Registry } from 'prom-client'
 import type { GatewayServices } from '../api/app.ts'
 import { createFingerprintOf } from '../api/kit/body-fingerprint.ts'
 import { readsOver, searchOver } from '../api/query/projection-reads.ts'
+import type { Resume } from '../app/access/principal.ts'
 import { createReadKey } from '../app/access/token-status.ts'
 import { createManagedProposals } from '../app/accounts/managed-proposals.ts'
 import { createManagedTenants } from '../app/accounts/managed-tenants.ts'
@@ -61,6 +62,8 @@ export interface ProcessContext {
 
 export interface StartedServices {
   readonly services: GatewayServices
+  /** Looks up the token of a session again. */
+  readonly resume: Resume
   /** The calls under way, and the journal that they are settled in. */
   readonly calls: StartedCalls
 }
@@ -121,7 +124,7 @@ export async function startServices(
     clock,
     models: { catalog, channels, prices: createReadModelPrices({ ...options, catalog, prices }) },
     tokens: {
-      authenticate: access.authenticate,
+      authenticate: access.authenticator.authenticate,
       used: access.tokenUsed,
       refused: access.tokenRefused,
       show: createReadKey({ db: pool, throttle }),
@@ -150,7 +153,7 @@ export async function startServices(
     },
     queries,
   }
-  return { services, calls }
+  return { services, resume: access.authenticator.resume, calls }
 }
 
 /** Finds what support looks for, and names bodies so that a repeated one is recognised. */

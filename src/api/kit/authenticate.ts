@@ -70,7 +70,7 @@ export function requireToken(
     const answer = await tokens.authenticate(secretOf(request, keyHeaders), addressOf(request))
     request.tokenOwner = answer.ok ? answer.principal : ownerOf(answer)
     if (!answer.ok) throw refusalOf(answer)
-    requireAddress(request, answer.principal)
+    requireTokenAddress(request, answer.principal)
     if (answer.principal.kind !== kind)
       throw new RequestError('wrong_token_kind', `This path needs ${kindNames[kind]}`)
     return answer.principal
@@ -117,7 +117,8 @@ function addressOf({ ip }: { readonly ip?: string }): string | undefined {
   return ip
 }
 
-function requireAddress(request: FastifyRequest, { addresses }: Principal): void {
+/** @throws RequestError `address_not_allowed` for a token that is bound to other addresses */
+export function requireTokenAddress(request: FastifyRequest, { addresses }: Principal): void {
   if (addresses === undefined) return
   const ip = addressOf(request) ?? ''
   if (isWithinRanges(ip, addresses)) return

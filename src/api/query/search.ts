@@ -24,7 +24,7 @@ export const MAX_FOUND = 50
 const DAY_WORDS = 'must be a day: YYYY-MM-DD'
 const DAY_MS = 86_400_000
 
-const SearchQuerySchema = Type.Object({
+export const SearchQuerySchema = Type.Object({
   q: Type.String({
     minLength: 1,
     maxLength: MAX_TEXT_CHARACTERS,

@@ -37,7 +37,7 @@ export const TicketAnswerSchema = Type.Object(
 
 type Ticket = Static<typeof TicketSchema>
 
-function verdictOf({ receipt, kind: what, state: is }: ShownLife): string {
+export function verdictOf({ receipt, kind: what, state: is }: ShownLife): string {
   return receipt?.verdict ?? `The ${what.replace('_', ' ')} is ${is}.`
 }
 
@@ -123,7 +123,7 @@ function moneyOf({ money, after }: ShownLife['steps'][number]): readonly [string
   return [moved, after.held, after.net]
 }
 
-const relatedWords = {
+export const relatedWords = {
   retry: 'the same request again, by a client that says so',
   same_body: 'the same request again',
   same_key: 'the same key',

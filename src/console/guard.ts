@@ -1,0 +1,76 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { RequestError } from '../api/kit/request-error.ts'
+
+/** The headers of every answer of the console, and which requests it refuses before anything else. */
+
+/** No inline script or style is needed: pages have neither, and charts are drawn without `style`. */
+const POLICY = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src 'self'",
+  "connect-src 'self'",
+  "form-action 'self'",
+  "frame-ancestors 'none'",
+  "base-uri 'none'",
+].join('; ')
+
+export const guardHeaders = {
+  'content-security-policy': POLICY,
+  'cache-control': 'no-store',
+  // `no-referrer` would make the origin of a form null (Fetch standard, 3.1).
+  'referrer-policy': 'same-origin',
+  'cross-origin-opener-policy': 'same-origin',
+  'cross-origin-resource-policy': 'same-origin',
+} as const
+
+/** Methods that change nothing. */
+const reading: ReadonlySet<string> = new Set(['GET', 'HEAD'])
+
+/** Whether a changing request comes from a page of this origin. */
+function isOwn({ headers: sent }: FastifyRequest): boolean {
+  const site = sent['sec-fetch-site']
+  if (site !== undefined) return site === 'same-origin'
+  const { origin, host } = sent
+  return origin !== undefined && URL.canParse(origin) && new URL(origin).host === host
+}
+
+/** Sets the headers and refuses changes that the page of another site sends. */
+export function useGuard(app: FastifyInstance): void {
+  app.addHook('onRequest', (request, reply, done) => {
+    void reply.headers(guardHeaders)
+    if (reading.has(request.method) || isOwn(request)) return done()
+    done(new RequestError('address_not_allowed', 'This form was not sent from the console'))
+  })
+}
+
+const loopback: ReadonlySet<string> = new Set(['127.0.0.1', '::1', '::ffff:127.0.0.1'])
+
+/** Headers that a proxy sets: with one of them the address is the proxy's, not the browser's. */
+const forwarding = ['forwarded', 'x-forwarded-for', 'x-forwarded-proto'] as const
+
+/** Whether a secret may be sent: over TLS, or from this machine itself. */
+export function isConfidential({ protocol, ip, headers: sent }: FastifyRequest): boolean {
+  if (protocol === 'https') return true
+  return loopback.has(ip) && forwarding.every((name) => sent[name] === undefined)
+}
+
+/** The cookie of a session: over TLS its prefix binds it to this host. */
+function cookieName({ protocol }: FastifyRequest): string {
+  return protocol === 'https' ? '__Host-tollgate' : 'tollgate'
+}
+
+/** The id of the session that a request belongs to, as its cookie says. */
+export function sessionIn(request: FastifyRequest): string | undefined {
+  const name = cookieName(request)
+  const pairs = (request.headers.cookie ?? '').split(';').map((pair) => pair.trim().split('='))
+  return pairs.find(([key]) => key === name)?.[1]
+}
+
+/** The header that keeps the id of a session in the browser; undefined ends it. */
+export function sessionCookie(request: FastifyRequest, id: string | undefined): string {
+  const parts = [`${cookieName(request)}=${id ?? ''}`, 'Path=/', 'HttpOnly', 'SameSite=Lax']
+  if (request.protocol === 'https') parts.push('Secure')
+  if (id === undefined) parts.push('Max-Age=0')
+  return parts.join('; ')
+}

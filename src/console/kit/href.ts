@@ -1,0 +1,22 @@
+/** Addresses of the console: each is written by one function, since markup would let `javascript:` through. */
+
+type Query = Readonly<Record<string, string | number | undefined>>
+
+/** A path below the console with its query; members that are undefined or empty are left out. */
+export function hrefOf(path: string, query: Query = {}): string {
+  const given = Object.entries(query).flatMap(([name, value]) =>
+    value === undefined || value === '' ? [] : [[name, String(value)] as [string, string]],
+  )
+  const text = new URLSearchParams(given).toString()
+  return `/console${path}${text === '' ? '' : `?${text}`}`
+}
+
+export function lifeHref(id: string, query: Query = {}): string {
+  return hrefOf(`/life/${encodeURIComponent(id)}`, query)
+}
+
+/** The place to go on to after signing in: a path of the console, else its first page. */
+export function nextPlace(asked: string | undefined): string {
+  const isOwn = asked !== undefined && /^\/console(?:[/?][^\\\s]*)?$/.test(asked)
+  return isOwn ? asked : '/console'
+}

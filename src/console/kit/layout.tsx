@@ -1,0 +1,125 @@
+import type { ComponentChildren, JSX } from 'preact'
+import { renderToString } from 'preact-render-to-string'
+import { assetUrl } from '../static/assets.ts'
+import { hrefOf } from './href.ts'
+
+/** The reader, as the head of every page shows it. */
+export interface Reader {
+  readonly tokenName: string
+  readonly lastFour: string
+  /** The name of its tenant, or `all tenants`. */
+  readonly sees: string
+  /** `finance`, `support`, `operator`, `administrator` or `reader`. */
+  readonly role: string
+}
+
+export interface PageOptions {
+  readonly title: string
+  /** The path of the request, without its query. */
+  readonly path: string
+  /** Undefined before a sign-in. */
+  readonly reader: Reader | undefined
+  /** Time zone of the times on the page; undefined where it has none. */
+  readonly zone?: string | undefined
+  /** The word in the search field. */
+  readonly word?: string | undefined
+  readonly children: ComponentChildren
+}
+
+const places = [
+  ['/console', 'Find'],
+  ['/docs', 'API'],
+] as const
+
+function Find({ word }: { readonly word: string }): JSX.Element {
+  return (
+    <form class="find" action={hrefOf('/find')} method="get" role="search" aria-label="Find">
+      <input
+        type="search"
+        name="q"
+        value={word}
+        placeholder="Find an id, a name, the last four of a token"
+        aria-label="Find an id, a name, or the last four of a token"
+        autocomplete="off"
+        spellcheck={false}
+        maxLength={4_000}
+      />
+    </form>
+  )
+}
+
+function Head({ path, reader, word = '' }: PageOptions): JSX.Element | null {
+  if (reader === undefined) return null
+  return (
+    <header class="top">
+      <a class="brand" href={hrefOf('')}>
+        <svg width="22" height="22" viewBox="0 0 22 22" aria-hidden="true" focusable="false">
+          <path class="brand-post" d="M3 3h4v16H3z" />
+          <path class="brand-bar" d="M7 6h13v4H7z" />
+        </svg>
+        Tollgate
+      </a>
+      <nav aria-label="Pages">
+        {places.map(([href, name]) => (
+          <a key={href} href={href} aria-current={path === href ? 'page' : undefined}>
+            {name}
+          </a>
+        ))}
+      </nav>
+      <Find word={word} />
+      <details class="who">
+        <summary>
+          <span class="role">{reader.role}</span> <span class="sees">{reader.sees}</span>
+        </summary>
+        <div>
+          <p>
+            {reader.tokenName} <code>…{reader.lastFour}</code>
+          </p>
+          <form method="post" action={hrefOf('/sign-out')}>
+            <button type="submit">Sign out</button>
+          </form>
+        </div>
+      </details>
+    </header>
+  )
+}
+
+/** The script adds no style, which the policy of the console would refuse. */
+const SCRIPT_SETTINGS = JSON.stringify({ includeIndicatorCSS: false, defaultSettleDelay: 0 })
+
+function Page(options: PageOptions): JSX.Element {
+  const { title, reader, zone, children } = options
+  return (
+    <html lang="en">
+      <head>
+        <meta charset="utf-8" />
+        <meta name="viewport" content="width=device-width, initial-scale=1" />
+        <meta name="color-scheme" content="light dark" />
+        <meta name="htmx-config" content={SCRIPT_SETTINGS} />
+        <title>{`${title} – Tollgate`}</title>
+        <link rel="stylesheet" href={assetUrl('console.css')} />
+        <link rel="icon" type="image/svg+xml" href={assetUrl('icon.svg')} />
+        <script src={assetUrl('htmx.js')} defer></script>
+      </head>
+      <body>
+        <a class="skip" href="#content">
+          To the content
+        </a>
+        <Head {...options} />
+        <main id="content" tabIndex={-1}>
+          {children}
+        </main>
+        {reader === undefined || zone === undefined ? null : (
+          <footer>
+            <span>times in {zone}</span>
+          </footer>
+        )}
+      </body>
+    </html>
+  )
+}
+
+/** The whole page as text: everything that is not markup of the console is escaped. */
+export function renderPage(options: PageOptions): string {
+  return `<!doctype html>${renderToString(<Page {...options} />)}`
+}

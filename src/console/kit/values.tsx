@@ -1,0 +1,120 @@
+import type { ComponentChildren, JSX } from 'preact'
+import { toTimestamp } from '../../kernel/clock.ts'
+import { formatAmount, parseAmount } from '../../kernel/money.ts'
+import type { TimeZone } from '../../kernel/time-zone.ts'
+
+/** Values as every page writes them: money, times, ids. */
+
+/** An exact decimal with its thousands apart; digits are never rounded away. */
+export function grouped(amount: string): string {
+  const [whole = '0', fraction] = amount.split('.')
+  const sign = whole.startsWith('-') ? '-' : ''
+  const digits = whole.slice(sign.length)
+  const first = digits.length % 3
+  const threes = digits.slice(first).match(/\d{3}/g) ?? []
+  const spaced = sign + [...(first === 0 ? [] : [digits.slice(0, first)]), ...threes].join(' ')
+  return fraction === undefined ? spaced : `${spaced}.${fraction}`
+}
+
+/** Names the route and query of the API that answers a figure. */
+export interface From {
+  readonly from?: string | undefined
+}
+
+/** An amount with its currency; `from` names the API's answer that has it. */
+export function Money({
+  amount,
+  currency,
+  from,
+}: From & { readonly amount: string; readonly currency?: string | undefined }): JSX.Element {
+  return (
+    <span class={amount.startsWith('-') ? 'money money-minus' : 'money'} data-from={from}>
+      {grouped(formatAmount(parseAmount(amount))).replace('-', '−')}
+      {currency === undefined ? null : <span class="currency"> {currency}</span>}
+    </span>
+  )
+}
+
+/** Writes times of a zone for people. */
+export interface ZoneClock {
+  readonly zone: string
+  /** `28 Nov 2026` */
+  readonly day: (atMs: number) => string
+  /** `00:03:22.117` */
+  readonly time: (atMs: number) => string
+}
+
+const months = 'Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec'.split(' ')
+
+export function zoneClock(name: string, zone: Pick<TimeZone, 'timestampAt'>): ZoneClock {
+  return {
+    zone: name,
+    day: (atMs) => {
+      const [year = '', month = '', day = ''] = zone.timestampAt(atMs).slice(0, 10).split('-')
+      return `${day} ${months[Number(month) - 1]} ${year}`
+    },
+    time: (atMs) => zone.timestampAt(atMs).slice(11, 23),
+  }
+}
+
+/** A moment in the reader's zone; the exact UTC time is its `datetime`. */
+export function Moment({
+  atMs,
+  clock,
+  short,
+}: {
+  readonly atMs: number
+  readonly clock: ZoneClock
+  readonly short?: boolean
+}): JSX.Element {
+  const time = clock.time(atMs)
+  return (
+    <time datetime={toTimestamp(atMs)}>
+      {short === true ? null : <span class="day">{clock.day(atMs)} </span>}
+      {time.slice(0, 8)}
+      <span class="ms">{time.slice(8)}</span>
+    </time>
+  )
+}
+
+/** An id that leads somewhere, shortened in the middle by the style where there is little room. */
+export function Id({
+  id,
+  href,
+}: {
+  readonly id: string
+  readonly href?: string | undefined
+}): JSX.Element {
+  const at = id.indexOf('_') === -1 ? id.indexOf('-') : id.indexOf('_')
+  const shown = (
+    <>
+      <span class="id-kind">{id.slice(0, at + 1)}</span>
+      {id.slice(at + 1)}
+    </>
+  )
+  return href === undefined ? (
+    <code class="id">{shown}</code>
+  ) : (
+    <a class="id" href={href}>
+      {shown}
+    </a>
+  )
+}
+
+/** A list of facts, each with its name. */
+export function Facts({
+  facts,
+}: {
+  readonly facts: readonly (readonly [name: string, value: ComponentChildren])[]
+}): JSX.Element {
+  return (
+    <dl class="facts">
+      {facts.map(([name, value]) => (
+        <div key={name}>
+          <dt>{name}</dt>
+          <dd>{value}</dd>
+        </div>
+      ))}
+    </dl>
+  )
+}

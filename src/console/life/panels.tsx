@@ -1,0 +1,221 @@
+import type { ComponentChildren, JSX } from 'preact'
+import type { readHistory } from '../../api/query/history.ts'
+import { relatedWords } from '../../api/query/lives/ticket.ts'
+import { formatDuration } from '../../kernel/duration.ts'
+import { lifeHref } from '../kit/href.ts'
+import { Facts, grouped, Money } from '../kit/values.tsx'
+import type { View } from '../page.tsx'
+import type { ShownLife } from './timeline.tsx'
+
+/** The panels of a life: its money, the state as of a step, what is related, a reply, its events. */
+
+type History = Awaited<ReturnType<typeof readHistory>>
+
+export interface LifeFacts {
+  readonly life: ShownLife
+  /** The events of the life; undefined for a role that may not see them. */
+  readonly history: History | undefined
+  readonly reply: string
+  readonly at: number | undefined
+  readonly against: number | undefined
+  readonly tz: string | undefined
+}
+
+/** A life with everything that its panels show. */
+export interface LifeView extends Omit<View, 'role'>, LifeFacts {
+  readonly currency: string
+  /** The step that the page is as of. */
+  readonly shownStep: number
+  readonly hrefAt: (at: number | undefined) => string
+}
+
+/** The path of the API that answers a life. */
+export const apiPath = ({ id }: ShownLife): string =>
+  `/api/query/v1/lives/${encodeURIComponent(id)}`
+
+function SumRow({
+  name,
+  note,
+  children,
+  isTotal,
+}: {
+  readonly name: string
+  readonly note?: string
+  readonly isTotal?: boolean
+  readonly children: ComponentChildren
+}): JSX.Element {
+  return (
+    <tr class={isTotal === true ? 'total' : undefined}>
+      <th scope="row">
+        {name}
+        {note === undefined ? null : <span class="formula">{note}</span>}
+      </th>
+      <td class="right">{children}</td>
+    </tr>
+  )
+}
+
+export function Sum({ life, currency }: LifeView): JSX.Element | null {
+  const { receipt } = life
+  if (receipt === null || (receipt.lines.length === 0 && receipt.held === '0')) return null
+  const { lines, adjusted, net, held } = receipt
+  const money = (amount: string) => (
+    <Money amount={amount} currency={currency} from={apiPath(life)} />
+  )
+  return (
+    <section class="panel sum" aria-labelledby="sum">
+      <h2 id="sum">What it costs</h2>
+      <table class="plain">
+        <tbody>
+          {lines.map((line) => (
+            <SumRow
+              key={line.line_id}
+              name={line.sku}
+              note={`${line.formula}${line.measurement === 'estimated' ? ', estimated' : ''}`}
+            >
+              {money(line.amount)}
+            </SumRow>
+          ))}
+          {adjusted === '0' ? null : <SumRow name="given back">{money(`-${adjusted}`)}</SumRow>}
+          {held === '0' ? null : <SumRow name="held until it ends">{money(held)}</SumRow>}
+          {lines.length === 0 ? null : (
+            <SumRow name="to pay" isTotal={true}>
+              {money(net)}
+            </SumRow>
+          )}
+        </tbody>
+      </table>
+    </section>
+  )
+}
+
+export function Slider({ life, shownStep, against, hrefAt, tz }: LifeView): JSX.Element | null {
+  const { steps, id } = life
+  const last = steps.length
+  if (last < 2) return null
+  const action = lifeHref(id)
+  return (
+    <form class="slider" method="get" action={action} aria-label="State as of a step">
+      {tz === undefined ? null : <input type="hidden" name="tz" value={tz} />}
+      <a class="button" href={hrefAt(Math.max(1, shownStep - 1))} aria-label="One step back">
+        <span aria-hidden="true">◀</span>
+      </a>
+      <label>
+        <span>
+          as of step <output>{shownStep}</output> of {last}
+        </span>
+        <input
+          type="range"
+          id="at"
+          name="at"
+          min="1"
+          max={last}
+          value={shownStep}
+          hx-get={action}
+          hx-trigger="change"
+          hx-include="closest form"
+          hx-target="#picture"
+          hx-select="#picture"
+          hx-swap="outerHTML"
+          hx-push-url="true"
+        />
+      </label>
+      <a class="button" href={hrefAt(Math.min(last, shownStep + 1))} aria-label="One step on">
+        <span aria-hidden="true">▶</span>
+      </a>
+      <label>
+        <span>compare with</span>
+        <select name="against">
+          <option value="">none</option>
+          {steps.map(({ n, title }) => (
+            <option key={n} value={n} selected={n === against}>
+              {n} {title}
+            </option>
+          ))}
+        </select>
+      </label>
+      <button type="submit">Show</button>
+    </form>
+  )
+}
+
+const changeNames: Readonly<Record<string, string>> = {
+  title: 'state',
+  held: 'held',
+  charged: 'charged',
+  given_back: 'given back',
+  net: 'to pay',
+}
+
+export function Difference({ life, currency }: LifeView): JSX.Element | null {
+  const { difference } = life
+  if (difference === undefined || difference.from_step === difference.to_step) return null
+  const { from_step: from, to_step: to, took_ms: tookMs, changes } = difference
+  const shown = (name: string, value: string): ComponentChildren =>
+    name === 'title' ? value : <Money amount={value} currency={currency} />
+  return (
+    <section class="panel difference" aria-labelledby="difference">
+      <h2 id="difference">
+        Between step {from} and step {to}
+      </h2>
+      <p class="note">{formatDuration(Math.max(0, tookMs))} passed</p>
+      <Facts
+        facts={changes.map(({ name, ...change }) => [
+          changeNames[name] ?? name,
+          <>
+            {shown(name, change.from)} → {shown(name, change.to)}
+          </>,
+        ])}
+      />
+    </section>
+  )
+}
+
+export function Related({ life, tz }: LifeView): JSX.Element | null {
+  if (life.related.length === 0) return null
+  return (
+    <section class="panel notice" aria-labelledby="related">
+      <h2 id="related">Related</h2>
+      <ul>
+        {life.related.map(({ id, why, after_ms: afterMs, amount, currency }) => (
+          <li key={`${id} ${why}`}>
+            <a href={lifeHref(id, { tz })}>{id}</a>, {formatDuration(Math.abs(afterMs))}{' '}
+            {afterMs < 0 ? 'before' : 'after'} this one: {relatedWords[why]}
+            {amount === null ? '' : `, charged ${grouped(amount)} ${currency ?? ''} too`}
+          </li>
+        ))}
+      </ul>
+    </section>
+  )
+}
+
+export function Reply({ reply }: LifeView): JSX.Element {
+  return (
+    <details class="panel reply">
+      <summary>As a reply to the customer</summary>
+      <textarea readOnly rows={reply.split('\n').length + 1} aria-label="Reply">
+        {reply}
+      </textarea>
+    </details>
+  )
+}
+
+export function Events({ history }: LifeView): JSX.Element {
+  if (history === undefined)
+    return <p class="panel note">The events as the log has them are for the role support.</p>
+  return (
+    <details class="panel raw">
+      <summary>
+        {history.length} {history.length === 1 ? 'event' : 'events'}, as the log has them
+      </summary>
+      {history.map(({ position, type, data, metadata }) => (
+        <section key={position + type}>
+          <h3>
+            <code>{position}</code> {type}
+          </h3>
+          <pre>{JSON.stringify({ data, metadata }, undefined, 2)}</pre>
+        </section>
+      ))}
+    </details>
+  )
+}

@@ -1,0 +1,119 @@
+import type { JSX } from 'preact'
+import { Type } from 'typebox'
+import { readSearch, SearchQuerySchema } from '../../api/query/search.ts'
+import { fromTimestamp } from '../../kernel/clock.ts'
+import { lifeHref } from '../kit/href.ts'
+import { Table, type TableColumn } from '../kit/table.tsx'
+import { Id, Moment, type ZoneClock } from '../kit/values.tsx'
+import { Elsewhere, type Page } from '../page.tsx'
+
+type Found = Awaited<ReturnType<typeof readSearch>>
+type FoundItem = Found['items'][number]
+
+interface Asked extends Found {
+  readonly word: string
+}
+
+/** Kinds whose life is a page. */
+const lives: ReadonlySet<string> = new Set([
+  'call',
+  'task',
+  'file',
+  'upload',
+  'asset',
+  'asset_group',
+  'verification',
+])
+
+/** The page of what was found; undefined where the console has none. */
+function hrefOfItem({ kind, id }: FoundItem): string | undefined {
+  if (lives.has(kind)) return lifeHref(id)
+  return kind === 'line' ? lifeHref(id.replace(/:\d+$/, '')) : undefined
+}
+
+const columnsIn = (clock: ZoneClock): readonly TableColumn<FoundItem>[] => [
+  { name: 'what', cell: ({ kind }) => kind.replaceAll('_', ' ') },
+  {
+    name: 'id',
+    narrow: 'lead',
+    cell: (item) => <Id id={item.id} href={hrefOfItem(item)} />,
+  },
+  {
+    name: 'of',
+    cell: ({ tenant_id: tenant, user_id: user }) => (user === null ? tenant : `${tenant}, ${user}`),
+  },
+  { name: 'begun', cell: ({ at }) => <Moment atMs={fromTimestamp(at)} clock={clock} /> },
+  { name: 'state', cell: ({ state }) => state },
+  { name: 'about', cell: ({ summary }) => summary },
+  {
+    name: 'more',
+    narrow: 'drop',
+    cell: ({ command }) => (command === null ? '' : <code class="command">{command}</code>),
+  },
+]
+
+function Nothing({ word }: { readonly word: string }): JSX.Element {
+  return (
+    <>
+      Nothing that this token may see is called <code>{word.slice(0, 200)}</code>. An id can be
+      shortened to its kind and six characters (<code>call_01M8BM</code>); a name needs two letters,
+      and the last four of a token exactly four.
+    </>
+  )
+}
+
+function FindPage({
+  found,
+  clock,
+}: {
+  readonly found: Asked
+  readonly clock: ZoneClock
+}): JSX.Element {
+  const { items, hints, more, word } = found
+  return (
+    <section class="panel" aria-labelledby="found">
+      <h1 id="found">
+        {items.length === 0 ? 'Nothing found' : `Found for “${word.slice(0, 80)}”`}
+      </h1>
+      {hints.map((hint) => (
+        <p key={hint} class="note">
+          {hint}
+        </p>
+      ))}
+      <Table
+        label="What was found"
+        columns={columnsIn(clock)}
+        rows={items}
+        keyOf={({ kind, id }) => `${kind} ${id}`}
+        empty={<Nothing word={word} />}
+      />
+      {more ? <p class="note">There is more: add characters, or the id of the tenant.</p> : null}
+    </section>
+  )
+}
+
+const query = Type.Object({
+  ...SearchQuerySchema.properties,
+  tz: Type.Optional(Type.String({ maxLength: 64 })),
+})
+
+/** What an id, a name or a pasted text stands for; one hit alone is opened at once. */
+export const findPage: Page<typeof query, Asked> = {
+  path: '/find',
+  roles: ['finance', 'support'],
+  query,
+  read: async ({ support }, who, { query: { tz, ...asked } }) => {
+    const found = await readSearch(support, who, asked)
+    const [only, second] = found.items
+    const href = only === undefined || second !== undefined ? undefined : hrefOfItem(only)
+    if (href !== undefined && !found.more) return new Elsewhere(withZone(href, tz))
+    return { ...found, word: asked.q }
+  },
+  title: ({ word }) => `${word.slice(0, 40)} – find`,
+  word: ({ word }) => word,
+  show: (found, { clock }) => <FindPage found={found} clock={clock} />,
+}
+
+function withZone(href: string, tz: string | undefined): string {
+  return tz === undefined ? href : `${href}?tz=${encodeURIComponent(tz)}`
+}

@@ -1,0 +1,62 @@
+import type { JSX } from 'preact'
+import { hrefOf } from '../kit/href.ts'
+
+/** Signs in with a token. */
+export function SignInPage({
+  next,
+  fault,
+}: {
+  /** The path to go on to. */
+  readonly next: string
+  /** The reason for which the last try was refused. */
+  readonly fault?: string | undefined
+}): JSX.Element {
+  return (
+    <section class="panel sign-in">
+      <h1>Sign in</h1>
+      <form method="post" action={hrefOf('/sign-in')}>
+        <input type="hidden" name="next" value={next} />
+        <label>
+          <span>Token</span>
+          <input
+            type="password"
+            name="token"
+            required
+            autofocus
+            autocomplete="current-password"
+            spellcheck={false}
+            aria-invalid={fault === undefined ? undefined : 'true'}
+            aria-describedby={fault === undefined ? 'which' : 'fault which'}
+          />
+        </label>
+        {fault === undefined ? null : (
+          <p id="fault" class="fault" role="alert">
+            {fault}
+          </p>
+        )}
+        <button type="submit">Sign in</button>
+      </form>
+      <p id="which" class="note">
+        A query token <code>qak-…</code> or an admin token <code>adm-…</code>. The session sees and
+        may do what the token may, and ends with it: after 30 minutes without a page, after 12
+        hours, or when the token is disabled.
+      </p>
+    </section>
+  )
+}
+
+/** Signs in with a one-time code. A page before it, since previews of links open them too. */
+export function EnterPage({ code }: { readonly code: string }): JSX.Element {
+  return (
+    <section class="panel sign-in">
+      <h1>Open the console</h1>
+      <p>This link signs you in once, as the administrator of the demo.</p>
+      <form method="post" action={hrefOf('/enter')}>
+        <input type="hidden" name="code" value={code} />
+        <button type="submit" autofocus>
+          Open
+        </button>
+      </form>
+    </section>
+  )
+}

@@ -1,0 +1,194 @@
+import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { Type } from 'typebox'
+import type { Queryable } from '../../projections/engine/queryable.ts'
+import { tenantNames, tokenLabels } from '../../projections/access/query.ts'
+import { requireTokenAddress } from '../api/kit/authenticate.ts'
+import { RequestError } from '../api/kit/request-error.ts'
+import type { ConsoleSessions } from '../app/access/console-sessions.ts'
+import type { Authenticate, Principal, Refused, Resume } from '../app/access/principal.ts'
+import { isOperator } from '../domain/token/events.ts'
+import { sha256Hex } from '../kernel/ids.ts'
+import type { EntryCodes } from './entry-codes.ts'
+import { fieldsOf } from './forms.ts'
+import { isConfidential, sessionCookie, sessionIn } from './guard.ts'
+import { hrefOf, nextPlace } from './kit/href.ts'
+import type { Reader } from './kit/layout.tsx'
+
+/** Signing in with a token, and the session that follows. */
+
+export interface SessionDeps {
+  readonly db: Queryable
+  readonly sessions: ConsoleSessions
+  readonly authenticate: Authenticate
+  readonly resume: Resume
+  readonly codes: EntryCodes
+}
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** The token of the session, with the scope of what it may read. */
+    reader: Reader | undefined
+  }
+}
+
+/** An administrator reads what it administers, as a query token of its scope would. */
+function readingAs(principal: Principal): Principal {
+  if (principal.kind === 'query') return principal
+  return { ...principal, kind: 'query', scope: principal.scope ?? { level: 'all_tenants' } }
+}
+
+function roleOf(principal: Principal): string {
+  if (principal.role !== undefined) return principal.role
+  if (isOperator(principal)) return 'operator'
+  return principal.kind === 'admin' ? 'administrator' : 'reader'
+}
+
+async function readerOf(db: Queryable, principal: Principal): Promise<Reader> {
+  const { tokenId, tenantId } = principal
+  const seesAll = readingAs(principal).scope?.level === 'all_tenants'
+  const label = (await tokenLabels(db, [tokenId])).get(tokenId)
+  const names = seesAll ? undefined : await tenantNames(db, [tenantId])
+  return {
+    tokenName: label?.name ?? tokenId,
+    lastFour: label?.lastFour ?? '',
+    sees: names === undefined ? 'all tenants' : (names.get(tenantId) ?? tenantId),
+    role: roleOf(principal),
+  }
+}
+
+const refusals = {
+  unknown: 'The token is not valid.',
+  expired: 'The token has expired.',
+  disabled: 'The token has been disabled.',
+  unavailable: 'Tokens cannot be checked at the moment. Try again in a moment.',
+  too_many_unknown:
+    'Too many wrong tokens came from this address. Wait a minute, then sign in again.',
+} as const satisfies Record<Refused['reason'], string>
+
+const statuses = {
+  unknown: 401,
+  expired: 401,
+  disabled: 401,
+  unavailable: 503,
+  too_many_unknown: 429,
+} as const satisfies Record<Refused['reason'], number>
+
+/** Why a sign-in was refused, for the page that shows the form again. */
+export interface RefusedSignIn {
+  readonly status: number
+  readonly fault: string
+}
+
+const OPEN_ADDRESS =
+  'Tokens are not sent over an open connection: use https, or a browser on the machine itself'
+
+/** @throws RequestError where the secret would cross a network unencrypted */
+export function requireConfidential(request: FastifyRequest): void {
+  if (!isConfidential(request)) throw new RequestError('address_not_allowed', OPEN_ADDRESS)
+}
+
+/** Opens a session for the secret of a token; undefined once the answer has its cookie. */
+async function signIn(
+  { sessions, authenticate }: SessionDeps,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  secret: string,
+): Promise<RefusedSignIn | undefined> {
+  requireConfidential(request)
+  const answer = await authenticate(secret, request.ip)
+  if (!answer.ok) return { status: statuses[answer.reason], fault: refusals[answer.reason] }
+  const { principal } = answer
+  requireTokenAddress(request, principal)
+  if (principal.kind !== 'query' && principal.kind !== 'admin') {
+    const fault = `This is a ${principal.kind} token: use a query token (qak-…) or an admin token (adm-…).`
+    return { status: 403, fault }
+  }
+  const before = sessionIn(request)
+  if (before !== undefined) await sessions.end(before)
+  // A new id at each sign-in: one that others have put into the browser becomes no session.
+  const id = await sessions.open({ secretHash: sha256Hex(secret), tokenId: principal.tokenId })
+  void reply.header('set-cookie', sessionCookie(request, id))
+  return undefined
+}
+
+/** The routes of signing in and out; `page` answers a page with a form. */
+export function sessionRoutes(
+  app: FastifyInstance,
+  deps: SessionDeps,
+  shows: {
+    readonly signIn: (
+      request: FastifyRequest,
+      reply: FastifyReply,
+      next: string,
+      refused?: RefusedSignIn,
+    ) => unknown
+    readonly enter: (request: FastifyRequest, reply: FastifyReply, code: string) => unknown
+  },
+): void {
+  const typed = app.withTypeProvider<TypeBoxTypeProvider>()
+  const hidden = { schema: { hide: true } }
+  const withNext = { hide: true, querystring: Type.Object({ next: Type.Optional(Type.String()) }) }
+  typed.get('/sign-in', { schema: withNext }, (request, reply) => {
+    requireConfidential(request)
+    return shows.signIn(request, reply, nextPlace(request.query.next))
+  })
+  app.post('/sign-in', hidden, async (request, reply) => {
+    const fields = fieldsOf(request, ['token', 'next'])
+    const next = nextPlace(fields.next)
+    const refused = await signIn(deps, request, reply, fields.token.trim())
+    return refused === undefined
+      ? reply.redirect(next, 303)
+      : shows.signIn(request, reply, next, refused)
+  })
+  const withCode = { hide: true, querystring: Type.Object({ code: Type.String() }) }
+  typed.get('/enter', { schema: withCode }, (request, reply) =>
+    shows.enter(request, reply, request.query.code),
+  )
+  app.post('/enter', hidden, async (request, reply) => {
+    requireConfidential(request)
+    const secret = deps.codes.use(fieldsOf(request, ['code']).code)
+    const fault =
+      'The link was used, or is older than five minutes. Sign in with a token of data/demo.json.'
+    const refused =
+      secret === undefined ? { status: 403, fault } : await signIn(deps, request, reply, secret)
+    const first = hrefOf('')
+    return refused === undefined
+      ? reply.redirect(first, 303)
+      : shows.signIn(request, reply, first, refused)
+  })
+  app.post('/sign-out', hidden, async (request, reply) => {
+    fieldsOf(request, [])
+    const id = sessionIn(request)
+    if (id !== undefined) await deps.sessions.end(id)
+    return reply
+      .header('set-cookie', sessionCookie(request, undefined))
+      .redirect(hrefOf('/sign-in'), 303)
+  })
+}
+
+/**
+ * Lets only requests with a session below the plugin; others are led to the sign-in, and back after it.
+ * Faults: `outage`, `address_not_allowed`.
+ */
+export function requireSession(app: FastifyInstance, deps: Omit<SessionDeps, 'codes'>): void {
+  app.decorateRequest('reader', undefined)
+  app.addHook('onRequest', async (request, reply) => {
+    const id = sessionIn(request)
+    const hash = id === undefined ? undefined : await deps.sessions.find(id)
+    const answer = hash === undefined ? undefined : await deps.resume(hash)
+    if (answer?.ok === false && answer.reason === 'unavailable')
+      throw new RequestError('outage', refusals.unavailable)
+    if (answer?.ok !== true) {
+      if (id !== undefined) void reply.header('set-cookie', sessionCookie(request, undefined))
+      const next = request.method === 'GET' ? request.url : undefined
+      return reply.redirect(hrefOf('/sign-in', { next }), 303)
+    }
+    const { principal } = answer
+    request.tokenOwner = principal
+    requireTokenAddress(request, principal)
+    request.principal = readingAs(principal)
+    request.reader = await readerOf(deps.db, principal)
+    return undefined
+  })
+}

@@ -1,0 +1,98 @@
+import type { FastifyRequest } from 'fastify'
+import { useQueryBounds } from '../api/kit/authenticate.ts'
+import type { Envelope } from '../api/kit/envelope.ts'
+import type { Mount, Surface } from '../api/kit/surface.ts'
+import { queryEnvelope } from '../api/query/envelope.ts'
+import type { Queries } from '../api/query/services.ts'
+import { createConsoleSessions } from '../app/access/console-sessions.ts'
+import type { Clock } from '../kernel/clock.ts'
+import { createEntryCodes } from './entry-codes.ts'
+import { FORM_BYTES, useForms } from './forms.ts'
+import { guardHeaders, useGuard } from './guard.ts'
+import { hrefOf } from './kit/href.ts'
+import { type Reader, renderPage } from './kit/layout.tsx'
+import { pageRoute, sendPage } from './page.tsx'
+import { findPage } from './pages/find.tsx'
+import { lifePage } from './pages/life.tsx'
+import { ProblemPage, problemTitle } from './pages/problem.tsx'
+import { EnterPage, SignInPage } from './pages/sign-in.tsx'
+import { startPage } from './pages/start.tsx'
+import { requireSession, type SessionDeps, sessionRoutes } from './session.ts'
+import { assetRoutes } from './static/assets.ts'
+
+/** The console: pages for finance and support, made of what the query API answers. */
+
+const PREFIX = '/console'
+
+/** Shows a failure as a page, in the words that the query API has for it. */
+function envelopeFor(path: string, reader: Reader | undefined): Envelope {
+  return (error, requestId) => {
+    const { status, headers, body } = queryEnvelope(error, requestId)
+    const message = String(Reflect.get(Object(body), 'message'))
+    const problem = { status, message, requestId }
+    return {
+      status,
+      headers: { ...headers, ...guardHeaders, 'content-type': 'text/html; charset=utf-8' },
+      body: renderPage({
+        title: problemTitle(problem),
+        path,
+        reader,
+        children: <ProblemPage problem={problem} />,
+      }),
+    }
+  }
+}
+
+const mount: Mount = {
+  prefix: PREFIX,
+  envelopeOf: (url) => envelopeFor(url, undefined),
+  readEnvelopeOf: (request: FastifyRequest) => envelopeFor(request.url, request.reader),
+  bodyBytes: FORM_BYTES,
+  isOpen: true,
+}
+
+/** The console of a gateway. */
+export interface Console {
+  readonly surface: Surface
+  /** A path that signs in once with the secret of a token, within five minutes. */
+  readonly entryPath: (secret: string) => string
+}
+
+/** Opens the console over what the gateway reads and how it checks tokens. */
+export function createConsole(
+  queries: Queries,
+  deps: Omit<SessionDeps, 'codes' | 'sessions'> & { readonly clock: Clock },
+): Console {
+  const codes = createEntryCodes(deps.clock)
+  const sessions = createConsoleSessions(deps.db)
+  const register: Surface['register'] = async (app, given) => {
+    const services = { ...given, queries }
+    useGuard(app)
+    useForms(app)
+    assetRoutes(app)
+    sessionRoutes(app, { ...deps, codes, sessions }, signInPages)
+    // A context of their own: files and the sign-in have no session.
+    await app.register((signedIn, _options, done) => {
+      requireSession(signedIn, { ...deps, sessions })
+      useQueryBounds(signedIn, services)
+      pageRoute(signedIn, services, startPage)
+      pageRoute(signedIn, services, findPage)
+      pageRoute(signedIn, services, lifePage)
+      done()
+    })
+  }
+  return {
+    surface: { mount, endpoints: {}, bodies: [], register },
+    entryPath: (secret) => hrefOf('/enter', { code: codes.make(secret) }),
+  }
+}
+
+const signInPages: Parameters<typeof sessionRoutes>[2] = {
+  signIn: (request, reply, next, refused) =>
+    sendPage(request, reply.code(refused?.status ?? 200), {
+      title: 'Sign in',
+      children: <SignInPage next={next} fault={refused?.fault} />,
+    }),
+  enter: (request, reply, code) =>
+    sendPage(request, reply, { title: 'Open', children: <EnterPage code={code} /> }),
+}
