@@ -5,6 +5,7 @@ import {
   type TokenKind,
   type TokenLimits,
   type TokenRole,
+  mayHaveRole,
   tokenPrefixes,
   tokenRoles,
 } from '../domain/token/events.ts'
@@ -117,7 +118,7 @@ export function roleOf(kind: TokenKind, text: string | undefined): TokenRole | u
   if (text === undefined) return undefined
   const role = tokenRoles.find((known) => known === text)
   if (role === undefined) throw new CommandError(`--role must be ${tokenRoles.join(' or ')}`)
-  if (kind !== 'admin') throw new CommandError('--role is for an admin token only')
+  if (!mayHaveRole(kind)) throw new CommandError('--role is for a query or an admin token')
   return role
 }
 

@@ -54,7 +54,10 @@ function addIssue(group: Command): void {
       '--scope <level>',
       'for a query token: current_user, specified_users, all_users or all_tenants; for an admin token: all_users (its tenant) or all_tenants',
     )
-    .option('--role <role>', 'for an admin token: finance, for credit and billing only')
+    .option(
+      '--role <role>',
+      'for a query or an admin token: finance or support, which narrows it to what they need',
+    )
     .option('--users <ids>', 'user ids, comma-separated, with specified_users')
     .option('--models <names>', 'only these models, comma-separated')
     .option('--addresses <ranges>', 'only from these addresses or ranges (CIDR), comma-separated')

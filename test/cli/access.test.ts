@@ -257,7 +257,7 @@ t.test('limits of a tenant and of its users are set one by one', async (t) => {
   t.match((await run('limit', 'list', '--tenant', tenant)).stdout, /no limits \(revision 5\)/)
 })
 
-t.test('an admin token is issued with a role, and lists show it', async (t) => {
+t.test('a query or an admin token is issued with a role, and lists show it', async (t) => {
   const who = ['--tenant', tenant, '--user', 'user_of_finance']
   t.equal(
     (await run('tenant', 'add-user', 'Finance', '--tenant', tenant, '--id', 'user_of_finance'))
@@ -272,11 +272,14 @@ t.test('an admin token is issued with a role, and lists show it', async (t) => {
     await asked<Record<string, unknown>[]>('token', 'list', '--tenant', tenant)
   ).filter(({ role }) => role !== undefined)
   t.match(shown, { kind: 'admin', role: 'finance', scope: { level: 'all_users' } })
+  t.match(await issue('--kind', 'query', '--role', 'support', '--scope', 'all_users'), { code: 0 })
+  t.match((await run('token', 'list', '--tenant', tenant)).stdout, / query \(support\) /)
   const history = (await run('replay', '--tenant', tenant)).stdout
   t.match(history, /TokenIssued[^\n]*admin token [^\n]* of the role finance/)
+  t.match(history, /TokenIssued[^\n]*query token [^\n]* of the role support/)
   for (const [args, message] of [
-    [['--kind', 'admin', '--role', 'auditor'], /--role must be finance/],
-    [['--kind', 'query', '--role', 'finance'], /--role is for an admin token only/],
+    [['--kind', 'admin', '--role', 'auditor'], /--role must be finance or support/],
+    [['--kind', 'model', '--role', 'finance'], /--role is for a query or an admin token/],
   ] as const)
     t.match(await issue(...args), { code: 1, stderr: message })
 })

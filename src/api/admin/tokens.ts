@@ -32,8 +32,8 @@ export function adminTokenRoutes(
       body: NewTokenSchema,
     },
     handler: async (request) => {
-      const { tenant_id: tenantId, user_id: userId, role, ...token } = request.body
-      const input = { tenantId, userId, ...readNewToken(token), ...(role && { role }) }
+      const { tenant_id: tenantId, user_id: userId, ...token } = request.body
+      const input = { tenantId, userId, ...readNewToken(token) }
       const issued = await tokens.issue(adminScopeOf(request), actorOf(request), input)
       return success(toSecret(issued), issued.warnings)
     },

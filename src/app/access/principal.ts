@@ -19,7 +19,7 @@ export interface Principal extends TokenOwner {
   readonly limits: Limits | undefined
   /** For query and admin tokens only. */
   readonly scope: QueryScope | undefined
-  /** For admin tokens only; undefined: everything within its scope. */
+  /** For query and admin tokens only; undefined: everything within its scope. */
   readonly role: TokenRole | undefined
 }
 

@@ -2,7 +2,7 @@ import type { Pool } from 'pg'
 import { createLru } from '../../kernel/lru.ts'
 import { findTokenByHash, type FoundToken } from '../../../projections/access/query.ts'
 import { waitForPosition } from '../../../projections/engine/wait.ts'
-import { tokenStream, tokenStreams } from '../../domain/token/events.ts'
+import { mayHaveRole, tokenStream, tokenStreams } from '../../domain/token/events.ts'
 import type { EventLog, RecordedEvent, UnknownEvent } from '../../eventlog/log/types.ts'
 import type { Clock } from '../../kernel/clock.ts'
 import type { RetryLog } from '../../kernel/retry-log.ts'
@@ -115,11 +115,11 @@ export class TokenLookUp {
   }
 
   /**
-   * Takes the role of an admin token from the log while the read model is rebuilt for it: without its role
+   * Takes the role of a token from the log while the read model is rebuilt for it: without its role
    * the token could do everything within its scope.
    */
   async #withRole(token: FoundToken): Promise<FoundToken> {
-    if (token.isRoleKnown || token.kind !== 'admin') return token
+    if (token.isRoleKnown || !mayHaveRole(token.kind)) return token
     const [issued] = await this.#log.readStream(tokenStream(token.tokenId), { limit: 1 })
     if (issued?.type !== 'TokenIssued') throw new Error('the log does not have this token')
     return { ...token, role: issued.data.role }

@@ -174,7 +174,7 @@ export interface IssueTokenInput {
   readonly name: string
   /** For query and admin tokens only. */
   readonly scope?: QueryScope
-  /** For admin tokens only. */
+  /** For query and admin tokens only, as a scope. */
   readonly role?: TokenRole
   /** For model tokens only, like limits. */
   readonly models?: readonly string[]

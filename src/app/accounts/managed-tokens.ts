@@ -190,11 +190,11 @@ async function withinIssuer(
   deps: TokenDeps,
   adminScope: AdminScope,
   by: Actor,
-  { models, addresses, expiresAt, limits, ...facts }: NewToken,
+  { models, addresses, expiresAt, limits, role, ...facts }: NewToken,
 ): Promise<IssueTokenInput> {
   const issuer = await requireManager(deps, by)
   const bounds = inheritedBounds(issuer, {
-    ...membersGiven({ expiresAt, limits }),
+    ...membersGiven({ expiresAt, limits, role }),
     ...(models === undefined ? {} : { models: models && namedModels(deps, models) }),
     ...(addresses === undefined ? {} : { addresses: addresses && namedAddresses(addresses) }),
   })

@@ -1,7 +1,7 @@
 import { fromTimestamp } from '../../kernel/clock.ts'
 import { DomainError } from '../../kernel/errors.ts'
 import { isWithinRanges } from '../../kernel/address-ranges.ts'
-import type { TokenLimits } from './events.ts'
+import type { TokenLimits, TokenRole } from './events.ts'
 import { type DefaultTokenLimits, limitNames } from './limits.ts'
 
 /** The bounds of a token; an absent member bounds nothing. */
@@ -13,6 +13,8 @@ export interface Bounds {
   /** RFC 3339. */
   readonly expiresAt: string | undefined
   readonly limits: TokenLimits
+  /** It never changes, and a token with one issues, changes and rotates only tokens of the same role. */
+  readonly role?: TokenRole | undefined
 }
 
 /** The bounds that a request names: null asks for none, an absent one leaves it open. */
@@ -21,6 +23,7 @@ export interface AskedBounds {
   readonly addresses?: readonly string[] | null
   readonly expiresAt?: string | null
   readonly limits?: TokenLimits
+  readonly role?: TokenRole
 }
 
 /** The bounds of a new token: a member that the request leaves out is inherited from the issuer. */
@@ -32,11 +35,12 @@ export function inheritedBounds(issuer: Bounds, asked: AskedBounds): Bounds {
     addresses: of(asked.addresses, issuer.addresses),
     expiresAt: of(asked.expiresAt, issuer.expiresAt),
     limits: { ...issuer.limits, ...asked.limits },
+    role: asked.role ?? issuer.role,
   }
 }
 
-/** The union of the bounds of two tokens. */
-export function widerBounds(a: Bounds, b: Bounds): Bounds {
+/** The union of the bounds of two tokens, but for their roles. */
+export function widerBounds(a: Bounds, b: Bounds): Omit<Bounds, 'role'> {
   const both = (
     one: readonly string[] | undefined,
     other: readonly string[] | undefined,
@@ -66,12 +70,13 @@ export function requireWithin(
   const refuse = (param: string): never => {
     throw new DomainError('scope_denied', `${param} ${words}`, { param })
   }
-  const { models, addresses } = outer
+  const { models, addresses, role } = outer
   if (models !== undefined && inner.models?.every((name) => models.includes(name)) !== true)
     refuse('models')
   if (addresses !== undefined)
     if (inner.addresses?.every((range) => isWithinRanges(range, addresses)) !== true)
       refuse('addresses')
+  if (role !== undefined && inner.role !== role) refuse('role')
   if (endOf(inner) > endOf(outer)) refuse('expires_at')
   for (const name of limitNames)
     if (inForce(inner.limits[name], defaults[name]) > inForce(outer.limits[name], defaults[name]))

@@ -51,6 +51,7 @@ export function changeToken(command: ChangeToken, now: Changeable): readonly Tok
   const { tokenId, changes, at } = command
   const next: Changeable = {
     kind: now.kind,
+    role: now.role,
     name: changes.name ?? now.name,
     models: changes.models === undefined ? now.models : (changes.models ?? undefined),
     addresses: changes.addresses === undefined ? now.addresses : (changes.addresses ?? undefined),
@@ -73,7 +74,7 @@ export function changeToken(command: ChangeToken, now: Changeable): readonly Tok
       defaults: onlyNarrower,
     })
   else if (manager !== undefined)
-    requireWithin(widerBounds(now, manager), next, {
+    requireWithin({ ...widerBounds(now, manager), role: manager.role }, next, {
       words: 'may not be wider than that of the token of this request',
     })
   return [...updated(command, now, next, moved), ...limited(command, now, next)]

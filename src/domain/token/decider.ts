@@ -6,7 +6,13 @@ import type { Decider } from '../decider.ts'
 import { checkAddresses } from './addresses.ts'
 import { type Bounds, requireWithin } from './bounds.ts'
 import { type Changeable, type ChangeToken, changeToken } from './changes.ts'
-import type { QueryScope, TokenEvent, TokenEventData, TokenRole } from './events.ts'
+import {
+  mayHaveRole,
+  type QueryScope,
+  type TokenEvent,
+  type TokenEventData,
+  type TokenRole,
+} from './events.ts'
 import { checkLimits, checkModels } from './limits.ts'
 
 /** One token, with the hash of its secret, never the secret itself (P7). */
@@ -191,8 +197,8 @@ function bounded({ changes }: IssuedToken, events: readonly TokenEvent[]): reado
 
 /** @throws DomainError `token_scope_invalid` */
 function checkScope({ tokenId, kind, scope, role }: TokenEventData<'TokenIssued'>): void {
-  if (role !== undefined && kind !== 'admin')
-    throw new DomainError('token_scope_invalid', 'only an admin token has a role', {
+  if (role !== undefined && !mayHaveRole(kind))
+    throw new DomainError('token_scope_invalid', 'only a query or an admin token has a role', {
       tokenId,
       param: 'role',
     })

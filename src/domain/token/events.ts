@@ -37,6 +37,11 @@ export type QueryScope = Static<typeof QueryScopeSchema>
 export const tokenRoles = ['finance', 'support'] as const
 export type TokenRole = (typeof tokenRoles)[number]
 
+/** Whether tokens of this kind may have a role. */
+export function mayHaveRole(kind: TokenKind): boolean {
+  return kind === 'query' || kind === 'admin'
+}
+
 /** Whether a token is an operator's: an admin token that is not bound to its tenant. */
 export function isOperator(token: {
   readonly kind: TokenKind
@@ -85,7 +90,7 @@ export const tokenEvents = {
     kind: TokenKindSchema,
     name: Type.String(),
     scope: Type.Optional(QueryScopeSchema),
-    /** For admin tokens only; absent: everything within its scope. */
+    /** For query and admin tokens only; absent: everything within its scope. */
     role: Type.Optional(Type.Union(tokenRoles.map((role) => Type.Literal(role)))),
     /** External model names this token may use; absent means all. */
     models: Type.Optional(Type.Array(Type.String())),

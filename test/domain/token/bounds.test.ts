@@ -6,6 +6,7 @@ import {
   requireWithin,
   widerBounds,
 } from '../../../src/domain/token/bounds.ts'
+import { tokenRoles } from '../../../src/domain/token/events.ts'
 import { isDomainError } from '../../../src/kernel/errors.ts'
 import { propertyRuns } from '../../helpers/property-runs.ts'
 
@@ -18,16 +19,19 @@ const bounds: fc.Arbitrary<Bounds> = fc.record({
   models: optional(some(['a', 'b', 'c'])),
   addresses: optional(some(['203.0.113.0/24', '203.0.113.7', '198.51.100.0/24', '2001:db8::/32'])),
   expiresAt: optional(fc.constantFrom('2027-01-01T00:00:00Z', '2027-06-01T00:00:00Z')),
+  role: optional(fc.constantFrom('finance', 'support')),
   limits: fc
     .record({ requestsPerMinute: limit, concurrentTasks: limit })
     .map((limits) => JSON.parse(JSON.stringify(limits)) as Bounds['limits']),
 })
 
-/** What is tried of a token: a model, an address, a time and a rate. */
+/** What is tried of a token: a model, an address, a time and a rate, each for a role. */
 const uses = ['a', 'b', 'c'].flatMap((model) =>
   ['203.0.113.7', '203.0.113.9', '198.51.100.1', '2001:db8::1', '192.0.2.1'].flatMap((address) =>
     ['2026-12-31', '2027-05-31', '2028-01-01'].flatMap((day) =>
-      [1, 2, 61, 1_001].map((rate) => ({ model, address, at: `${day}T00:00:00Z`, rate })),
+      [1, 2, 61, 1_001].flatMap((rate) =>
+        tokenRoles.map((role) => ({ model, address, at: `${day}T00:00:00Z`, rate, role })),
+      ),
     ),
   ),
 )
@@ -44,8 +48,9 @@ const isWithin = (outer: Bounds, inner: Bounds): boolean => {
 
 const allows = (token: Bounds, use: (typeof uses)[number]): boolean =>
   (token.models?.includes(use.model) ?? true) &&
+  (token.role === undefined || token.role === use.role) &&
   isWithin(
-    { ...token, models: undefined },
+    { ...token, models: undefined, role: undefined },
     {
       models: undefined,
       addresses: [use.address],
@@ -72,7 +77,7 @@ t.test('bounds left open by a request are inherited, and always within', async (
   fc.assert(
     fc.property(bounds, bounds, (issuer, other) => {
       if (!isWithin(issuer, inheritedBounds(issuer, {}))) throw new Error('wider than its issuer')
-      const both = widerBounds(issuer, other)
+      const both = { ...widerBounds(issuer, other), role: undefined }
       if (!isWithin(both, issuer) || !isWithin(both, other)) throw new Error('not the wider')
     }),
     { numRuns: propertyRuns(200) },
@@ -82,6 +87,7 @@ t.test('bounds left open by a request are inherited, and always within', async (
     addresses: ['203.0.113.0/24'],
     expiresAt: '2027-01-01T00:00:00Z',
     limits: { requestsPerMinute: 60, concurrentTasks: 2 },
+    role: 'finance',
   }
   const asked = { models: ['a'], limits: { concurrentTasks: 1 } }
   t.same(inheritedBounds(issuer, asked), {
@@ -99,6 +105,7 @@ t.test('bounds left open by a request are inherited, and always within', async (
     ['limits', { limits: { requestsPerMinute: null } }],
     ['limits', { limits: { requestsPerMinute: 61 } }],
     ['limits', { limits: { concurrentTasks: 3 } }],
+    ['role', { role: 'support' }],
   ] as const)
     t.throws(
       () => requireWithin(issuer, inheritedBounds(issuer, wide), { words: 'is wider' }),

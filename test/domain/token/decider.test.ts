@@ -5,7 +5,11 @@ import {
   tokenDecider,
   type TokenCommand,
 } from '../../../src/domain/token/decider.ts'
-import type { TokenEvent, TokenEventData } from '../../../src/domain/token/events.ts'
+import {
+  type TokenEvent,
+  type TokenEventData,
+  tokenRoles,
+} from '../../../src/domain/token/events.ts'
 import type { TokenLimitChanges } from '../../../src/domain/token/limits.ts'
 
 const tokenId = 'token_1'
@@ -72,15 +76,40 @@ t.test('a query token has a scope, an admin token covers its tenant or all tenan
     })
 })
 
-t.test('only an admin token has a role', async (t) => {
+t.test('only a query or an admin token has a role', async (t) => {
   const data = { ...issued, kind: 'admin', role: 'finance' } as const
-  t.same(after().when({ kind: 'issue', data }), [{ type: 'TokenIssued', data }])
-  for (const kind of ['model', 'profile', 'query'] as const)
+  for (const kind of ['query', 'admin'] as const)
+    for (const role of tokenRoles) {
+      const one = { ...data, kind, role }
+      t.same(after().when({ kind: 'issue', data: one }), [{ type: 'TokenIssued', data: one }])
+    }
+  for (const kind of ['model', 'profile'] as const)
     t.throws(() => after().when({ kind: 'issue', data: { ...data, kind } }), {
       code: 'token_scope_invalid',
-      message: 'only an admin token has a role',
+      message: 'only a query or an admin token has a role',
       details: { param: 'role' },
     })
+})
+
+t.test('a token with a role changes and rotates only tokens of the same role', async (t) => {
+  const manager = { ...issued, role: 'finance', limits: {} } as const
+  const of = { models: undefined, addresses: undefined, expiresAt: undefined }
+  const change: TokenCommand = {
+    kind: 'change',
+    tokenId,
+    changes: { name: 'second' },
+    manager: { ...manager, ...of },
+    at,
+  }
+  const admin = { ...issued, kind: 'admin' } as const
+  for (const role of [undefined, 'support', 'finance'] as const) {
+    const data = role === undefined ? admin : { ...admin, role }
+    for (const command of [change, { ...rotate, manager: { ...manager, ...of } }]) {
+      const decide = () => after({ kind: 'issue', data }).when(command)
+      if (role === 'finance') t.equal(decide().length, 1)
+      else t.throws(decide, { code: 'scope_denied', details: { param: 'role' } })
+    }
+  }
 })
 
 t.test('a token expires later than it is issued', async (t) => {

@@ -124,13 +124,14 @@ function readScope({ kind, scope: said }: NewTokenMembers): QueryScope | undefin
  * The settings of a token to be issued, without its owner. @throws RequestError `parameter_invalid`
  */
 export function readNewToken(body: NewTokenMembers): Omit<NewToken, 'tenantId' | 'userId'> {
-  const { kind, name } = body
+  const { kind, name, role } = body
   const { models, addresses, limits, expiresAt } = readChanges(body)
   const scope = readScope(body)
   return {
     kind,
     name,
     ...(scope === undefined ? {} : { scope }),
+    ...(role === undefined ? {} : { role }),
     ...(models === undefined ? {} : { models }),
     ...(addresses === undefined ? {} : { addresses }),
     ...(limits === undefined ? {} : { limits: changedLimits({}, limits) }),

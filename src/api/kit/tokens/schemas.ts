@@ -100,6 +100,12 @@ const newTokenMembers = {
   kind: Type.Enum(['model', 'profile', 'query', 'admin']),
   name: DisplayName,
   scope: Type.Optional(ScopeBody),
+  role: Type.Optional(
+    Type.Enum([...tokenRoles], {
+      description:
+        'Narrows a query or an admin token within its scope to what `finance` or `support` needs. It never changes.',
+    }),
+  ),
   ...tokenMembers,
 } as const
 
@@ -121,12 +127,6 @@ export const NewTokenSchema = Type.Object(
     tenant_id: KnownId,
     user_id: KnownId,
     ...newTokenMembers,
-    role: Type.Optional(
-      Type.Enum([...tokenRoles], {
-        description:
-          'Binds an admin token within its scope: `finance` to credit and billing. It is never changed.',
-      }),
-    ),
   },
   {
     named: 'NewToken',
@@ -202,7 +202,7 @@ const tokenFields = {
     { description: 'Scope of a query or admin token; null for other kinds.' },
   ),
   role: Type.Union([Type.Enum([...tokenRoles]), Type.Null()], {
-    description: 'Role of an admin token; null: everything within its scope.',
+    description: 'Role of a query or an admin token; null: everything within its scope.',
   }),
   issued_by: Type.Union([Type.String(), Type.Null()], {
     description:
