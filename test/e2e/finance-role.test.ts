@@ -72,7 +72,7 @@ t.test('an operator of finance gives credit and sets terms, and nothing else', a
   t.match(await ask(secret, 'PUT', `${path}/billing`, billing), { status: 200 })
   const refused = {
     status: 403,
-    body: { message: /without a role/, error: { code: 'scope_denied' } },
+    body: { message: /without a role/, error: { code: 'role_denied' } },
   }
   const limit = { currency: 'CNY', amount: '5', limit_id: 'by-finance' }
   t.match(await ask(secret, 'PUT', `${path}/credit/limit`, limit), refused)

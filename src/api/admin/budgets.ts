@@ -60,6 +60,7 @@ export const budgetRoutes = settingRoutes({
   setting: managedBudgets,
   path: 'budgets',
   operation: 'Budgets',
+  roles: { get: ['support'] },
   get: { summary: 'List the budgets of a tenant, its users and tokens, with their spending' },
   put: {
     summary:

@@ -71,7 +71,7 @@ function grantRoute(instance: FastifyInstance, tenants: ManagedTenants): void {
     failures: [...postingFailures, 'posting_id_taken', 'proposal_ended'],
   })
   instance.withTypeProvider<TypeBoxTypeProvider>().post('/tenants/:tenant_id/credit/grants', {
-    config: { roles: ['finance'] },
+    config: { roles: ['finance', 'support'] },
     schema: {
       ...grant,
       params: TenantParamsSchema,
@@ -109,7 +109,7 @@ function adjustmentRoute(instance: FastifyInstance, tenants: ManagedTenants): vo
     ],
   })
   instance.withTypeProvider<TypeBoxTypeProvider>().post('/tenants/:tenant_id/adjustments', {
-    config: { roles: ['finance'] },
+    config: { roles: ['finance', 'support'] },
     schema: {
       ...adjustment,
       params: TenantParamsSchema,

@@ -8,7 +8,7 @@ import {
 } from '../kit/account-surface.ts'
 import { principalOf } from '../kit/authenticate.ts'
 import type { Envelope } from '../kit/envelope.ts'
-import { type FailureCode, forSettings } from '../kit/failure-table.ts'
+import { forSettings } from '../kit/failure-table.ts'
 import { createFailureReader } from '../kit/surface-failures.ts'
 import { managementFailures } from '../kit/route-failures.ts'
 
@@ -48,11 +48,11 @@ const readFailure = createFailureReader({
 /** The error shape of these routes. */
 export const adminEnvelope: Envelope = accountEnvelope(readFailure)
 
-/** The OpenAPI description of such a route, including its failures: each may be closed to the role of a token. */
+/** The OpenAPI description of such a route, including its failures: it may be closed to the role of a token. */
 export function describe({ failures, ...route }: AccountRoute): FastifySchema {
   return describeAccount(adminEnvelope, 'adminToken', {
     ...route,
-    failures: [...new Set<FailureCode>([...failures, 'scope_denied'])],
+    failures: [...failures, 'role_denied'],
   })
 }
 

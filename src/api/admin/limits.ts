@@ -59,6 +59,7 @@ export const limitRoutes = settingRoutes({
   setting: managedLimits,
   path: 'limits',
   operation: 'Limits',
+  roles: { get: ['support'] },
   get: { summary: 'List the limits of a tenant and of its users' },
   put: {
     summary:

@@ -1,12 +1,5 @@
 import type { FastifyInstance } from 'fastify'
-import type { TokenRole } from '../../domain/token/events.ts'
-import { DomainError } from '../../kernel/errors.ts'
-import {
-  principalOf,
-  requireToken,
-  type TokenServices,
-  useQueryBounds,
-} from '../kit/authenticate.ts'
+import { requireToken, type TokenServices, useQueryBounds } from '../kit/authenticate.ts'
 import { useEnvelope } from '../kit/envelope.ts'
 import { strictBodies, useJsonBody } from '../kit/json-body.ts'
 import { useNoStore } from '../kit/answer-headers.ts'
@@ -25,13 +18,6 @@ import { accountPriceRoutes } from './prices/tenants.ts'
 import { tenantRoutes, userRoutes } from './tenants.ts'
 import { reportingRoutes } from './reporting.ts'
 import { adminTokenRoutes } from './tokens.ts'
-
-declare module 'fastify' {
-  interface FastifyContextConfig {
-    /** The roles of tokens that may use the route; absent: only tokens without a role. */
-    readonly roles?: readonly TokenRole[]
-  }
-}
 
 /** In the order of the documentation. */
 const routes: readonly ((instance: FastifyInstance, accounts: Services['accounts']) => void)[] = [
@@ -54,17 +40,6 @@ const routes: readonly ((instance: FastifyInstance, accounts: Services['accounts
 /** Bodies about an account hold a few names and figures. */
 const BODY_LIMIT_BYTES = 64 * 1024
 
-/** Refuses a token with a role on every route that does not declare it. */
-function requireRole(app: FastifyInstance): void {
-  app.addHook('onRequest', (request, _reply, done) => {
-    const { role } = principalOf(request)
-    const { config } = request.routeOptions
-    if (role === undefined || request.is404 || config.roles?.includes(role) === true) return done()
-    const message = `The role ${role} of this token does not allow it: use an admin token without a role`
-    return done(new DomainError('scope_denied', message, {}))
-  })
-}
-
 /**
  * Tenants, users, credit, prices and tokens for holders of an admin token, to be registered under
  * `/api/admin`.
@@ -79,7 +54,6 @@ export function adminPlugin(
     useNoStore(instance)
     useJsonBody(instance, BODY_LIMIT_BYTES)
     requireToken(instance, services, 'admin')
-    requireRole(instance)
     useQueryBounds(instance, services)
     instance.setValidatorCompiler(strictBodies)
     for (const register of routes) register(instance, services.accounts)

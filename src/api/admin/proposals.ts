@@ -121,7 +121,7 @@ export function proposalRoutes(
     failures: [...readFailures, 'invalid_cursor', 'tenant_not_found'],
   })
   app.get('/proposals', {
-    config: { roles: ['finance'] },
+    config: { roles: ['finance', 'support'] },
     schema: { ...list, querystring: ProposalsQuerySchema },
     handler: async (request) => {
       const { state, tenant_id: tenantId } = request.query
@@ -140,7 +140,7 @@ export function proposalRoutes(
     failures: [...readFailures, 'tenant_not_found', 'proposal_not_found'],
   })
   app.get('/tenants/:tenant_id/proposals/:proposal_id', {
-    config: { roles: ['finance'] },
+    config: { roles: ['finance', 'support'] },
     schema: { ...one, params: ParamsSchema },
     handler: async (request) => {
       const found = await proposals.find(adminScopeOf(request), nameOf(request.params))

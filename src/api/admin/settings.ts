@@ -35,7 +35,7 @@ interface SettingSurface<
   readonly path: string
   readonly operation: OperationName
   readonly get: { readonly summary: string; readonly querystring?: Query }
-  /** The roles of admin tokens that may use a method; absent: none. */
+  /** The roles of tokens that may use a method; absent: only tokens without a role. */
   readonly roles?: { readonly [Method in 'get' | 'put']?: readonly TokenRole[] }
   readonly put: {
     readonly summary: string

@@ -46,7 +46,7 @@ export function tenantRoutes(
     failures: [...readFailures, 'invalid_cursor'],
   })
   app.get('/tenants', {
-    config: { roles: ['finance'] },
+    config: { roles: ['finance', 'support'] },
     schema: { ...list, querystring: PageQuerySchema },
     handler: async (request) => {
       const { items, next_cursor } = await readPage(
@@ -79,7 +79,7 @@ export function tenantRoutes(
     failures: [...readFailures, 'tenant_not_found'],
   })
   app.get('/tenants/:tenant_id', {
-    config: { roles: ['finance'] },
+    config: { roles: ['finance', 'support'] },
     schema: { ...one, params: TenantParamsSchema },
     handler: async (request) => {
       const tenant = await tenants.find(adminScopeOf(request), request.params.tenant_id)
@@ -101,6 +101,7 @@ export function userRoutes(
     failures: [...readFailures, 'invalid_cursor', 'tenant_not_found'],
   })
   app.get('/tenants/:tenant_id/users', {
+    config: { roles: ['support'] },
     schema: { ...list, params: TenantParamsSchema, querystring: PageQuerySchema },
     handler: async (request) => {
       const { items, next_cursor } = await readPage(

@@ -13,7 +13,15 @@ export function adminTokenRoutes(
   { tokens }: Pick<Services['accounts'], 'tokens'>,
 ): void {
   const whose = 'all users that the admin token can manage'
-  tokenRoutes(instance, { tokens, describe, adminScopeOf, noun: 'Token', whose, filters: true })
+  tokenRoutes(instance, {
+    tokens,
+    describe,
+    adminScopeOf,
+    noun: 'Token',
+    whose,
+    filters: true,
+    roles: ['support'],
+  })
   instance.withTypeProvider<TypeBoxTypeProvider>().post('/tokens', {
     schema: {
       ...describe({

@@ -69,6 +69,7 @@ export const accountFailures = {
   headers_too_large: 'invalid_request',
   unauthenticated: 'unauthorized',
   wrong_token_kind: 'wrong_token_kind',
+  role_denied: 'role_denied',
   address_not_allowed: 'address_not_allowed',
   body_empty: 'invalid_request',
   body_invalid: 'invalid_request',
@@ -178,6 +179,6 @@ export const Reason = line(
 
 /** The actor of a change, for its events. */
 export function actorOf(request: FastifyRequest): Actor {
-  const { tenantId, userId, tokenId } = principalOf(request)
-  return { tenantId, userId, tokenId, requestId: request.id }
+  const { tenantId, userId, tokenId, role } = principalOf(request)
+  return { tenantId, userId, tokenId, role, requestId: request.id }
 }

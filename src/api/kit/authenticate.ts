@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyRequest, onRequestAsyncHookHandler } from 'fastify'
 import type { Principal, Refused, TokenOwner } from '../../app/access/principal.ts'
-import type { TokenKind } from '../../domain/token/events.ts'
+import type { TokenKind, TokenRole } from '../../domain/token/events.ts'
 import { isWithinRanges } from '../../kernel/address-ranges.ts'
 import { DomainError } from '../../kernel/errors.ts'
 import { RequestError } from './request-error.ts'
@@ -16,6 +16,10 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** The caller, once its token was accepted. */
     principal: Principal | undefined
+  }
+  interface FastifyContextConfig {
+    /** The roles of tokens that may use the route; absent: only tokens without a role. */
+    readonly roles?: readonly TokenRole[]
   }
 }
 
@@ -55,8 +59,9 @@ export interface TokenServices {
 }
 
 /**
- * Lets only tokens of this kind below the plugin, before a byte of the body is read. Faults:
- * `unauthenticated`, `address_not_allowed`, `wrong_token_kind`, `outage` when tokens cannot be
+ * Lets only tokens of this kind below the plugin, and of those with a role only the ones that the
+ * route declares, before a byte of the body is read. Faults: `unauthenticated`,
+ * `address_not_allowed`, `wrong_token_kind`, `role_denied`, `outage` when tokens cannot be
  * looked up (P9); `rate_limited` after too many invalid tokens or refused requests from one address. Without
  * `Authorization`, the first present header of `keyHeaders` holds the bare token.
  */
@@ -73,6 +78,7 @@ export function requireToken(
     requireTokenAddress(request, answer.principal)
     if (answer.principal.kind !== kind)
       throw new RequestError('wrong_token_kind', `This path needs ${kindNames[kind]}`)
+    requireRole(request, answer.principal)
     return answer.principal
   }
   const hook: onRequestAsyncHookHandler = async (request) => {
@@ -123,6 +129,17 @@ export function requireTokenAddress(request: FastifyRequest, { addresses }: Prin
   const ip = addressOf(request) ?? ''
   if (isWithinRanges(ip, addresses)) return
   throw new RequestError('address_not_allowed', `The token may not be used from ${ip}`)
+}
+
+/** A path without a route stays 404. */
+function requireRole(request: FastifyRequest, { role }: Principal): void {
+  const { config, url = '' } = request.routeOptions
+  const { roles = [] } = config
+  if (role === undefined || request.is404 || roles.includes(role)) return
+  const route = `${request.method} ${url.replaceAll(/:([a-z_]+)/g, '{$1}')}`
+  const those = roles.map((one) => `of the role ${one}, or `).join('')
+  const message = `${route} is for tokens ${those}without a role; this one has the role ${role}`
+  throw new RequestError('role_denied', message)
 }
 
 /** The caller, after `requireToken` has accepted the request. */

@@ -38,6 +38,7 @@ const ofRequests: Readonly<Record<RequestFault, FailureRow>> = {
   headers_too_large: own(431, 'The request line and headers are too large'),
   unauthenticated: own(401, 'The token is not valid'),
   wrong_token_kind: own(403, 'This path needs another kind of token'),
+  role_denied: own(403, 'This route is not for tokens of this role'),
   address_not_allowed: own(403, 'The token may not be used from this address'),
   body_empty: own(400, 'The request body is empty'),
   body_invalid: own(400, 'The request body must be a JSON object'),

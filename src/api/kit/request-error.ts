@@ -10,6 +10,7 @@ export type RequestFault =
   | 'headers_too_large'
   | 'unauthenticated'
   | 'wrong_token_kind'
+  | 'role_denied'
   | 'address_not_allowed'
   | 'body_empty'
   | 'body_invalid'

@@ -32,6 +32,7 @@ export function assetRoutes(instance: FastifyInstance, reads: QueryReads): void 
   instance.withTypeProvider<TypeBoxTypeProvider>().get(
     '/assets/:id/history',
     {
+      config: { roles: ['support'] },
       schema: {
         ...describe({
           operationId: 'getAssetHistory',
@@ -63,7 +64,7 @@ function listRoutes(instance: FastifyInstance, reads: QueryReads): void {
     }),
     querystring: AssetsQuerySchema,
   }
-  app.get('/assets', { schema: assets }, async (request, reply) => {
+  app.get('/assets', { config: { roles: ['support'] }, schema: assets }, async (request, reply) => {
     const { limit, cursor } = request.query
     const principal = principalOf(request)
     const search = toAssetSearch(principal, request.query)
@@ -83,20 +84,24 @@ function listRoutes(instance: FastifyInstance, reads: QueryReads): void {
     }),
     querystring: GroupsQuerySchema,
   }
-  app.get('/asset-groups', { schema: groups }, async (request, reply) => {
-    const { limit, cursor } = request.query
-    const principal = principalOf(request)
-    const search = toGroupSearch(principal, request.query)
-    const from = { after: groupPlace(cursor), limit }
-    return sendList(request, reply, request.query, {
-      name: 'asset-groups',
-      columns: groupColumns,
-      ...cursorList(
-        from,
-        (page) => reads.listAssetGroups(search, page),
-        showsGroups(principal),
-        {},
-      ),
-    })
-  })
+  app.get(
+    '/asset-groups',
+    { config: { roles: ['support'] }, schema: groups },
+    async (request, reply) => {
+      const { limit, cursor } = request.query
+      const principal = principalOf(request)
+      const search = toGroupSearch(principal, request.query)
+      const from = { after: groupPlace(cursor), limit }
+      return sendList(request, reply, request.query, {
+        name: 'asset-groups',
+        columns: groupColumns,
+        ...cursorList(
+          from,
+          (page) => reads.listAssetGroups(search, page),
+          showsGroups(principal),
+          {},
+        ),
+      })
+    },
+  )
 }

@@ -179,6 +179,7 @@ export function balanceRoute(instance: FastifyInstance, services: QueryServices)
   instance.withTypeProvider<TypeBoxTypeProvider>().get(
     '/balance',
     {
+      config: { roles: ['finance'] },
       schema: {
         ...describe({
           operationId: 'listBalances',

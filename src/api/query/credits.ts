@@ -181,6 +181,7 @@ export function creditRoutes(instance: FastifyInstance, services: QueryServices)
   const app = instance.withTypeProvider<TypeBoxTypeProvider>()
   const documented = { failures: [...listFailures, 'log_unavailable'], csv: true } as const
   app.get('/grants', {
+    config: { roles: ['finance'] },
     schema: {
       ...describe({
         operationId: 'listGrants',
@@ -196,6 +197,7 @@ export function creditRoutes(instance: FastifyInstance, services: QueryServices)
     },
   })
   app.get('/adjustments', {
+    config: { roles: ['finance'] },
     schema: {
       ...describe({
         operationId: 'listAdjustments',

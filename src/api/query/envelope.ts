@@ -19,6 +19,7 @@ const readFailure = createFailureReader({
 /** The failures of a list or summary, and of a task's history. */
 export const listFailures: readonly FailureCode[] = [
   ...tokenFailures,
+  'role_denied',
   'parameter_invalid',
   'invalid_cursor',
   'scope_denied',
@@ -31,6 +32,7 @@ export const searchFailures: readonly FailureCode[] = [
 ]
 const unconfirmed: readonly FailureCode[] = [
   ...tokenFailures,
+  'role_denied',
   'query_too_long',
   'log_unavailable',
   'read_model_behind',

@@ -152,6 +152,7 @@ export function failuresRoute(instance: FastifyInstance, services: QueryServices
   instance.withTypeProvider<TypeBoxTypeProvider>().get(
     '/failures',
     {
+      config: { roles: ['finance', 'support'] },
       schema: {
         ...describe({
           operationId: 'listFailures',

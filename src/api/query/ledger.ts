@@ -71,6 +71,7 @@ function linesRoute(instance: FastifyInstance, services: QueryServices): void {
   instance.withTypeProvider<TypeBoxTypeProvider>().get(
     '/ledger/lines',
     {
+      config: { roles: ['finance'] },
       schema: {
         ...describe({
           operationId: 'listLedgerLines',
@@ -129,6 +130,7 @@ function summaryRoute(instance: FastifyInstance, services: QueryServices): void 
   instance.withTypeProvider<TypeBoxTypeProvider>().get(
     '/ledger/summary',
     {
+      config: { roles: ['finance'] },
       schema: {
         ...describe({
           operationId: 'summariseLedger',

@@ -60,6 +60,7 @@ export function logsRoute(instance: FastifyInstance, services: QueryServices): v
   instance.withTypeProvider<TypeBoxTypeProvider>().get(
     '/logs',
     {
+      config: { roles: ['finance'] },
       schema: {
         ...describe({
           operationId: 'listLogs',

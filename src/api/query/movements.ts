@@ -169,6 +169,7 @@ export function movementsRoute(instance: FastifyInstance, services: QueryService
   instance.withTypeProvider<TypeBoxTypeProvider>().get(
     '/movements',
     {
+      config: { roles: ['finance'] },
       schema: {
         ...describe({
           operationId: 'listMovements',

@@ -37,6 +37,7 @@ export function queryPlugin(services: QueryServices) {
     instance.withTypeProvider<TypeBoxTypeProvider>().get(
       '/tasks/:id/history',
       {
+        config: { roles: ['support'] },
         schema: {
           ...describe({
             operationId: 'getTaskHistory',

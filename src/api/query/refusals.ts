@@ -110,6 +110,7 @@ export function refusalsRoute(instance: FastifyInstance, services: QueryServices
   instance.withTypeProvider<TypeBoxTypeProvider>().get(
     '/refusals',
     {
+      config: { roles: ['finance', 'support'] },
       schema: {
         ...describe({
           operationId: 'listRefusals',

@@ -172,6 +172,7 @@ export function searchRoute(instance: FastifyInstance, { support }: QueryService
   instance.withTypeProvider<TypeBoxTypeProvider>().get(
     '/search',
     {
+      config: { roles: ['finance', 'support'] },
       schema: {
         ...describe({
           operationId: 'search',

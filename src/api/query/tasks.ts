@@ -154,6 +154,7 @@ export function tasksRoute(instance: FastifyInstance, services: QueryServices): 
   instance.withTypeProvider<TypeBoxTypeProvider>().get(
     '/tasks',
     {
+      config: { roles: ['finance', 'support'] },
       schema: {
         ...describe({
           operationId: 'queryTasks',

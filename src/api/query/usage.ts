@@ -248,6 +248,7 @@ export function usageRoute(instance: FastifyInstance, services: QueryServices): 
   instance.withTypeProvider<TypeBoxTypeProvider>().get(
     '/usage',
     {
+      config: { roles: ['finance'] },
       schema: {
         ...describe({
           operationId: 'summariseUsage',

@@ -25,6 +25,7 @@ export function ownTokenRoutes(instance: FastifyInstance, tokens: ManagedTokens)
     noun: 'OwnToken',
     whose: 'the user',
     filters: false,
+    roles: [],
   }
   tokenRoutes(instance, surface)
   instance.withTypeProvider<TypeBoxTypeProvider>().post('/tokens', {

@@ -1,6 +1,7 @@
 import type { Queryable } from '../../../projections/engine/queryable.ts'
 import { waitForPosition } from '../../../projections/engine/wait.ts'
 import type { Person } from '../../domain/account/postings.ts'
+import type { TokenRole } from '../../domain/token/events.ts'
 import type { Catalog } from '../../domain/catalog/catalog.ts'
 import type { EventLog } from '../../eventlog/log/types.ts'
 import type { Clock } from '../../kernel/clock.ts'
@@ -16,6 +17,8 @@ export interface ManagementDeps {
 
 /** The person, by a token, and the request that make a change: recorded with its events. */
 export interface Actor extends Person {
+  /** The role of the token; undefined: none. */
+  readonly role: TokenRole | undefined
   readonly requestId: string
 }
 

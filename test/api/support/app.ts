@@ -169,12 +169,15 @@ export const principals: Readonly<Record<string, Principal>> = {
   'pat-one': principal({ kind: 'profile' }),
   'adm-one': principal({ kind: 'admin' }),
   'adm-finance': principal({ kind: 'admin', tokenId: 'tok_4', role: 'finance' }),
+  'adm-support': principal({ kind: 'admin', tokenId: 'tok_5', role: 'support' }),
   'qak-user': principal({ kind: 'query', scope: { level: 'current_user' } }),
   'qak-some': principal({
     kind: 'query',
     scope: { level: 'specified_users', userIds: ['user_1', 'user_2'] },
   }),
   'qak-all': principal({ kind: 'query', scope: { level: 'all_users' } }),
+  'qak-finance': principal({ kind: 'query', scope: { level: 'all_users' }, role: 'finance' }),
+  'qak-support': principal({ kind: 'query', scope: { level: 'all_users' }, role: 'support' }),
   'qak-operator': principal({ kind: 'query', scope: { level: 'all_tenants' } }),
 }
 
@@ -287,18 +290,13 @@ function memoryServices(
   }
 }
 
-/** The whole HTTP interface over hand-written in-memory parts. */
-export async function startApp(
+/** In-memory parts, and the use cases over them. */
+export function memoryGateway(
   part: Replaced = {},
   texts = new MemoryTexts(),
   speech = new MemorySpeech(),
   images = new MemoryImages(),
-): Promise<Harness> {
-  const lines: string[] = []
-  const logger: Logger = pino(
-    { level: 'debug', redact: logRedaction },
-    { write: (line: string) => void lines.push(line) },
-  )
+) {
   const parts = {
     tasks: new MemoryTasks(nowMs),
     assets: new MemoryAssets(nowMs),
@@ -306,7 +304,21 @@ export async function startApp(
     hosts: new Map<string, readonly string[]>([['hooks.example.com', ['93.184.216.34']]]),
   }
   const calls = memoryCalls(texts, speech, images)
-  const app = await buildApp(memoryServices(part, parts, calls, texts.channels()), {
+  return { parts, services: memoryServices(part, parts, calls, texts.channels()) }
+}
+
+/** The whole HTTP interface over hand-written in-memory parts. */
+export async function startApp(
+  part: Replaced = {},
+  ...given: readonly [texts?: MemoryTexts, speech?: MemorySpeech, images?: MemoryImages]
+): Promise<Harness> {
+  const lines: string[] = []
+  const logger: Logger = pino(
+    { level: 'debug', redact: logRedaction },
+    { write: (line: string) => void lines.push(line) },
+  )
+  const { parts, services } = memoryGateway(part, ...given)
+  const app = await buildApp(services, {
     logger,
     surfaces: openFamilies(families, familyDeps).surfaces,
     metrics: new Registry(),

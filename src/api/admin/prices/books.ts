@@ -47,6 +47,7 @@ function readRoutes(instance: FastifyInstance, books: ManagedPriceBooks): void {
     failures: [...operatorReads, 'invalid_cursor'],
   })
   app.get('/price-books', {
+    config: { roles: ['finance'] },
     schema: { ...list, querystring: PageQuerySchema },
     handler: async (request) => {
       const { items, next_cursor } = await readPage(
@@ -64,6 +65,7 @@ function readRoutes(instance: FastifyInstance, books: ManagedPriceBooks): void {
     failures: [...operatorReads, 'price_book_not_found'],
   })
   app.get('/price-books/:version', {
+    config: { roles: ['finance'] },
     schema: { ...one, params: BookParamsSchema },
     handler: async (request) => {
       const book = await books.find(adminScopeOf(request), request.params.version)
@@ -80,6 +82,7 @@ function differenceRoute(instance: FastifyInstance, books: ManagedPriceBooks): v
     failures: [...operatorReads, 'price_book_not_found'],
   })
   instance.withTypeProvider<TypeBoxTypeProvider>().get('/price-books/:version/diff', {
+    config: { roles: ['finance'] },
     schema: { ...schema, params: BookParamsSchema, querystring: DifferenceQuerySchema },
     handler: async (request) => {
       const named = { version: request.params.version, against: request.query.against }

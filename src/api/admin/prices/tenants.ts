@@ -97,6 +97,7 @@ export const accountPriceRoutes = settingRoutes({
   setting: managedAccountPrices,
   path: 'prices',
   operation: 'AccountPrices',
+  roles: { get: ['finance'] },
   get: { summary: 'Get the prices of a tenant and those of the list', querystring: LookQuery },
   put: {
     summary: 'Replace all prices of a tenant (operators only)',

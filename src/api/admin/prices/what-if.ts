@@ -89,6 +89,7 @@ export function whatIfRoute(
     ],
   })
   instance.withTypeProvider<TypeBoxTypeProvider>().get('/price-books/:version/what-if', {
+    config: { roles: ['finance'] },
     schema: { ...schema, params: BookParamsSchema, querystring: WhatIfQuerySchema },
     handler: async (request) => {
       const { from, to, tenant_id: tenantId } = request.query

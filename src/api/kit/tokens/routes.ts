@@ -20,7 +20,7 @@ import {
 } from './schemas.ts'
 import type { ShownToken } from '../../../app/accounts/known-token.ts'
 import type { TokenChanges } from '../../../domain/token/changes.ts'
-import { type QueryScope, tokenPrefixes } from '../../../domain/token/events.ts'
+import { type QueryScope, tokenPrefixes, type TokenRole } from '../../../domain/token/events.ts'
 import { changedLimits, type TokenLimitChanges } from '../../../domain/token/limits.ts'
 import { toTimestamp } from '../../../kernel/clock.ts'
 import { membersGiven } from '../../../kernel/json.ts'
@@ -150,6 +150,8 @@ interface TokenSurface {
   readonly whose: string
   /** Whether lists can be filtered by tenant or by user. */
   readonly filters: boolean
+  /** The roles of tokens that may list and show tokens; none changes, issues or rotates one. */
+  readonly roles: readonly TokenRole[]
 }
 
 const filterMembers = {
@@ -169,7 +171,7 @@ export function tokenRoutes(instance: FastifyInstance, surface: TokenSurface): v
 }
 
 function listRoute(instance: FastifyInstance, surface: TokenSurface): void {
-  const { tokens, describe, adminScopeOf, noun, whose, filters } = surface
+  const { tokens, describe, adminScopeOf, noun, whose, filters, roles } = surface
   const app = instance.withTypeProvider<TypeBoxTypeProvider>()
   const list = describe({
     operationId: `list${noun}s`,
@@ -185,6 +187,7 @@ function listRoute(instance: FastifyInstance, surface: TokenSurface): void {
   const all = Type.Object({ ...cursorMembers, ...filterMembers })
   const querystring = filters ? all : (Type.Object(cursorMembers) as typeof all)
   app.get('/tokens', {
+    config: { roles },
     schema: { ...list, querystring },
     handler: async (request) => {
       const { tenant_id: tenantId, user_id: userId, issued_by: issuedBy } = request.query
@@ -199,7 +202,7 @@ function listRoute(instance: FastifyInstance, surface: TokenSurface): void {
 }
 
 function oneRoutes(instance: FastifyInstance, surface: TokenSurface): void {
-  const { tokens, describe, adminScopeOf, noun, whose } = surface
+  const { tokens, describe, adminScopeOf, noun, whose, roles } = surface
   const app = instance.withTypeProvider<TypeBoxTypeProvider>()
   const one = (verb: string, summary: string, failures: AccountRoute['failures']) => ({
     ...describe({
@@ -211,6 +214,7 @@ function oneRoutes(instance: FastifyInstance, surface: TokenSurface): void {
     params: TokenParamsSchema,
   })
   app.get('/tokens/:id', {
+    config: { roles },
     schema: one('get', `Get a token of ${whose}`, readFailures),
     handler: async (request) => {
       return success(toToken(await tokens.find(adminScopeOf(request), request.params.id)))

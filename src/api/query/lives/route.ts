@@ -72,6 +72,7 @@ export function lifeRoutes(instance: FastifyInstance, reads: QueryReads): void {
   instance.withTypeProvider<TypeBoxTypeProvider>().get(
     '/lives/:id',
     {
+      config: { roles: ['finance', 'support'] },
       schema: {
         ...describe({
           operationId: 'getLife',
@@ -94,6 +95,7 @@ export function lifeRoutes(instance: FastifyInstance, reads: QueryReads): void {
   instance.withTypeProvider<TypeBoxTypeProvider>().get(
     '/lives/:id/ticket',
     {
+      config: { roles: ['finance', 'support'] },
       schema: {
         ...describe({
           operationId: 'getTicket',

@@ -29,6 +29,7 @@ export function receiptRoute(instance: FastifyInstance, reads: QueryReads): void
   instance.withTypeProvider<TypeBoxTypeProvider>().get(
     '/receipts/:id',
     {
+      config: { roles: ['finance', 'support'] },
       schema: {
         ...describe({
           operationId: 'getReceipt',
