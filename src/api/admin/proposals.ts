@@ -55,7 +55,8 @@ const ChangedProposalSchema = Type.Object(
 /** The answer to a posting that waits for a second user. */
 export const ProposedAnswerSchema = {
   ...successOf(ChangedProposalSchema),
-  description: 'More than one person may post alone: it is proposed, and moves no money.',
+  description:
+    'More than one person may post alone, or by a token of support: it is proposed, and moves no money.',
 }
 
 const ProposalsQuerySchema = Type.Object({

@@ -55,12 +55,14 @@ export interface GrantInput {
   /** The invoice or payment outside that it stands for. */
   readonly reference?: string | undefined
   readonly by?: Person
+  /** It waits for a second user, whatever its amount. */
+  readonly proposesOnly?: boolean
   readonly keyHash?: string
 }
 
 /** The outcome of a grant or an adjustment. */
 export interface PostingOutcome extends Changed {
-  /** It is above what its person may post alone: it is proposed, and nothing is posted. */
+  /** Set where it is only proposed, and nothing is posted. */
   readonly proposal: ProposalRow | undefined
 }
 
@@ -116,6 +118,7 @@ export interface AdjustmentInput {
   readonly reason: string
   readonly code?: ReasonCode | undefined
   readonly by?: Person
+  readonly proposesOnly?: boolean
   readonly keyHash?: string
 }
 

@@ -59,7 +59,7 @@ export interface ManagedTenants {
     by: Actor,
     input: Parameters<typeof addUser>[1],
   ) => Promise<UserRow>
-  /** A repetition with the same id or key grants or proposes nothing more. */
+  /** A repetition with the same id or key grants or proposes nothing more; support only proposes. */
   readonly grant: (
     adminScope: AdminScope,
     by: Actor,
@@ -194,6 +194,11 @@ export function createManagedTenants(deps: ManagementDeps): ManagedTenants {
   }
 }
 
+/** The person of a posting; with the role of support, the person posts nothing alone. */
+function posterOf(by: Actor): Pick<GrantInput, 'by' | 'proposesOnly'> {
+  return { by: personOf(by), ...(by.role === 'support' && { proposesOnly: true }) }
+}
+
 function postingsOf(deps: ManagementDeps): Pick<ManagedTenants, 'grant' | 'setLimit' | 'adjust'> {
   return {
     grant: async (adminScope, by, input) => {
@@ -201,8 +206,8 @@ function postingsOf(deps: ManagementDeps): Pick<ManagedTenants, 'grant' | 'setLi
       requireWithin(adminScope, input.tenantId)
       const { id: grantId, keyed } = named('grant', input)
       const { tenantId, currency, amount, reason, credit, reference } = input
-      const terms = { currency, amount, reason, credit, reference, by: personOf(by) }
-      const grant = { tenantId, grantId, ...terms, ...keyed }
+      const terms = { currency, amount, reason, credit, reference }
+      const grant = { tenantId, grantId, ...terms, ...posterOf(by), ...keyed }
       const { changed, position, proposal } = await grantCredit(depsOf(deps, by), grant)
       await shown(deps, proposal === undefined ? 'ledger' : 'proposals', position)
       if (proposal !== undefined) return { proposal, changed }
@@ -227,7 +232,7 @@ function postingsOf(deps: ManagementDeps): Pick<ManagedTenants, 'grant' | 'setLi
       const { currency } = line
       const correction = { kind: 'line', line } as const
       const terms = { tenantId, adjustmentId, currency, amount, correction, reason, code }
-      const adjustment = { ...terms, by: personOf(by), ...keyed }
+      const adjustment = { ...terms, ...posterOf(by), ...keyed }
       const done = await postAdjustment(depsOf(deps, by), adjustment).catch((error: unknown) => {
         // The id of another adjustment or grant: the error names this request's member.
         if (!isDomainError(error, 'posting_id_taken')) throw error

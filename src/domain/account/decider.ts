@@ -89,6 +89,8 @@ export type AccountCommand =
       readonly reason: string
       readonly code?: ReasonCode | undefined
       readonly by?: Person | undefined
+      /** As of a grant. */
+      readonly proposesOnly?: boolean | undefined
       /** Hex SHA-256 of the `Idempotency-Key` it was sent under; undefined: none. */
       readonly keyHash?: string | undefined
       readonly at: string

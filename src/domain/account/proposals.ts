@@ -11,7 +11,8 @@ import { type Person, type Posting, postingMembers } from './postings.ts'
 import { type AccountSettings, settingIn } from './settings.ts'
 
 /**
- * Proposals: postings above what one person may post alone within 24 hours. A proposal holds the id
+ * Proposals: postings above what one person may post alone within 24 hours, and all postings of
+ * support. A proposal holds the id
  * and the `Idempotency-Key` of its posting and moves no money; the posting is made when a second
  * user approves it.
  */
@@ -95,18 +96,19 @@ export function proposalOf(
 interface Posted {
   readonly tenantId: string
   readonly postingId: string
+  readonly proposesOnly?: boolean | undefined
   readonly at: string
 }
 
 /**
- * Decides a posting, or its proposal where it is above what its person may post alone. `post`
- * decides the posting by all other rules.
+ * Decides a posting, or its proposal where it is above what its person may post alone, or may only
+ * be proposed. `post` decides the posting by all other rules.
  *
  * @throws DomainError `proposal_ended` where the id is that of a proposal without a posting, and
  *   those of `post`
  */
 export function postOrPropose(
-  { tenantId, postingId, at }: Posted,
+  { tenantId, postingId, proposesOnly = false, at }: Posted,
   state: PostingState,
   post: () => readonly AccountEvent[],
 ): readonly AccountEvent[] {
@@ -125,7 +127,9 @@ export function postOrPropose(
   const approvals = settingIn(state.settings, 'approvals')
   const nowMs = fromTimestamp(at)
   const earlier = (): readonly RecentAmount[] => countedAt(state, nowMs)
-  if (!isAboveLimit(approvals, { by, currency, amount, atMs: nowMs }, earlier)) return posted
+  const mustWait =
+    proposesOnly || isAboveLimit(approvals, { by, currency, amount, atMs: nowMs }, earlier)
+  if (!mustWait) return posted
   const data = {
     tenantId,
     proposalId: proposalIdOf(tenantId, postingId),

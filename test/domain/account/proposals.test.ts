@@ -93,6 +93,33 @@ t.test('without a limit in its currency a posting needs no approval', async (t) 
   t.same(account().types(grant('g1', '100')), ['CreditGranted'], 'the limit itself may be posted')
 })
 
+t.test(
+  'a posting that may only be proposed waits whatever the limits, and is posted once',
+  async (t) => {
+    const only = { proposesOnly: true } as const
+    for (const command of [grant('g1', '0.01', only), refund('a1', '0.01', only)]) {
+      const [posting, type, corrected] =
+        command.kind === 'grant'
+          ? (['g1', 'CreditGranted', undefined] as const)
+          : (['a1', 'AdjustmentPosted', line] as const)
+      for (const before of [[open], [open, limited('100')]]) {
+        const proposed = after(...before, command)
+        t.same(after(...before).types(command), ['PostingProposed'], posting)
+        t.equal(proposed.state.postedPico.get('USD'), undefined, 'it moves no money')
+        const alone = { ...command, proposesOnly: false }
+        for (const again of [command, alone]) t.same(proposed.types(again), [], 'the same proposal')
+        const own = approve(posting, { by: ann, line: corrected })
+        t.throws(() => proposed.when(own), { code: 'proposal_own' })
+        const approval = approve(posting, { line: corrected })
+        t.same(proposed.types(approval), ['PostingApproved', type])
+        t.same(after(...before, command, approval).types(command), [], 'it is posted')
+      }
+      const posted = after(open, { ...command, proposesOnly: false })
+      t.same(posted.types(command), [], 'a posting that is there is not proposed')
+    }
+  },
+)
+
 t.test('a posting above the limit is proposed, with its person and its key', async (t) => {
   const command = grant('g1', '100.50', { credit: 'promotional', reference: 'INV-1', keyHash: 'k' })
   t.strictSame(account().when(command), [
