@@ -140,7 +140,7 @@ export const tokens = rowsOf<TokenEvent>()({
       kind: text<TokenKind>(),
       name: text(),
       scope: nullable(json<QueryScope>()),
-      /** Binds an admin token within its scope; null: it may do everything there. */
+      /** Narrows a query or an admin token within its scope; null: it may do everything there. */
       role: nullable(text<TokenRole>()),
       /** External model names it may use; null means all. */
       models: nullable(texts()),

@@ -131,11 +131,12 @@ export function requireTokenAddress(request: FastifyRequest, { addresses }: Prin
   throw new RequestError('address_not_allowed', `The token may not be used from ${ip}`)
 }
 
-/** A path without a route stays 404. */
+/** Refuses a token whose role the route does not declare; a path without a route stays 404. */
 function requireRole(request: FastifyRequest, { role }: Principal): void {
+  if (role === undefined || request.is404) return
   const { config, url = '' } = request.routeOptions
   const { roles = [] } = config
-  if (role === undefined || request.is404 || roles.includes(role)) return
+  if (roles.includes(role)) return
   const route = `${request.method} ${url.replaceAll(/:([a-z_]+)/g, '{$1}')}`
   const those = roles.map((one) => `of the role ${one}, or `).join('')
   const message = `${route} is for tokens ${those}without a role; this one has the role ${role}`
