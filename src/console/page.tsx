@@ -7,7 +7,6 @@ import { principalOf } from '../api/kit/authenticate.ts'
 import { readZone } from '../api/query/time-range.ts'
 import type { QueryServices } from '../api/query/services.ts'
 import type { Principal } from '../app/access/principal.ts'
-import { DomainError } from '../kernel/errors.ts'
 import type { TokenRole } from '../domain/token/events.ts'
 import { renderPage } from './kit/layout.tsx'
 import { type ZoneClock, zoneClock } from './kit/values.tsx'
@@ -66,16 +65,6 @@ export async function sendPage(
   return reply.header('content-encoding', 'gzip').send(await promisify(gzip)(text))
 }
 
-function requireRole({ role }: Principal, { roles }: Pick<Page<TObject, never>, 'roles'>): void {
-  if (role === undefined || roles.includes(role)) return
-  const may = roles.length === 0 ? '' : `the role ${roles.join(' or ')}, or `
-  throw new DomainError(
-    'scope_denied',
-    `This page is for tokens of ${may}no role; this one has the role ${role}`,
-    {},
-  )
-}
-
 /** The clock of the zone that a query names. @throws RequestError for an unknown zone */
 function clockOf(query: object): ZoneClock {
   const name: unknown = Reflect.get(query, 'tz')
@@ -98,10 +87,13 @@ export function pageRoute<Query extends TObject, Facts>(
 ): void {
   app.get<{ Params: { id?: string } }>(
     page.path,
-    { schema: { hide: true, querystring: page.query }, preValidation: leaveOutEmpty },
+    {
+      config: { roles: page.roles },
+      schema: { hide: true, querystring: page.query },
+      preValidation: leaveOutEmpty,
+    },
     async (request, reply) => {
       const who = principalOf(request)
-      requireRole(who, page)
       // The validator of the route has checked it.
       const query = request.query as Static<Query>
       const facts = await page.read(services, who, { id: request.params.id ?? '', query })

@@ -3,7 +3,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import type { Queryable } from '../../projections/engine/queryable.ts'
 import { tenantNames, tokenLabels } from '../../projections/access/query.ts'
-import { requireTokenAddress } from '../api/kit/authenticate.ts'
+import { requireRole, requireTokenAddress } from '../api/kit/authenticate.ts'
 import { RequestError } from '../api/kit/request-error.ts'
 import type { ConsoleSessions } from '../app/access/console-sessions.ts'
 import type { Authenticate, Principal, Refused, Resume } from '../app/access/principal.ts'
@@ -169,7 +169,7 @@ export function sessionRoutes(
 
 /**
  * Lets only requests with a session below the plugin; others are led to the sign-in, and back after it.
- * Faults: `outage`, `address_not_allowed`.
+ * Faults: `outage`, `address_not_allowed`, `role_denied`.
  */
 export function requireSession(app: FastifyInstance, deps: Omit<SessionDeps, 'codes'>): void {
   app.decorateRequest('reader', undefined)
@@ -187,6 +187,7 @@ export function requireSession(app: FastifyInstance, deps: Omit<SessionDeps, 'co
     const { principal } = answer
     request.tokenOwner = principal
     requireTokenAddress(request, principal)
+    requireRole(request, principal)
     request.principal = readingAs(principal)
     request.reader = await readerOf(deps.db, principal)
     return undefined

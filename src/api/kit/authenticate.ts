@@ -131,8 +131,11 @@ export function requireTokenAddress(request: FastifyRequest, { addresses }: Prin
   throw new RequestError('address_not_allowed', `The token may not be used from ${ip}`)
 }
 
-/** Refuses a token whose role the route does not declare; a path without a route stays 404. */
-function requireRole(request: FastifyRequest, { role }: Principal): void {
+/**
+ * Refuses a token whose role the route does not declare; a path without a route stays 404.
+ * @throws RequestError `role_denied`
+ */
+export function requireRole(request: FastifyRequest, { role }: Principal): void {
   if (role === undefined || request.is404) return
   const { config, url = '' } = request.routeOptions
   const { roles = [] } = config

@@ -174,7 +174,7 @@ export function Difference({ life, currency }: LifeView): JSX.Element | null {
 export function Related({ life, tz }: LifeView): JSX.Element | null {
   if (life.related.length === 0) return null
   return (
-    <section class="panel notice" aria-labelledby="related">
+    <section class="panel notice related" aria-labelledby="related">
       <h2 id="related">Related</h2>
       <ul>
         {life.related.map(({ id, why, after_ms: afterMs, amount, currency }) => (

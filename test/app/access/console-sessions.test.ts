@@ -1,0 +1,74 @@
+import type { Pool } from 'pg'
+import t, { type Test } from 'tap'
+import {
+  createConsoleSessions,
+  SESSION_IDLE_MS,
+  SESSION_MAX_MS,
+} from '../../../src/app/access/console-sessions.ts'
+import { migrateOps } from '../../../src/app/migrations.ts'
+import { testPool } from '../../projections/support/database.ts'
+
+const secretHash = 'a'.repeat(64)
+
+async function sessionsIn(t: Test) {
+  const pool = await testPool(t)
+  await migrateOps(pool)
+  return { pool, sessions: createConsoleSessions(pool) }
+}
+
+/** Lets a session have been opened, and seen last, so long ago. */
+const age = (pool: Pool, openedMs: number, seenMs: number) =>
+  pool.query(
+    `update ops.console_sessions set opened_at = clock_timestamp() - $1 * interval '1 ms',
+       last_seen_at = clock_timestamp() - $2 * interval '1 ms'`,
+    [openedMs, seenMs],
+  )
+const rows = async (pool: Pool) =>
+  (await pool.query('select * from ops.console_sessions order by opened_at')).rows
+
+t.test('a session is found by its id until it is ended, and neither secret is kept', async (t) => {
+  const { pool, sessions } = await sessionsIn(t)
+  const [one, other] = [
+    await sessions.open({ secretHash, tokenId: 'token_1' }),
+    await sessions.open({ secretHash: 'b'.repeat(64), tokenId: 'token_2' }),
+  ]
+  t.equal(await sessions.find(one), secretHash)
+  t.equal(await sessions.find(other), 'b'.repeat(64))
+  t.not(one, other)
+  t.notMatch(JSON.stringify(await rows(pool)), one, 'the id is in no column')
+  for (const id of ['', 'tcs-', one.slice(0, -1), `${one}x`, one.toUpperCase(), "tcs-' or 1=1 --"])
+    t.equal(await sessions.find(id), undefined, id)
+  await sessions.end(one)
+  t.equal(await sessions.find(one), undefined)
+  await sessions.end(one)
+  t.equal(await sessions.find(other), 'b'.repeat(64))
+})
+
+t.test('it ends after half an hour without a request, and after twelve hours', async (t) => {
+  const { pool, sessions } = await sessionsIn(t)
+  const id = await sessions.open({ secretHash, tokenId: 'token_1' })
+  await age(pool, SESSION_IDLE_MS, SESSION_IDLE_MS - 5_000)
+  t.equal(await sessions.find(id), secretHash, 'just in time')
+  await age(pool, SESSION_IDLE_MS, SESSION_IDLE_MS)
+  t.equal(await sessions.find(id), undefined, 'idle')
+  await age(pool, SESSION_MAX_MS - 5_000, 0)
+  t.equal(await sessions.find(id), secretHash)
+  await age(pool, SESSION_MAX_MS, 0)
+  t.equal(await sessions.find(id), undefined, 'too long')
+  t.equal((await rows(pool)).length, 1)
+  await sessions.open({ secretHash, tokenId: 'token_1' })
+  t.equal((await rows(pool)).length, 1, 'the next sign-in deletes those that have ended')
+})
+
+t.test('the time of the last request is written once a minute', async (t) => {
+  const { pool, sessions } = await sessionsIn(t)
+  const id = await sessions.open({ secretHash, tokenId: 'token_1' })
+  const seenAt = async (): Promise<number> => (await rows(pool))[0].last_seen_at.getTime()
+  const opened = await seenAt()
+  await sessions.find(id)
+  t.equal(await seenAt(), opened)
+  await age(pool, 120_000, 61_000)
+  const old = await seenAt()
+  await sessions.find(id)
+  t.ok((await seenAt()) - old > 50_000, 'it was written')
+})

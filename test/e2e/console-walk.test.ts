@@ -1,0 +1,207 @@
+import { readFileSync } from 'node:fs'
+import type { Page } from 'playwright-core'
+import t, { type Test } from 'tap'
+import { checkout } from '../helpers/checkout.ts'
+import { until } from '../helpers/eventually.ts'
+import { startStack } from '../helpers/stack.ts'
+import { withPage } from './support/browser.ts'
+import { call, tasksOf } from './support/client.ts'
+
+/** The console in a browser: with and without script, by keyboard alone, in both schemes and widths. */
+
+const stack = await startStack()
+t.teardown(() => stack.stop())
+const { url, demo } = stack
+const axe = readFileSync(new URL('node_modules/axe-core/axe.min.js', checkout), 'utf8')
+
+const created = await tasksOf(url, demo.modelToken).create()
+const taskId = String(created.body.id)
+await until(async () => {
+  const { body } = await call(`${url}/api/query/v1/lives/${taskId}`, { token: demo.queryToken })
+  return body.data?.state === 'settled'
+})
+
+/** Collects what the browser complains of: the policy, a file that is missing, an error of the script. */
+function complaintsOf(page: Page): readonly string[] {
+  const complaints: string[] = []
+  page.on('console', (message) => {
+    if (message.type() === 'error' || message.type() === 'warning') complaints.push(message.text())
+  })
+  page.on('pageerror', (error) => complaints.push(error.message))
+  return complaints
+}
+
+async function signIn(page: Page, token: string): Promise<void> {
+  await page.goto(`${url}/console`)
+  await page.fill('input[name=token]', token)
+  await page.press('input[name=token]', 'Enter')
+  await page.waitForSelector('.find')
+}
+
+interface Rule {
+  readonly id: string
+  readonly nodes: readonly { readonly html: string }[]
+}
+
+/** Holds a page against WCAG 2.2 A and AA, and the practices that axe knows. */
+async function checkAccess(t: Test, page: Page, name: string): Promise<void> {
+  await page.evaluate(axe)
+  const { violations }: { readonly violations: readonly Rule[] } = await page.evaluate('axe.run()')
+  t.same(
+    violations.map(({ id, nodes }) => `${id}: ${nodes[0]?.html}`),
+    [],
+    name,
+  )
+  const width = await page.evaluate<readonly number[]>(
+    '[document.documentElement.scrollWidth, window.innerWidth]',
+  )
+  t.ok(
+    (width[0] ?? 0) <= (width[1] ?? 0),
+    `${name}: nothing is wider than the window, ${width.join(' ')}`,
+  )
+}
+
+const pages = [
+  '/console',
+  `/console/life/${taskId}`,
+  `/console/life/${taskId}?at=2&against=1`,
+  '/console/find?q=demo',
+  '/console/find?q=zzzzzz',
+  '/console/life/call_none',
+]
+
+t.test('every page is accessible in both schemes and widths', async (t) => {
+  for (const colorScheme of ['light', 'dark'] as const)
+    for (const width of [1280, 390])
+      await withPage(
+        t,
+        async (page) => {
+          const name = `${colorScheme}, ${width} px`
+          await page.goto(`${url}/console/sign-in`)
+          await checkAccess(t, page, `sign-in, ${name}`)
+          await signIn(page, demo.adminToken)
+          for (const path of pages) {
+            await page.goto(`${url}${path}`)
+            await checkAccess(t, page, `${path}, ${name}`)
+          }
+        },
+        // Its script is no page of ours.
+        { colorScheme, viewport: { width, height: 900 }, bypassCSP: true },
+      )
+})
+
+t.test('support finds a task, looks at an earlier step, and signs out', async (t) => {
+  await withPage(t, async (page) => {
+    const complaints = complaintsOf(page)
+    await signIn(page, demo.queryToken)
+    await page.fill('.find input', taskId)
+    await page.press('.find input', 'Enter')
+    await page.waitForSelector('.verdict')
+    t.match(page.url(), /\/console\/life\/video_\w+$/, 'the only hit is opened')
+    t.match(await page.locator('h1').textContent(), /^Settled once: /)
+    t.equal(await page.locator('.step').count(), 3)
+    await page.focus('#at')
+    await page.keyboard.press('ArrowLeft')
+    await page.waitForSelector('.step.later')
+    t.match(page.url(), /\?at=2/, 'the address follows the slider')
+    t.equal(await page.evaluate('document.activeElement.id'), 'at', 'the focus stays')
+    t.match(await page.locator('.step.later').textContent(), /not yet/)
+    await page.goBack()
+    await page.waitForSelector('.step.later', { state: 'detached' })
+    await page.selectOption('select[name=against]', '1')
+    await page.click('.slider button[type=submit]')
+    await page.waitForSelector('.difference')
+    t.match(await page.locator('.difference').textContent(), /held.*5\.055078.*→.*0/)
+    await page.click('.raw summary')
+    t.match(await page.locator('.raw pre').first().textContent(), /"taskId"|"data"/)
+    await page.click('.who summary')
+    await page.click('.who button')
+    await page.waitForSelector('input[name=token]')
+    await page.goBack()
+    t.notMatch(await page.content(), /Settled once/, 'nothing is shown from the cache')
+    t.same(complaints, [])
+  })
+})
+
+t.test('the same works without script', async (t) => {
+  await withPage(
+    t,
+    async (page) => {
+      await page.goto(`${url}/console/life/${taskId}?tz=Asia%2FShanghai`)
+      await page.fill('input[name=token]', 'adm-wrong')
+      await page.press('input[name=token]', 'Enter')
+      t.match(await page.locator('[role=alert]').textContent(), /not valid/)
+      await page.fill('input[name=token]', demo.queryToken)
+      await page.press('input[name=token]', 'Enter')
+      await page.waitForSelector('.verdict')
+      t.match(page.url(), new RegExp(`life/${taskId}\\?tz=Asia`), 'it leads back')
+      t.match(await page.locator('footer').textContent(), /Asia\/Shanghai/)
+      await page.click('[aria-label="One step back"]')
+      t.equal(await page.locator('.step.later').count(), 1)
+      await page.selectOption('select[name=against]', '3')
+      await page.click('.slider button[type=submit]')
+      t.match(await page.locator('.difference h2').textContent(), /Between step 2 and step 3/)
+      t.match(page.url(), /tz=Asia/, 'the zone stays')
+    },
+    { javaScriptEnabled: false },
+  )
+})
+
+t.test(
+  'by keyboard alone: every stop is seen, none is covered, targets are large enough',
+  async (t) => {
+    await withPage(
+      t,
+      async (page) => {
+        await signIn(page, demo.queryToken)
+        await page.goto(`${url}/console/life/${taskId}`)
+        const stops: string[] = []
+        for (let n = 0; n < 40; n += 1) {
+          await page.keyboard.press('Tab')
+          const stop: { name: string; outline: number; height: number; covered: boolean } | null =
+            await page.evaluate(`(() => {
+            const e = document.activeElement
+            if (e === null || e === document.body) return null
+            const r = e.getBoundingClientRect()
+            const top = document.elementFromPoint(r.x + r.width / 2, r.y + r.height / 2)
+            return { name: (e.getAttribute('aria-label') ?? e.textContent ?? e.name).trim().slice(0, 40),
+              outline: parseFloat(getComputedStyle(e).outlineWidth) || 0, height: r.height,
+              covered: !(top !== null && (e.contains(top) || top.contains(e))) }
+          })()`)
+          if (stop === null) break
+          stops.push(stop.name)
+          t.ok(stop.outline >= 2, `${stop.name} shows its focus`)
+          t.notOk(stop.covered, `${stop.name} is covered by nothing`)
+          t.ok(stop.height >= 24, `${stop.name}: ${stop.height} px`)
+        }
+        t.equal(stops[0], 'To the content')
+        const order = [
+          'Tollgate',
+          'Find',
+          'API',
+          'One step back',
+          'One step on',
+          'As a reply to the customer',
+        ]
+        t.same(
+          order.toSorted((a, b) => stops.indexOf(a) - stops.indexOf(b)),
+          order,
+          stops.join(' | '),
+        )
+      },
+      { viewport: { width: 1280, height: 900 } },
+    )
+  },
+)
+
+t.test('pages keep their layout while they load', async (t) => {
+  await withPage(t, async (page) => {
+    await page.addInitScript(
+      "window.shifts = 0; new PerformanceObserver((list) => { for (const e of list.getEntries()) window.shifts += e.value }).observe({ type: 'layout-shift', buffered: true })",
+    )
+    await signIn(page, demo.queryToken)
+    await page.goto(`${url}/console/life/${taskId}`)
+    await page.waitForLoadState('networkidle')
+    t.equal(await page.evaluate('window.shifts'), 0)
+  })
+})

@@ -1,0 +1,313 @@
+import t from 'tap'
+import {
+  addUser,
+  disableToken,
+  issueToken,
+  openTenant,
+} from '../../src/app/accounts/account-commands.ts'
+import { startStack } from '../helpers/stack.ts'
+import { call, tasksOf } from './support/client.ts'
+import { askConsole, type ConsoleRequest, signInToConsole } from './support/console.ts'
+
+/** The console over HTTP: sessions, attacks on them, bad input, and what each reader may see. */
+
+const stack = await startStack()
+t.teardown(() => stack.stop())
+const { url, demo, other, access } = stack
+const ask = (path: string, request?: ConsoleRequest) => askConsole(url, path, request)
+const operator = await signInToConsole(url, demo.adminToken)
+const reader = await signInToConsole(url, demo.queryToken)
+
+const chat = async (token: string): Promise<string> => {
+  const { headers } = await call(`${url}/v1/chat/completions`, {
+    method: 'POST',
+    token,
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ model: 'text-basic', messages: [{ role: 'user', content: 'hi' }] }),
+  })
+  return headers.get('x-call-id') ?? ''
+}
+const callId = await chat(demo.modelToken)
+const otherCallId = await chat(other.modelToken)
+const task = await tasksOf(url, demo.modelToken).create()
+await stack.caughtUp()
+
+t.test('without a session every page leads to the sign-in, and back after it', async (t) => {
+  const place = `/console/life/${callId}?at=1&tz=Asia%2FShanghai`
+  const { status, headers } = await ask(place)
+  t.equal(status, 303)
+  const signIn = headers.get('location') ?? ''
+  t.equal(signIn, `/console/sign-in?next=${encodeURIComponent(place).replaceAll('%20', '+')}`)
+  const form = await ask(signIn)
+  t.match(form, { status: 200, text: /Sign in/ })
+  t.match(form.text, `name="next" value="${place.replaceAll('&', '&amp;')}"`)
+  const done = await ask('/console/sign-in', { form: { token: demo.queryToken, next: place } })
+  t.equal(done.status, 303)
+  t.equal(done.headers.get('location'), place)
+  const set = done.headers.get('set-cookie') ?? ''
+  t.match(set, /^tollgate=tcs-[\w-]{43}; Path=\/; HttpOnly; SameSite=Lax$/)
+  t.match(await ask(place, { cookie: done.cookie }), { status: 200, text: /What happened/ })
+  for (const next of ['//evil.example', 'https://evil.example', '/api/admin/tenants'])
+    t.equal(
+      (await ask('/console/sign-in', { form: { token: demo.queryToken, next } })).headers.get(
+        'location',
+      ),
+      '/console',
+      next,
+    )
+})
+
+t.test('a refused token is said beside its field, and sets no cookie', async (t) => {
+  const tries = [
+    ['adm-wrong', 401, /The token is not valid/],
+    ['', 401, /The token is not valid/],
+    [demo.modelToken, 403, /This is a model token: use a query token/],
+    [demo.profileToken, 403, /This is a profile token: use a query token/],
+  ] as const
+  for (const [token, status, words] of tries) {
+    const answer = await ask('/console/sign-in', { form: { token, next: '' } })
+    t.match(answer, { status, text: words, cookie: undefined })
+    if (token !== '') t.notMatch(answer.text, token, 'the token is not repeated')
+  }
+})
+
+t.test(
+  'a session ends with its sign-out and with its token, and no id is taken over',
+  async (t) => {
+    const page = `/console/life/${callId}`
+    const own = await signInToConsole(url, demo.queryToken)
+    t.match(await ask(page, { cookie: own }), { status: 200 })
+    const out = await ask('/console/sign-out', { cookie: own, form: {} })
+    t.equal(out.status, 303)
+    t.match(out.headers.get('set-cookie'), /^tollgate=; .*Max-Age=0/)
+    t.match(await ask(page, { cookie: own }), { status: 303 }, 'the old cookie is worth nothing')
+    const planted = `tollgate=tcs-${'a'.repeat(43)}`
+    const { cookie } = await ask('/console/sign-in', {
+      cookie: planted,
+      form: { token: demo.queryToken, next: '' },
+    })
+    t.not(cookie, planted, 'an id that was planted becomes no session')
+    t.match(await ask(page, { cookie: planted }), { status: 303 })
+    const again = await ask('/console/sign-in', {
+      cookie,
+      form: { token: demo.queryToken, next: '' },
+    })
+    t.match(await ask(page, { cookie }), { status: 303 }, 'a new sign-in ends the session before')
+    t.match(await ask(page, { cookie: again.cookie }), { status: 200 })
+    const wanted = { tenantId: demo.tenantId, userId: demo.userId, name: 'short' } as const
+    const scope = { level: 'all_users' } as const
+    const { tokenId, secret } = await issueToken(access, { ...wanted, kind: 'query', scope })
+    await stack.caughtUp()
+    const short = await signInToConsole(url, secret)
+    t.match(await ask(page, { cookie: short }), { status: 200 })
+    await disableToken(access, { tokenId, reason: 'lost' })
+    await stack.caughtUp()
+    t.match(await ask(page, { cookie: short }), { status: 303 }, 'disabled in the middle of a walk')
+  },
+)
+
+t.test('forms of other sites are refused', async (t) => {
+  const form = { token: demo.queryToken, next: '' }
+  const tried = (headers: Record<string, string>) => ask('/console/sign-in', { form, headers })
+  for (const site of ['cross-site', 'same-site', 'none'])
+    t.match(await tried({ 'sec-fetch-site': site }), {
+      status: 403,
+      cookie: undefined,
+      text: /not sent from the console/,
+    })
+  const { host } = new URL(url)
+  const withoutSite = (origin: string) =>
+    fetch(`${url}/console/sign-in`, {
+      method: 'POST',
+      redirect: 'manual',
+      headers: origin === '' ? {} : { origin },
+      body: new URLSearchParams(form),
+    })
+  t.equal((await withoutSite('')).status, 403)
+  t.equal((await withoutSite('https://evil.example')).status, 403)
+  t.equal((await withoutSite('null')).status, 403)
+  t.equal((await withoutSite(`http://${host}`)).status, 303)
+  t.match(
+    await ask('/console/sign-out', {
+      cookie: operator,
+      form: {},
+      headers: { 'sec-fetch-site': 'cross-site' },
+    }),
+    { status: 403 },
+  )
+  t.match(await ask('/console', { cookie: operator }), { status: 200 }, 'nothing was ended')
+})
+
+t.test('a token is taken over an open connection from this machine alone', async (t) => {
+  const form = { token: demo.queryToken, next: '' }
+  for (const headers of [
+    { 'x-forwarded-for': '203.0.113.7' },
+    { 'x-forwarded-proto': 'https' },
+    { forwarded: 'for=203.0.113.7;proto=https' },
+  ]) {
+    const refused = { status: 403, cookie: undefined, text: /use https/ }
+    t.match(await ask('/console/sign-in', { form, headers }), refused)
+    t.match(await ask('/console/sign-in', { headers }), refused)
+  }
+})
+
+t.test('every answer keeps the page to itself', async (t) => {
+  const answers = await Promise.all([
+    ask('/console/sign-in'),
+    ask('/console', { cookie: operator }),
+    ask(`/console/life/${callId}`, { cookie: operator }),
+    ask('/console/life/call_none', { cookie: operator }),
+    ask('/console/no-such-page', { cookie: operator }),
+    ask('/console/sign-in', { form: { token: 'adm-wrong', next: '' } }),
+  ])
+  for (const { headers, text } of answers) {
+    t.match(headers.get('content-security-policy'), "default-src 'none'; script-src 'self'")
+    t.match(headers.get('content-security-policy'), "frame-ancestors 'none'")
+    t.equal(headers.get('cache-control'), 'no-store')
+    t.equal(headers.get('referrer-policy'), 'same-origin')
+    t.equal(headers.get('x-content-type-options'), 'nosniff')
+    t.match(headers.get('content-type'), 'text/html')
+    t.match(text, /^<!doctype html><html lang="en">/)
+    t.notMatch(text, /\sstyle=|\son\w+=|javascript:|<script(?! src="\/console\/static\/)/)
+  }
+})
+
+t.test('ids of another tenant read byte for byte as missing ones', async (t) => {
+  const shape = (text: string, id: string): string =>
+    text.replaceAll(id, 'ID').replaceAll(/req_\w+/g, 'REQUEST')
+  const missing = 'call_01M8FQ8YPDHGR5CJX5R35WXRG6'
+  for (const path of ['/console/life/', '/console/find?q=']) {
+    const [foreign, none] = await Promise.all(
+      [otherCallId, missing].map((id) => ask(`${path}${id}`, { cookie: reader })),
+    )
+    t.equal(foreign?.status, none?.status, path)
+    const found = shape(foreign?.text ?? '', otherCallId)
+    t.equal(
+      found.replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+Z?/g, 'TIME'),
+      shape(none?.text ?? '', missing).replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+Z?/g, 'TIME'),
+      path,
+    )
+  }
+  t.match(await ask(`/console/life/${otherCallId}`, { cookie: operator }), { status: 200 })
+})
+
+t.test('odd requests are pages in words', async (t) => {
+  const long = 'a'.repeat(4_001)
+  const page = (path: string) => ask(path, { cookie: operator })
+  const odd: readonly (readonly [path: string, status: number, words: RegExp])[] = [
+    [`/console/life/${callId}?at=0`, 400, /at must be/],
+    [`/console/life/${callId}?at=99`, 400, /at must be a step from 1 to/],
+    [`/console/life/${callId}?at=x`, 400, /at must be/],
+    [`/console/life/${callId}?tz=Mars%2FBase`, 400, /tz /],
+    [`/console/life/${callId}?tz=UTC&tz=UTC`, 400, /tz/],
+    [`/console/life/${callId}?colour=red`, 400, /colour/],
+    [`/console/life/${'x'.repeat(10_000)}`, 404, /Nothing has this id/],
+    ['/console/life/%00', 400, /NUL/],
+    ['/console/life/..%2F..%2Fapi', 404, /Nothing has this id/],
+    ['/console/life/%E0%A4%A', 400, /URL/],
+    [`/console/find?q=${long}`, 400, /q must have 1 to 4,000 characters/],
+    ['/console/find', 400, /q /],
+    ['/console/find?q=%00', 400, /NUL/],
+    [`/console/find?q=${demo.modelToken}`, 400, /search for its last four characters/],
+    ['/console/nothing', 404, /There is no such route/],
+    ['/console/static/0000000000000000/console.css', 404, /There is no such route/],
+    ['/console/static/..%2F..%2Fpackage.json', 404, /There is no such route/],
+  ]
+  for (const [path, status, words] of odd) {
+    const answer = await page(path)
+    t.equal(answer.status, status, `${path.slice(0, 80)}: ${answer.text.slice(0, 200)}`)
+    t.match(answer.text, words, path.slice(0, 80))
+    t.match(answer.headers.get('content-type'), 'text/html')
+    t.notMatch(answer.text, /node_modules|\.ts:|at .*\(/, 'no stack')
+  }
+  t.notMatch(
+    (await page(`/console/find?q=${demo.modelToken}`)).text.replaceAll('value="', ''),
+    new RegExp(`<p>[^<]*${demo.modelToken}`),
+  )
+  const send = (body: string, type: string) =>
+    fetch(`${url}/console/sign-in`, {
+      method: 'POST',
+      headers: { 'content-type': type, 'sec-fetch-site': 'same-origin' },
+      body,
+    })
+  const form = 'application/x-www-form-urlencoded'
+  const forms = [
+    [`token=${'a'.repeat(9_000)}`, form, 413, /larger than 8 KiB/],
+    ['token=a&token=b', form, 400, /no field token, or has it twice/],
+    ['token=a&next=&colour=red', form, 400, /no field colour/],
+    ['{"token":"a"}', 'application/json', 415, /Not understood/],
+    ['token=a', 'text/plain', 415, /Not understood/],
+  ] as const
+  for (const [body, type, status, words] of forms) {
+    const answer = await send(body, type)
+    t.equal(answer.status, status, body.slice(0, 40))
+    t.match(await answer.text(), words, body.slice(0, 40))
+  }
+  const put = await fetch(`${url}/console/sign-in`, {
+    method: 'PUT',
+    headers: { 'sec-fetch-site': 'same-origin' },
+  })
+  t.equal(put.status, 405)
+  t.match(await put.text(), /has no PUT/)
+})
+
+t.test('texts of callers stay texts', async (t) => {
+  const hostile = `"><img src=x onerror=alert(1)><script>alert(2)</script>' style=x javascript:alert(3)`
+  const tenantId = 'hostile'
+  await openTenant(access, { tenantId, name: hostile.slice(0, 100) })
+  await addUser(access, { tenantId, userId: 'ann', name: hostile.slice(0, 100) })
+  await stack.caughtUp()
+  for (const path of [
+    '/console/find?q=hostile',
+    `/console/find?q=${encodeURIComponent(hostile)}`,
+    `/console/life/${encodeURIComponent(hostile)}`,
+    `/console/sign-in?next=${encodeURIComponent(hostile)}`,
+    `/console/enter?code=${encodeURIComponent(hostile)}`,
+  ]) {
+    const { text } = await ask(path, { cookie: operator })
+    t.notMatch(text, /<img|<script(?! src="\/console\/static\/)/, path)
+    const outside = text.replaceAll(/(?:value|data-from)="[^"]*"/g, '').replaceAll(/>[^<]*</g, '><')
+    t.notMatch(outside, /onerror|alert\(/, `${path}: in no attribute of its own`)
+  }
+})
+
+t.test('a page of one life has what the API answers', async (t) => {
+  for (const id of [callId, String(task.body.id)]) {
+    const { body } = await call(`${url}/api/query/v1/lives/${id}`, { token: demo.queryToken })
+    const { text } = await ask(`/console/life/${id}`, { cookie: reader })
+    const words = text.replaceAll(/<[^>]*>/g, ' ').replaceAll('&amp;', '&')
+    for (const step of body.data.steps) t.match(words, step.title, step.title)
+    t.match(words, body.data.receipt.verdict)
+    t.match(words, body.data.receipt.request_id)
+  }
+  const found = await ask(`/console/find?q=${callId}`, { cookie: reader })
+  t.match(found, { status: 303 })
+  t.equal(found.headers.get('location'), `/console/life/${callId}`, 'one hit is opened')
+  t.match(await ask('/console/find?q=demo', { cookie: operator }), {
+    status: 200,
+    text: /tenant_demo/,
+  })
+  t.match(await ask('/console/find?q=zzzzzz', { cookie: reader }), {
+    status: 200,
+    text: /Nothing found/,
+  })
+})
+
+t.test('the files of the console are kept by the browser, and small', async (t) => {
+  const { text } = await ask('/console/sign-in')
+  const files = [...text.matchAll(/(?:href|src)="(\/console\/static\/[^"]+)"/g)].map(
+    ([, path = '']) => path,
+  )
+  t.equal(files.length, 3)
+  let bytes = 0
+  for (const path of files) {
+    const answer = await fetch(`${url}${path}`)
+    t.match(answer.headers.get('cache-control'), 'immutable', path)
+    t.equal(answer.headers.get('content-encoding'), 'gzip')
+    bytes += Number(answer.headers.get('content-length'))
+  }
+  const life = await fetch(`${url}/console/life/${callId}`, { headers: { cookie: operator } })
+  t.equal(life.headers.get('content-encoding'), 'gzip')
+  bytes += (await life.arrayBuffer()).byteLength
+  t.ok(bytes < 60_000, `${bytes} bytes`)
+})

@@ -1,0 +1,50 @@
+/** The console as a browser without script asks for it. */
+
+export interface ConsoleAnswer {
+  readonly status: number
+  readonly headers: Headers
+  readonly text: string
+  /** The cookie that the answer sets; undefined for none. */
+  readonly cookie: string | undefined
+}
+
+export interface ConsoleRequest {
+  readonly cookie?: string | undefined
+  /** Fields of a form, which is then sent. */
+  readonly form?: Readonly<Record<string, string>> | URLSearchParams | undefined
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+/** Asks for a page, or sends a form of one, and follows no redirect. */
+export async function askConsole(
+  url: string,
+  path: string,
+  { cookie, form, headers = {} }: ConsoleRequest = {},
+): Promise<ConsoleAnswer> {
+  const answer = await fetch(`${url}${path}`, {
+    method: form === undefined ? 'GET' : 'POST',
+    redirect: 'manual',
+    headers: {
+      ...(cookie === undefined ? {} : { cookie }),
+      ...(form === undefined ? {} : { 'sec-fetch-site': 'same-origin' }),
+      ...headers,
+    },
+    ...(form === undefined ? {} : { body: new URLSearchParams(form) }),
+  })
+  const [set] = answer.headers.getSetCookie()
+  return {
+    status: answer.status,
+    headers: answer.headers,
+    text: await answer.text(),
+    cookie: set?.split(';', 1)[0],
+  }
+}
+
+/** Signs in with a token; returns the cookie of the session. */
+export async function signInToConsole(url: string, token: string): Promise<string> {
+  const { status, cookie, text } = await askConsole(url, '/console/sign-in', {
+    form: { token, next: '' },
+  })
+  if (status !== 303 || cookie === undefined) throw new Error(`${status} ${text}`)
+  return cookie
+}
