@@ -2,6 +2,7 @@ import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
+import { askConsole } from '../e2e/support/console.ts'
 import { call, tasksOf } from '../e2e/support/client.ts'
 import { eventKey } from '../../infra/embedded/eventstore/keys.ts'
 import { openStored } from '../infra/embedded/eventstore/support/small-log.ts'
@@ -41,6 +42,16 @@ t.test('first start, calls, commands while it runs, kill -9, restart, SIGTERM', 
   await eventually('the first steps are shown', () =>
     /Tollgate is ready at http.*\/docs[\s\S]*curl/.test(first.stderr()) ? true : undefined,
   )
+
+  const [, link = ''] = /(http\S*\/console\/enter\?code=\S+)/.exec(first.stderr()) ?? []
+  const { origin, pathname, search, searchParams } = new URL(link)
+  const form = { code: searchParams.get('code') ?? '' }
+  t.match(await askConsole(origin, pathname + search), { status: 200, text: /signs you in once/ })
+  const entered = await askConsole(origin, pathname, { form })
+  t.match(entered, { status: 303, cookie: /^tollgate=tcs-/ })
+  const { cookie } = entered
+  t.match(await askConsole(origin, '/console', { cookie }), { status: 200, text: /operator/ })
+  t.match(await askConsole(origin, pathname, { form }), { status: 403, text: /link was used/ })
 
   const at = (text: string): number => {
     const line = first.log.find((one) => one.includes(text)) ?? '{}'
