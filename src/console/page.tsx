@@ -8,6 +8,7 @@ import { readZone } from '../api/query/time-range.ts'
 import type { QueryServices } from '../api/query/services.ts'
 import type { Principal } from '../app/access/principal.ts'
 import type { TokenRole } from '../domain/token/events.ts'
+import { hrefOf } from './kit/href.ts'
 import { renderPage } from './kit/layout.tsx'
 import { type ZoneClock, zoneClock } from './kit/values.tsx'
 
@@ -72,6 +73,12 @@ function clockOf(query: object): ZoneClock {
   return zoneClock(named, readZone(named))
 }
 
+/** The address of a page with the given members of its query. */
+function shortUrl({ url }: FastifyRequest, query: unknown): string {
+  const [path = ''] = url.split('?', 1)
+  return hrefOf(path.slice('/console'.length), Object(query))
+}
+
 /** A form sends a field that was not filled in as an empty text. */
 function leaveOutEmpty(request: FastifyRequest, _reply: FastifyReply, done: () => void): void {
   const given = Object.entries(Object(request.query)).filter(([, value]) => value !== '')
@@ -96,6 +103,9 @@ export function pageRoute<Query extends TObject, Facts>(
       const who = principalOf(request)
       // The validator of the route has checked it.
       const query = request.query as Static<Query>
+      // The address of a filter has what was filled in, and no more.
+      if (request.headers['hx-request'] !== undefined)
+        void reply.header('hx-push-url', shortUrl(request, query))
       const facts = await page.read(services, who, { id: request.params.id ?? '', query })
       if (facts instanceof Elsewhere) return reply.redirect(facts.href, 303)
       const clock = clockOf(Object(query))

@@ -12,6 +12,7 @@ import { guardHeaders, useGuard } from './guard.ts'
 import { hrefOf } from './kit/href.ts'
 import { type Reader, renderPage } from './kit/layout.tsx'
 import { pageRoute, sendPage } from './page.tsx'
+import { failedPage } from './pages/failed.tsx'
 import { findPage } from './pages/find.tsx'
 import { lifePage } from './pages/life.tsx'
 import { ProblemPage, problemTitle } from './pages/problem.tsx'
@@ -78,6 +79,7 @@ export function createConsole(
       pageRoute(signedIn, services, startPage)
       pageRoute(signedIn, services, findPage)
       pageRoute(signedIn, services, lifePage)
+      pageRoute(signedIn, services, failedPage)
       done()
     })
   }

@@ -21,6 +21,17 @@ await until(async () => {
   return body.data?.state === 'settled'
 })
 
+const typo = JSON.stringify({ model: 'text-basik', messages: [{ role: 'user', content: 'hi' }] })
+const chat = { method: 'POST', token: demo.modelToken, body: typo }
+await call(`${url}/v1/chat/completions`, {
+  ...chat,
+  headers: { 'content-type': 'application/json' },
+})
+await until(async () => {
+  const { body } = await call(`${url}/api/query/v1/refusals`, { token: demo.queryToken })
+  return body.data.items.length > 0
+})
+
 /** Collects what the browser complains of: the policy, a file that is missing, an error of the script. */
 function complaintsOf(page: Page): readonly string[] {
   const complaints: string[] = []
@@ -65,6 +76,8 @@ const pages = [
   '/console',
   `/console/life/${taskId}`,
   `/console/life/${taskId}?at=2&against=1`,
+  '/console/failed',
+  '/console/failed?code=unknown_model',
   '/console/find?q=demo',
   '/console/find?q=zzzzzz',
   '/console/life/call_none',
@@ -119,6 +132,28 @@ t.test('support finds a task, looks at an earlier step, and signs out', async (t
     await page.waitForSelector('input[name=token]')
     await page.goBack()
     t.notMatch(await page.content(), /Settled once/, 'nothing is shown from the cache')
+    t.same(complaints, [])
+  })
+})
+
+t.test('a filter of failures has a short address, and can be opened by it', async (t) => {
+  await withPage(t, async (page) => {
+    const complaints = complaintsOf(page)
+    await signIn(page, demo.queryToken)
+    await page.click('nav >> text=Failed')
+    await page.fill('input[name=code]', 'no_such_code')
+    await page.press('input[name=code]', 'Enter')
+    await page.waitForSelector('text=No request was refused in this time')
+    t.match(page.url(), /\/console\/failed\?time_preset=24h&code=no_such_code$/)
+    await page.fill('input[name=code]', 'unknown_model')
+    await page.press('input[name=code]', 'Enter')
+    await page.waitForSelector('td >> text=unknown_model')
+    await page.reload()
+    t.equal(await page.locator('input[name=code]').inputValue(), 'unknown_model')
+    const request = page.locator('#refusals ~ * a.id')
+    await request.first().click()
+    await page.waitForSelector('text=Found for')
+    t.match(await page.locator('main').textContent(), /unknown_model/)
     t.same(complaints, [])
   })
 })

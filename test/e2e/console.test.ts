@@ -5,6 +5,7 @@ import {
   issueToken,
   openTenant,
 } from '../../src/app/accounts/account-commands.ts'
+import { until } from '../helpers/eventually.ts'
 import { startStack } from '../helpers/stack.ts'
 import { call, tasksOf } from './support/client.ts'
 import { askConsole, type ConsoleRequest, signInToConsole } from './support/console.ts'
@@ -209,6 +210,9 @@ t.test('odd requests are pages in words', async (t) => {
     ['/console/find', 400, /q /],
     ['/console/find?q=%00', 400, /NUL/],
     [`/console/find?q=${demo.modelToken}`, 400, /search for its last four characters/],
+    ['/console/failed?time_preset=9y', 400, /time_preset/],
+    ['/console/failed?cursor=x', 400, /cursor/],
+    ['/console/failed?from=2026-01-02&to=2026-01-01', 400, /from|to/],
     ['/console/nothing', 404, /There is no such route/],
     ['/console/static/0000000000000000/console.css', 404, /There is no such route/],
     ['/console/static/..%2F..%2Fpackage.json', 404, /There is no such route/],
@@ -291,6 +295,33 @@ t.test('a page of one life has what the API answers', async (t) => {
     status: 200,
     text: /Nothing found/,
   })
+})
+
+t.test('failures and refusals are those of the API, within the scope of the reader', async (t) => {
+  for (const token of [demo.modelToken, other.modelToken])
+    await call(`${url}/v1/chat/completions`, {
+      method: 'POST',
+      token,
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({
+        model: 'text-basic',
+        messages: [{ role: 'user', content: 'x [[sandbox http=400]]' }],
+      }),
+    })
+  await stack.caughtUp()
+  const list = async (name: string) =>
+    (await call(`${url}/api/query/v1/${name}`, { token: demo.queryToken })).body.data.items
+  await until(async () => (await list('refusals')).length > 0)
+  const [failures, refusals] = [await list('failures'), await list('refusals')]
+  const { text } = await ask('/console/failed', { cookie: reader })
+  t.ok(failures.length > 0)
+  for (const { id, code } of failures) t.ok(text.includes(id) && text.includes(code), id)
+  for (const { samples } of refusals) t.ok(text.includes(samples[0].request_id))
+  t.notMatch(text, other.tenantId)
+  const all = await ask('/console/failed', { cookie: operator })
+  t.match(all.text, other.tenantId)
+  const none = await ask(`/console/failed?tenant_id=${other.tenantId}`, { cookie: reader })
+  t.match(none, { status: 403, text: /may not read that tenant_id/ })
 })
 
 t.test('the files of the console are kept by the browser, and small', async (t) => {

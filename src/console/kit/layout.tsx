@@ -28,6 +28,7 @@ export interface PageOptions {
 
 const places = [
   ['/console', 'Find'],
+  ['/console/failed', 'Failed'],
   ['/docs', 'API'],
 ] as const
 

@@ -1,0 +1,177 @@
+import type { ComponentChildren, JSX } from 'preact'
+import { type Static, Type } from 'typebox'
+import { failureMembers, readFailures } from '../../api/query/failures.ts'
+import { readRefusals } from '../../api/query/refusals.ts'
+import { fromTimestamp } from '../../kernel/clock.ts'
+import { type FilterField, FilterForm } from '../kit/filter.tsx'
+import { hrefOf, lifeHref } from '../kit/href.ts'
+import { Table, type TableColumn } from '../kit/table.tsx'
+import { grouped, Id, Moment, type ZoneClock } from '../kit/values.tsx'
+import type { Page, View } from '../page.tsx'
+
+/** Requests without a result: those that reached a provider, and counts of those that were refused before. */
+
+type Failures = Awaited<ReturnType<Awaited<ReturnType<typeof readFailures>>['page']>>
+type Refusals = Awaited<ReturnType<ReturnType<typeof readRefusals>['page']>>
+type Failure = Failures['items'][number]
+type Refused = Refusals['items'][number]
+
+const { tz, from, to, time_preset, tenant_id, token_id, code, request_id, cursor } = failureMembers
+const query = Type.Object({
+  tz,
+  from,
+  to,
+  time_preset,
+  tenant_id,
+  token_id,
+  code,
+  request_id,
+  cursor,
+})
+type Query = Static<typeof query>
+
+interface FailedFacts {
+  readonly query: Query
+  readonly failures: Failures
+  readonly refusals: Refusals
+}
+
+const PART = 'failed'
+const PATH = '/failed'
+const fields: readonly FilterField[] = [
+  {
+    name: 'time_preset',
+    label: 'Time',
+    options: ['1h', '24h', 'today', 'yesterday', '7d', '30d'],
+  },
+  { name: 'tenant_id', label: 'Tenant' },
+  { name: 'token_id', label: 'Token', placeholder: 'token_…' },
+  { name: 'code', label: 'Code', placeholder: 'no_channel' },
+  { name: 'tz', label: 'Time zone', placeholder: 'UTC' },
+]
+
+const ofToken = ({ tenant_id: tenant, token_last_four: last }: Failure | Refused): string =>
+  last === null ? tenant : `${tenant} …${last}`
+
+const failureColumns = (clock: ZoneClock): readonly TableColumn<Failure>[] => [
+  { name: 'when', cell: ({ at }) => <Moment atMs={fromTimestamp(at)} clock={clock} /> },
+  { name: 'id', narrow: 'lead', cell: ({ id }) => <Id id={id} href={lifeHref(id)} /> },
+  { name: 'code', cell: (failure) => <code>{failure.code}</code> },
+  {
+    name: 'message',
+    cell: ({ message, count }) => (count === 1 ? message : `${message} (${count} times)`),
+  },
+  { name: 'model', cell: ({ model }) => model },
+  { name: 'of', cell: ofToken },
+  {
+    name: 'not charged',
+    right: true,
+    cell: ({ not_charged: lost }) =>
+      lost === null ? '' : `${grouped(lost.amount)} ${lost.currency}`,
+  },
+]
+
+/** The last requests of a count, each of which can be found. */
+function Samples({ samples }: Refused): JSX.Element {
+  const [last] = samples
+  if (last === undefined) return <></>
+  const param = last.param === null ? '' : ` (${last.param})`
+  return (
+    <>
+      <Id id={last.request_id} href={hrefOf('/find', { q: last.request_id })} />
+      {param}
+    </>
+  )
+}
+
+const refusalColumns = (clock: ZoneClock): readonly TableColumn<Refused>[] => [
+  { name: 'last', cell: ({ last_at: at }) => <Moment atMs={fromTimestamp(at)} clock={clock} /> },
+  { name: 'count', right: true, cell: ({ count }) => grouped(String(count)) },
+  { name: 'code', narrow: 'lead', cell: (one) => <code>{one.code ?? 'of any reason'}</code> },
+  { name: 'route', cell: ({ route }) => route ?? 'any' },
+  { name: 'of', cell: ofToken },
+  { name: 'last request', cell: Samples },
+]
+
+function Panel({
+  id,
+  title,
+  children,
+}: {
+  readonly id: string
+  readonly title: string
+  readonly children: ComponentChildren
+}): JSX.Element {
+  return (
+    <section class="panel" aria-labelledby={id}>
+      <h2 id={id}>{title}</h2>
+      {children}
+    </section>
+  )
+}
+
+function FailedPage({ facts, view }: { readonly facts: FailedFacts; readonly view: View }) {
+  const { query, failures, refusals } = facts
+  const { clock } = view
+  const more = failures.next_cursor
+  return (
+    <>
+      <h1 class="title">Failed and refused</h1>
+      <FilterForm action={hrefOf(PATH)} part={PART} fields={fields} values={query} />
+      <div id={PART} aria-live="polite">
+        <Panel id="failures" title="Failed">
+          <Table
+            label="Failed requests"
+            columns={failureColumns(clock)}
+            rows={failures.items}
+            keyOf={({ id }) => id}
+            empty="No request failed in this time. Choose a longer time, or leave a field empty."
+          />
+          {more === null ? null : (
+            <p class="pager">
+              <a class="button" href={hrefOf(PATH, { ...query, cursor: more })}>
+                Older
+              </a>
+            </p>
+          )}
+        </Panel>
+        <Panel id="refusals" title="Refused, by hour">
+          <p class="note">
+            Counted by token, route and reason; a killed process loses some seconds.
+          </p>
+          <Table
+            label="Refused requests"
+            columns={refusalColumns(clock)}
+            rows={refusals.items}
+            keyOf={(one) => `${one.hour} ${one.token_id} ${one.route} ${one.code}`}
+            empty="No request was refused in this time."
+          />
+          {refusals.next_cursor === null ? null : (
+            <p class="note">There are more: choose a shorter time, a token or a code.</p>
+          )}
+        </Panel>
+      </div>
+    </>
+  )
+}
+
+/** Failures and refusals of the last day, unless another time is asked for. */
+export const failedPage: Page<typeof query, FailedFacts> = {
+  path: PATH,
+  roles: ['finance', 'support'],
+  query,
+  read: async (services, who, { query: asked }) => {
+    const isTimed = (asked.from ?? asked.to ?? asked.time_preset) !== undefined
+    const shown: Query =
+      isTimed || asked.cursor !== undefined ? asked : { ...asked, time_preset: '24h' }
+    const { cursor: _ofFailures, ...first } = shown
+    const [failures, refusals] = await Promise.all([
+      readFailures(services, who, { ...shown, limit: 50 }).then(({ page }) => page()),
+      // It throws at once, where the other may have been refused too.
+      Promise.resolve().then(() => readRefusals(services, who, { ...first, limit: 50 }).page()),
+    ])
+    return { query: shown, failures, refusals }
+  },
+  title: () => 'Failed and refused',
+  show: (facts, view) => <FailedPage facts={facts} view={view} />,
+}
