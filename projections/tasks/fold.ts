@@ -19,6 +19,8 @@ export type Submission =
   /** Upstream certainly did not have it; `appeared_late`: until it had. */
   | 'not_accepted'
   | 'appeared_late'
+  /** An operator no longer waits for it, and upstream may show it. */
+  | 'given_up'
 /**
  * How the worker continues a task. poll: by its native id; reconcile: the submission has no known
  * outcome; watch: upstream did not have it, and the worker keeps checking for a while; make: a
@@ -76,9 +78,14 @@ export function isVisible(standing: Standing): boolean {
   return !standing.hidden && standing.submission !== 'refused'
 }
 
+/** Whether upstream did not have it when it ended, and may show it later. */
+export function isAbsent({ submission }: Standing): boolean {
+  return submission === 'not_accepted' || submission === 'given_up'
+}
+
 /** Kind of polling that the task needs; undefined: none. */
 export function pollKind(standing: Standing): PollKind | undefined {
-  if (standing.submission === 'not_accepted') return 'watch'
+  if (isAbsent(standing)) return 'watch'
   if (terminal.has(standing.status) || standing.submission === 'refused') return undefined
   switch (standing.submission) {
     case 'submitted':
@@ -90,6 +97,8 @@ export function pollKind(standing: Standing): PollKind | undefined {
       return 'finish'
     case 'requested':
     case 'uncertain':
+    case 'not_accepted':
+    case 'given_up':
     case 'appeared_late':
       return 'reconcile'
   }
@@ -176,8 +185,10 @@ function succeed(change: TaskChange, data: TaskEventData<'TaskSucceeded'>): void
 function fail(change: TaskChange, data: TaskEventData<'TaskFailed'>): void {
   change.observedAtMs = fromTimestamp(data.failedAt)
   change.error = { code: data.code, message: data.message }
-  if (data.absence === undefined) return
-  change.standing = { ...change.standing, submission: 'not_accepted' }
+  const isGivenUp = data.givenUp !== undefined && change.standing.submission === 'uncertain'
+  if (data.absence === undefined && !isGivenUp) return
+  const submission = isGivenUp ? 'given_up' : 'not_accepted'
+  change.standing = { ...change.standing, submission }
   change.pollableSinceMs = fromTimestamp(data.failedAt)
 }
 

@@ -129,7 +129,7 @@ export async function updateTasks(
 
 function firstDelayMs(submission: Submission): number {
   if (submission === 'submitted') return FIRST_POLL_DELAY_MS
-  if (submission === 'not_accepted') return WATCH_DELAY_MS
+  if (submission === 'not_accepted' || submission === 'given_up') return WATCH_DELAY_MS
   if (submission === 'waiting') return 0
   return submission === 'uncertain' ? UNCERTAIN_DELAY_MS : REQUESTED_DELAY_MS
 }

@@ -23,6 +23,7 @@ import {
   installationFacts,
   type InstallationEvent,
 } from './installation/events.ts'
+import { noteEvents, noteFacts, noteStreams, type NoteEvent } from './note/events.ts'
 import {
   priceBookEvents,
   priceBookFacts,
@@ -59,6 +60,7 @@ export const eventSchemas = {
   ...assetEvents,
   ...assetGroupEvents,
   ...verificationEvents,
+  ...noteEvents,
   ...installationEvents,
 } as const
 
@@ -76,6 +78,7 @@ export type AnyEvent =
   | AssetEvent
   | AssetGroupEvent
   | VerificationEvent
+  | NoteEvent
   | InstallationEvent
 export type AnyEventType = AnyEvent['type']
 
@@ -97,6 +100,7 @@ const eventFacts: { readonly [T in AnyEventType]: EventFacts<DataOf[T]> } = {
   ...assetFacts,
   ...assetGroupFacts,
   ...verificationFacts,
+  ...noteFacts,
   ...installationFacts,
 }
 
@@ -156,5 +160,6 @@ export const streamPrefixes = [
   assetStreams,
   assetGroupStreams,
   verificationStreams,
+  noteStreams,
 ] as const
 export type StreamPrefix = (typeof streamPrefixes)[number]

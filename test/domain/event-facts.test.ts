@@ -12,6 +12,7 @@ import { assetEvents } from '../../src/domain/asset/events.ts'
 import { assetGroupEvents } from '../../src/domain/asset-group/events.ts'
 import { callEvents, writeOffEvents } from '../../src/domain/call/events.ts'
 import { fileEvents } from '../../src/domain/file/events.ts'
+import { noteEvents } from '../../src/domain/note/events.ts'
 import { priceBookEvents } from '../../src/domain/pricing/events.ts'
 import { taskEvents } from '../../src/domain/task/events.ts'
 import { tokenEvents } from '../../src/domain/token/events.ts'
@@ -27,6 +28,7 @@ const sources: readonly (readonly [object, string | undefined])[] = [
   [assetGroupEvents, 'groupId'],
   [callEvents, 'callId'],
   [fileEvents, 'fileId'],
+  [noteEvents, 'about'],
   [priceBookEvents, undefined],
   [taskEvents, 'platformId'],
   [tokenEvents, 'tokenId'],

@@ -12,6 +12,7 @@ import { taskStream } from '../../src/domain/task/events.ts'
 import { tokenStream } from '../../src/domain/token/events.ts'
 import { uploadStream } from '../../src/domain/upload/events.ts'
 import { verificationStream } from '../../src/domain/verification/events.ts'
+import { noteStream } from '../../src/domain/note/events.ts'
 import { voiceStream } from '../../src/domain/voice/events.ts'
 import { installationStream } from '../../src/domain/installation/events.ts'
 import { priceBookDigest } from '../../src/domain/pricing/price-book-document.ts'
@@ -118,6 +119,7 @@ t.test('every stream name has a prefix that readers of the log filter by', (t) =
     assetStream('asset-1'),
     fileStream('file-1'),
     journalStream('instance', 0),
+    noteStream('tenant_1'),
     priceBookStream,
     taskStream('video_1'),
     tokenStream('token_1'),

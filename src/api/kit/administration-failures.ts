@@ -16,6 +16,10 @@ export const ofAdministration = {
   line_not_found: own(404, 'The tenant has no such line'),
   posting_id_taken: own(409, 'This id is already used by another posting', 'never'),
   limit_id_taken: own(409, 'This id is already used by another credit limit', 'never'),
+  note_exists: own(409, 'Another note has this id', 'never'),
+  too_many_notes: own(409, 'The tenant has the maximum number of notes', 'never'),
+  poll_refused: own(409, 'There is no provider to ask about it', 'never'),
+  give_up_refused: own(409, 'The task is not given up', 'never'),
   // A retry under the same id moves no money twice.
   posting_outcome_unknown: own(
     503,

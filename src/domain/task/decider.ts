@@ -7,6 +7,7 @@ import { toStorable } from '../../kernel/storable-text.ts'
 import type { TaskFamilyRules } from '../catalog/task-rules.ts'
 import { attemptsIn } from '../repeat-facts.ts'
 import type { TaskEvent } from './events.ts'
+import { giveUp } from './give-up.ts'
 import {
   lateAppearance,
   maxMessageLength,
@@ -37,7 +38,8 @@ const maxCodeLength = 128
  *
  * Repeated and illegal observations yield no event. Commands that can only come from a defect or a
  * lost race throw `task_state_conflict` (details: `platformId`, `phase`, `command`); deleting
- * throws `task_running` before the end and `task_not_found` where no caller may see the task.
+ * throws `task_running` before the end and `task_not_found` where no caller may see the task. Giving up
+ * throws `give_up_refused`.
  */
 export function createTaskDecider(
   familyOf: (name: string) => TaskFamilyRules,
@@ -71,6 +73,8 @@ export function createTaskDecider(
           return expire(command, state)
         case 'not-accepted':
           return notAccepted(command, state)
+        case 'give-up':
+          return giveUp(command, state)
         case 'appeared':
           return lateAppearance(command, state)
         case 'delete':

@@ -151,6 +151,8 @@ export const taskEvents = {
     absence: Type.Optional(Type.Object({ firstSeenAt: Timestamp, lastSeenAt: Timestamp })),
     /** Upstream may have made a result and may charge the operator. */
     possibleCostLeak: Type.Optional(Type.Literal(true)),
+    /** Present if an operator gave it up: the note that says why. */
+    givenUp: Type.Optional(Type.Object({ noteId: Type.String() })),
     ...attemptsMember,
     failedAt: Timestamp,
   }),

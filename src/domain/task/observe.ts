@@ -7,7 +7,7 @@ import { labelsIn } from '../reporting-labels.ts'
 import type { TaskObservation, TaskSeen } from './observation.ts'
 import type { TaskEvent, TaskEventData } from './events.ts'
 import type { Usage } from '../pricing/usage.ts'
-import type { TaskCommandOf, TaskState } from './state.ts'
+import { absentSince, type TaskCommandOf, type TaskState } from './state.ts'
 
 /** Decides the events of a task when the gateway has observed it upstream. */
 
@@ -251,7 +251,7 @@ export function lateAppearance(
   command: TaskCommandOf<'appeared'>,
   state: TaskState,
 ): readonly TaskEvent[] {
-  if (state.phase !== 'ended' || state.absence === undefined || state.appearedLate) return []
+  if (state.phase !== 'ended' || absentSince(state) === undefined || state.appearedLate) return []
   const { nativeId, channelId, upstreamStatus, at } = command
   return [
     {

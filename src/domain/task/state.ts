@@ -74,7 +74,14 @@ export type TaskCommand =
       readonly at: string
     }
   | {
-      /** Upstream shows a submission that was given up as never accepted. */
+      /** An operator no longer waits for its outcome, and bears what it may cost. */
+      readonly kind: 'give-up'
+      /** The note that says why: the same note gives it up once. */
+      readonly noteId: string
+      readonly at: string
+    }
+  | {
+      /** Upstream shows a submission that was given up. */
       readonly kind: 'appeared'
       readonly nativeId: string
       readonly channelId: string
@@ -110,6 +117,8 @@ export type TaskState =
       readonly usage: Usage | undefined
       /** Statuses of upstream that were recorded because the gateway does not know them. */
       readonly unknownStatuses: readonly string[]
+      /** Time since which the result is made and its usage is not known, RFC 3339. */
+      readonly awaitsUsageSince: string | undefined
     }
   | {
       readonly phase: 'ended'
@@ -126,7 +135,11 @@ export type TaskState =
       readonly deleted: boolean
       /** Why it counts as never accepted; undefined where it ended in any other way. */
       readonly absence: TaskEventData<'TaskFailed'>['absence']
-      /** Upstream showed it after it had been given up as never accepted. */
+      /** How an operator gave it up; undefined where it ended in any other way. */
+      readonly givenUp:
+        | { readonly noteId: string; readonly at: string; readonly wasUncertain: boolean }
+        | undefined
+      /** Upstream showed it after it had been given up. */
       readonly appearedLate: boolean
     }
 
@@ -148,6 +161,7 @@ export function evolveTask(state: TaskState, event: TaskEvent): TaskState {
         status: 'queued',
         usage: event.data.usage,
         unknownStatuses: [],
+        awaitsUsageSince: undefined,
       }
     case 'TaskStarted': {
       const { channelId, expiresAt } = event.data
@@ -164,7 +178,7 @@ export function evolveTask(state: TaskState, event: TaskEvent): TaskState {
     case 'TaskSettled':
       return state.phase === 'ended' ? { ...state, settlement: event.data.settlement } : state
     case 'TaskFailed':
-      return end(state, request, 'failed', event.data.absence)
+      return end(state, request, 'failed', event.data)
     case 'TaskExpired':
       return end(state, request, 'expired')
     case 'TaskCancelled':
@@ -180,9 +194,11 @@ export function evolveTask(state: TaskState, event: TaskEvent): TaskState {
 
 function evolveStatus(state: TaskState, data: TaskEventData<'TaskStatusChanged'>): TaskState {
   if (state.phase !== 'active') return state
-  const { status, upstreamStatus } = data
+  const { status, upstreamStatus, awaitsUsage, observedAt } = data
   if (upstreamStatus === undefined) return { ...state, status }
-  return { ...state, status, unknownStatuses: [...state.unknownStatuses, upstreamStatus] }
+  const unknownStatuses = [...state.unknownStatuses, upstreamStatus]
+  const awaitsUsageSince = state.awaitsUsageSince ?? (awaitsUsage ? observedAt : undefined)
+  return { ...state, status, unknownStatuses, awaitsUsageSince }
 }
 
 const NEVER_SUBMITTED = { nativeId: undefined, usage: undefined }
@@ -191,7 +207,7 @@ function end(
   state: TaskState,
   request: TaskRequest,
   status: TaskEnd,
-  absence?: TaskEventData<'TaskFailed'>['absence'],
+  failure?: TaskEventData<'TaskFailed'>,
 ): EndedTask {
   const { nativeId, usage } = state.phase === 'active' ? state : NEVER_SUBMITTED
   return {
@@ -202,7 +218,24 @@ function end(
     usage,
     settlement: undefined,
     deleted: false,
-    absence,
+    absence: failure?.absence,
+    givenUp: failure?.givenUp && {
+      ...failure.givenUp,
+      at: failure.failedAt,
+      wasUncertain: state.phase === 'uncertain',
+    },
     appearedLate: false,
   }
+}
+
+/**
+ * Time since which an ended task counts as one that upstream does not have, RFC 3339: it may appear
+ * after that. Undefined for every other task.
+ */
+export function absentSince(state: TaskState): string | undefined {
+  if (state.phase !== 'ended') return undefined
+  const { absence, givenUp, request } = state
+  if (absence !== undefined) return absence.lastSeenAt
+  // No list of upstream has a task that a gateway worker makes.
+  return givenUp?.wasUncertain && !request.madeHere ? givenUp.at : undefined
 }

@@ -25,10 +25,13 @@ import {
 interface Model {
   phase: 'none' | 'requested' | 'uncertain' | 'refused' | 'queued' | 'running' | 'ended'
   nativeId: string | undefined
-  /** Whether it was given up as never accepted, and whether it appeared after that. */
+  /** Whether it was given up without a known submission, and whether it appeared after that. */
   absent: 'no' | 'given-up' | 'appeared'
   settled: boolean
   deleted: boolean
+  /** Whether it was seen made without usable usage, and whether an operator gave it up. */
+  withheld: boolean
+  givenUp: boolean
 }
 
 interface Real {
@@ -37,7 +40,7 @@ interface Real {
 }
 
 const request = requestOf()
-const errors = new Set(['task_state_conflict', 'task_running', 'task_not_found'])
+const errors = new Set(['task_state_conflict', 'task_running', 'task_not_found', 'give_up_refused'])
 
 /** Runs a command; a broken rule leaves the task as it is. */
 function run(real: Real, command: TaskCommand): readonly TaskEvent[] | string {
@@ -86,6 +89,10 @@ function expected(command: TaskCommand, model: Model): readonly string[] | strin
         : []
     case 'not-accepted':
       return model.phase === 'uncertain' ? ['TaskFailed'] : []
+    case 'give-up':
+      if (model.givenUp) return command.noteId === 'note_1' ? [] : 'give_up_refused'
+      if (model.phase === 'uncertain') return ['TaskFailed']
+      return live && model.withheld && command.at >= expiresAt ? ['TaskFailed'] : 'give_up_refused'
     case 'appeared':
       return model.absent === 'given-up' ? ['TaskAppearedLate'] : []
     case 'delete':
@@ -110,6 +117,7 @@ function expected(command: TaskCommand, model: Model): readonly string[] | strin
 }
 
 function advance(model: Model, events: readonly TaskEvent[]): void {
+  const before = model.phase
   for (const { type, data } of events)
     if (type === 'TaskRequested') model.phase = 'requested'
     else if (type === 'TaskSubmissionUncertain') model.phase = 'uncertain'
@@ -117,13 +125,19 @@ function advance(model: Model, events: readonly TaskEvent[]): void {
     else if (type === 'TaskSubmitted') {
       model.phase = 'queued'
       model.nativeId = data.nativeId
+      model.withheld = false
     } else if (type === 'TaskAppearedLate') model.absent = 'appeared'
-    else if (type === 'TaskStatusChanged') model.phase = data.status
-    else if (type === 'TaskSettled') model.settled = true
+    else if (type === 'TaskStatusChanged') {
+      model.phase = data.status
+      model.withheld ||= data.awaitsUsage === true
+    } else if (type === 'TaskSettled') model.settled = true
     else if (type === 'TaskDeleted') model.deleted = true
     else {
       model.phase = 'ended'
-      if (type === 'TaskFailed' && data.absence !== undefined) model.absent = 'given-up'
+      if (type !== 'TaskFailed') continue
+      if (data.absence !== undefined || (data.givenUp && before === 'uncertain'))
+        model.absent = 'given-up'
+      if (data.givenUp !== undefined) model.givenUp = true
     }
 }
 
@@ -241,6 +255,8 @@ const command: fc.Arbitrary<TaskCommand> = fc.oneof(
       { kind: 'expire', nativeId: undefined, at: expiresAt },
       notAccepted,
       appeared,
+      { kind: 'give-up', noteId: 'note_1', at },
+      { kind: 'give-up', noteId: 'note_1', at: expiresAt },
       { kind: 'delete', tokenId: 'token_2', at },
     ),
   },
@@ -276,6 +292,8 @@ t.test('any sequence of commands keeps P2, P4 and P5 and fits the persisted sche
           absent: 'no',
           settled: false,
           deleted: false,
+          withheld: false,
+          givenUp: false,
         }
         const real: Real = { state: catalog.taskDecider.initial, events: [] }
         new Step({ kind: 'request', data }).run(model, real)

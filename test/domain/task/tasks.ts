@@ -59,6 +59,11 @@ export const notAccepted: TaskCommand = {
   lastSeenAt: '2026-01-02T03:15:00.000Z',
   at: '2026-01-02T03:15:01.000Z',
 }
+export const giveUpAt = (at: string, noteId = 'note_1'): TaskCommand => ({
+  kind: 'give-up',
+  noteId,
+  at,
+})
 export const appeared: TaskCommand = {
   kind: 'appeared',
   nativeId,
@@ -162,7 +167,7 @@ export function explained(
 
 /**
  * P5: whatever did not succeed costs nothing, and an end has nothing but a deletion after it, and
- * where it was given up as never accepted the word that it appeared.
+ * where it was given up without a known submission the word that it appeared.
  */
 export function failureIsFree(events: readonly TaskEvent[]): void {
   const kinds = events.map(({ type }) => type)
@@ -170,7 +175,10 @@ export function failureIsFree(events: readonly TaskEvent[]): void {
   if (kinds.includes('TaskSettled') && kinds[end] !== 'TaskSucceeded')
     throw new Error(`settled though ${kinds[end]}`)
   const rest = end === -1 ? [] : kinds.slice(end + (kinds[end] === 'TaskSucceeded' ? 2 : 1))
-  const givenUp = events.some((event) => event.type === 'TaskFailed' && event.data.absence)
+  const isKnown = kinds.includes('TaskSubmitted')
+  const givenUp = events.some(
+    ({ type, data }) => type === 'TaskFailed' && (data.absence ?? (data.givenUp && !isKnown)),
+  )
   const allowed = new Set(givenUp ? ['TaskDeleted', 'TaskAppearedLate'] : ['TaskDeleted'])
   if (new Set(rest).size < rest.length || rest.some((kind) => !allowed.has(kind)))
     throw new Error(`${rest.join()} after the end`)

@@ -52,13 +52,14 @@ function changes(before: Expected, event: TaskEvent): Expected {
     case 'TaskSettled':
       return { settled: true }
     case 'TaskFailed': {
-      const { code, message, absence } = event.data
+      const { code, message, absence, givenUp } = event.data
       return {
         updated_at_ms: at,
         observed_at_ms: at,
         status: 'failed',
         error: { code, message },
         ...(absence && { submission: 'not_accepted' }),
+        ...(givenUp && before['submission'] === 'uncertain' && { submission: 'given_up' }),
       }
     }
     case 'TaskExpired':
@@ -143,5 +144,6 @@ export function pollRow(task: Expected | undefined): Expected | undefined {
 
 /** Whether a row watches a task that was given up: its end is not in the log. */
 export function isWatch(task: Expected | undefined, poll: AuditedRow | undefined): boolean {
-  return task?.['submission'] === 'not_accepted' && poll?.['kind'] === 'watch'
+  const isGivenUp = ['not_accepted', 'given_up'].includes(String(task?.['submission']))
+  return isGivenUp && poll?.['kind'] === 'watch'
 }

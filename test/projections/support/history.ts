@@ -197,6 +197,17 @@ export function taskSteps(shape: TaskShape) {
         failedAt: at(n, 460_000),
       },
     },
+    givenUp: {
+      type: 'TaskFailed',
+      data: {
+        platformId: id,
+        code: 'given_up',
+        message: 'given up by support',
+        possibleCostLeak: true,
+        givenUp: { noteId: `note_${n}` },
+        failedAt: at(n, 460_000),
+      },
+    },
     appearedLate: {
       type: 'TaskAppearedLate',
       data: {
@@ -237,6 +248,9 @@ export const lives = {
   lost: ['requested', 'uncertain', 'expired'],
   neverAccepted: ['requested', 'uncertain', 'notAccepted'],
   appearedLate: ['requested', 'uncertain', 'notAccepted', 'deleted', 'appearedLate'],
+  givenUp: ['requested', 'uncertain', 'givenUp'],
+  givenUpLate: ['requested', 'uncertain', 'givenUp', 'appearedLate'],
+  givenUpUnreported: ['requested', 'submitted', 'running', 'withheld', 'givenUp'],
   cancelled: ['requested', 'submitted', 'cancelled', 'deleted'],
   stuck: ['requested', 'submitted', 'running'],
   begun: ['requested'],

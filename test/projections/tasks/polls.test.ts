@@ -35,6 +35,9 @@ t.test('tasks open upstream are due, ended ones are not', async (t) => {
     7: 'cancelled',
     8: 'neverAccepted',
     9: 'appearedLate',
+    10: 'givenUp',
+    11: 'givenUpLate',
+    12: 'givenUpUnreported',
   })
   await applied(t, pool, events, [tasksProjection], 3)
   const due = await leaseDuePolls(pool, { owner: 'a', nowMs: LATER, leaseMs: 10, limit: 10 })
@@ -47,12 +50,13 @@ t.test('tasks open upstream are due, ended ones are not', async (t) => {
       [platformId(3), 'poll', nativeId(3)],
       [platformId(4), 'reconcile', null],
       [platformId(8), 'watch', null],
+      [platformId(10), 'watch', null],
     ],
   )
   t.same(await pollBacklog(pool, LATER), [
     { kind: 'poll', open: 2, due: 0 },
     { kind: 'reconcile', open: 1, due: 0 },
-    { kind: 'watch', open: 1, due: 0 },
+    { kind: 'watch', open: 2, due: 0 },
   ])
 })
 

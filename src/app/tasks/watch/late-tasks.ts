@@ -1,4 +1,5 @@
 import { fromTimestamp, toTimestamp } from '../../../kernel/clock.ts'
+import { absentSince } from '../../../domain/task/state.ts'
 import { executeTaskCommand, loadTask, newCommandId } from '../task-log.ts'
 import type { TaskDeps } from '../deps.ts'
 import { coverStart } from './absence.ts'
@@ -11,7 +12,7 @@ import { createRound } from '../../queue/leases.ts'
 import type { WorkerSettings } from '../../queue/worker.ts'
 
 /**
- * Keeps looking for tasks that were given up as never accepted. Their callers were answered that
+ * Keeps looking for tasks that were given up, by an operator or as never accepted. Their callers were answered that
  * they failed, so one that appears after all is never billed: it is recorded as a possible cost.
  */
 
@@ -24,7 +25,7 @@ const LEASE_MS = 600_000
 
 interface Watched extends SoughtRequest {
   readonly poll: DuePoll
-  /** Start of the list that proved its absence, Unix milliseconds. */
+  /** Start of the list that proved its absence, or the time at which an operator gave it up, Unix milliseconds. */
   readonly absentAtMs: number
 }
 
@@ -74,10 +75,10 @@ async function load(deps: TaskDeps, poll: DuePoll): Promise<Watched | undefined>
   const { platformId } = poll
   try {
     const state = await loadTask(deps.log, platformId)
-    if (state.phase !== 'ended' || state.absence === undefined || state.appearedLate)
-      return undefined
-    const { request, absence } = state
-    const absentAtMs = fromTimestamp(absence.lastSeenAt)
+    const since = absentSince(state)
+    if (state.phase !== 'ended' || since === undefined || state.appearedLate) return undefined
+    const { request } = state
+    const absentAtMs = fromTimestamp(since)
     return { poll, request, channels: channelsOf(deps, request), absentAtMs }
   } catch (error) {
     deps.logger.warn({ platformId, err: error }, 'request not readable: tried again')
