@@ -108,3 +108,21 @@ export async function pollProgress(
     }
   )
 }
+
+/**
+ * Makes a task due at once that waits to be asked for, if no worker has it. Returns whether it is.
+ */
+export async function askAgain(db: Queryable, platformId: string, nowMs: number): Promise<boolean> {
+  const { rows } = await db.query({
+    name: 'tasks.polls.ask',
+    // A locked row is just being leased, moved or ended.
+    text: `with free as (
+             select platform_id from tasks.polls
+             where platform_id = $1 and kind in ('poll', 'reconcile') and lease_owner is null
+             for update skip locked)
+           update tasks.polls p set due_at_ms = least(p.due_at_ms, $2::bigint)
+           from free where p.platform_id = free.platform_id returning p.platform_id`,
+    values: [platformId, Math.round(nowMs)],
+  })
+  return rows.length > 0
+}

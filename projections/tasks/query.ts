@@ -26,6 +26,7 @@ export {
   awaitingUsage,
   noteObservations,
   pollBacklog,
+  askAgain,
   pollProgress,
   waitingTasks,
   type Observation,

@@ -28,7 +28,13 @@ export {
 } from './search.ts'
 
 /** Owners whose events may be seen. */
-export type TimelineScope = SearchScope
+export interface TimelineScope extends SearchScope {
+  /** The reader is an operator, who has narrowed what is shown to a tenant. */
+  readonly isOperator?: true
+}
+
+/** Notes of operators are for readers of every tenant; only for notes the facts are parsed. */
+const shownNotesSql = `case when e.type = 'NotePosted' then e.data->>'audience' = 'tenant' else true end`
 
 /** An event as support sees it. */
 export interface TimelineItem {
@@ -105,7 +111,8 @@ function pageOf(rows: readonly ItemRecord[], limit: number): TimelineItems {
 /**
  * A page of the events of an id within a scope, in the order of the log: for a task (platform or
  * native id), a call or a token all of its events; for a request all events of everything that it
- * caused. If several items share an id, the events of all of them are returned.
+ * caused. If several items share an id, the events of all of them are returned. Notes of operators are
+ * for operators alone.
  */
 export async function historyOf(
   db: Queryable,
@@ -114,6 +121,8 @@ export async function historyOf(
   page: TimelinePage,
 ): Promise<TimelineItems> {
   const values: unknown[] = [id, page.after ?? '-1', page.limit + 1]
+  const isInside = scope.tenantId === undefined || scope.isOperator === true
+  const conditions = [...scopeConditions(scope, 'e', values), ...(isInside ? [] : [shownNotesSql])]
   const { rows } = await db.query<ItemRecord>(
     `with caused as (
        select position, source_id from timeline.events
@@ -131,7 +140,7 @@ export async function historyOf(
        union select b.position from began join timeline.events b using (source_id))
      select ${columns} from found join timeline.events e using (position)
      left join timeline.sources s on s.source_id = e.source_id
-     where e.position > $2::bigint and ${conjunctionOf(scopeConditions(scope, 'e', values))}
+     where e.position > $2::bigint and ${conjunctionOf(conditions)}
      order by e.position limit $3`,
     values,
   )

@@ -126,8 +126,8 @@ interface SummaryRecord {
   readonly amount: string | null
 }
 
-/** Events after the end of a source do not change how it ended. */
-const afterEnd = `type <> all ('{TaskDeleted,TaskAppearedLate}'::text[])`
+/** Notes, and events after the end of a source, do not change how it is. */
+const afterEnd = `type <> all ('{TaskDeleted,TaskAppearedLate,NotePosted}'::text[])`
 
 /** The sources of these ids that the scope has, newest first. */
 export async function summariesOf(

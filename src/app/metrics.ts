@@ -106,7 +106,7 @@ function createPolicyMetrics(registers: Registry[]) {
     }),
     possibleCostLeaks: new Counter({
       name: 'tollgate_possible_cost_leaks_total',
-      help: 'Tasks that expired before the gateway saw them end, or were found at the provider after they had failed: the provider may bill them.',
+      help: 'Tasks that expired before the gateway saw them end, were given up by an operator, or were found at the provider after they had failed: the provider may bill them.',
       registers,
     }),
     successesWithheld: new Counter({

@@ -16,6 +16,7 @@ const files: readonly (readonly [names: readonly string[], load: () => Promise<R
   [['replay'], async () => (await import('./replay/replay.ts')).addReplay],
   [['receipt'], async () => (await import('./receipt.ts')).addReceipt],
   [['ticket'], async () => (await import('./ticket.ts')).addTicket],
+  [['note', 'poll', 'give-up'], async () => (await import('./notes.ts')).addNotes],
   [['find'], async () => (await import('./find.ts')).addFind],
   [['failures'], async () => (await import('./failures.ts')).addFailures],
   [['report'], async () => (await import('./report.ts')).addReport],

@@ -21,6 +21,7 @@ import { servedModels } from '../app/finance/prices/concern.ts'
 import { createReadModelPrices } from '../app/finance/prices/model-prices.ts'
 import { createManagedPriceBooks } from '../app/finance/prices/managed-price-books.ts'
 import type { Channel } from '../app/ports/provider.ts'
+import { createLifeActions } from '../app/support/actions/life-actions.ts'
 import { seeLedger } from '../app/spending/ledger-lag.ts'
 import { createImageTaskUseCases } from '../app/tasks/images/use-cases.ts'
 import { keyHashOf } from '../kernel/keyed-hash.ts'
@@ -142,10 +143,10 @@ export async function startServices(
       quota: deps.files.quota,
       checkDisk: deps.checkDisk,
     },
-    accounts: {
-      ...accountsOver({ ...options, log, catalog, db, clock }, served, resolve),
-      balances: queries.accounts.balances,
-    },
+    accounts: accountsOver(
+      { ...options, log, catalog, db, clock },
+      { served, resolve, queries, tasks: deps.tasks },
+    ),
     support: supportOver({ ...read, ...deps }, options),
     hosts: {
       resolve,
@@ -170,13 +171,24 @@ function supportOver(
 /** Use cases that manage accounts, tokens, settings and prices over HTTP. */
 function accountsOver(
   deps: ManagementDeps & Pick<ServicesOptions, 'config' | 'markerSecret'>,
-  served: readonly ServedModel[],
-  resolveHost: ResolveHost,
-): Omit<GatewayServices['accounts'], 'balances'> {
+  {
+    served,
+    resolve: resolveHost,
+    queries: { reads, accounts },
+    tasks,
+  }: {
+    readonly served: readonly ServedModel[]
+    readonly resolve: ResolveHost
+    readonly queries: GatewayServices['queries']
+    readonly tasks: Dependencies['tasks']
+  },
+): GatewayServices['accounts'] {
   const { rateLimits: defaultLimits, queries, webhookTargets: trustedTargets } = deps.config
   const tenants = createManagedTenants(deps)
   return {
     tenants,
+    balances: accounts.balances,
+    lives: createLifeActions({ ...tasks, tasks, findLife: reads.life }),
     proposals: createManagedProposals(deps),
     tokens: createManagedTokens({ ...deps, defaultLimits, served }),
     settings: createManagedSettings(

@@ -56,6 +56,7 @@ const appBelow: Readonly<Record<string, readonly string[]>> = {
     'support',
     'tasks',
   ],
+  'support/actions': ['accounts', 'support', 'tasks'],
   'accounts/alerts': ['accounts', 'queue', 'read-models'],
   'tasks/images': [
     'access',

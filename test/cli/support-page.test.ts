@@ -12,7 +12,7 @@ t.teardown(() => rm(folder, { recursive: true, force: true }))
 const gateway = await serve(join(folder, 'data'))
 t.teardown(() => gateway.end('SIGKILL'))
 
-t.test('eight questions of customers, each answered by what the page prints', async (t) => {
+t.test('nine questions of customers, each answered by what the page prints', async (t) => {
   const of = await runPage('docs/support.md', gateway.demo.baseUrl, folder)
 
   const twice = of('1. I was charged twice')
@@ -48,4 +48,10 @@ t.test('eight questions of customers, each answered by what the page prints', as
   const money = of('8. Where did my money go?')
   t.match(money, /usage +-0\.000\d+ .*2 requests/)
   t.match(money, /text-basic +USD +token +\d+ +0\.000\d+ +4 +2 /)
+
+  const asked = of('9. What can I do about it?')
+  t.match(asked, /due: (?:now|leased)/)
+  t.match(asked, /\| asked to look again \| the customer asks for it: ticket 4711 \|/)
+  t.match(asked, /## Notes, for people inside\n\n- .*, a shell, poll: the customer asks for it/)
+  t.notMatch(asked.split('## Reply')[1], /4711/)
 })

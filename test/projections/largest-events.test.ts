@@ -60,7 +60,7 @@ const odd = {
 
 /** Members that callers, operators and providers write freely; what else is text was checked or made here. */
 const FREE =
-  /^(?:name|reason|message|code|filename|description|upstreamStatus|upstreamRequestId|endedBy|serviceTier|webhookUrl|ratio|word|actor|projectName)$/
+  /^(?:name|reason|text|message|code|filename|description|upstreamStatus|upstreamRequestId|endedBy|serviceTier|webhookUrl|ratio|word|actor|projectName)$/
 const TIME = /(?:At|Until)$|^effectiveFrom$/
 /** Counted by the account from its own events. */
 const COUNTED = /^(?:revision|secretVersion)$/

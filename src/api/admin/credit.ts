@@ -167,19 +167,24 @@ function answerProposed(
   return success({ ...toProposal(proposal, request), changed })
 }
 
-/** Id or key of a posting. @throws RequestError `parameter_invalid` if there is neither */
-function postingName(request: FastifyRequest, member: string, id: string | undefined): PostingName {
+/** Id or key of a posting or a note; `once` says of a retry why it has one. @throws RequestError `parameter_invalid` if there is neither */
+export function postingName(
+  request: FastifyRequest,
+  member: string,
+  id: string | undefined,
+  once = 'moves no money twice',
+): PostingName {
   const key = idempotencyKeyOf(request)
   if (key !== undefined) return { id, key }
   if (id !== undefined) return { id, key }
   throw new RequestError(
     'parameter_invalid',
-    `Send an Idempotency-Key header or ${member}, so that a retry moves no money twice`,
+    `Send an Idempotency-Key header or ${member}, so that a retry ${once}`,
     member,
   )
 }
 
 /** As on every surface, a header marks the answer to a repeated key. */
-function markReplayed(reply: FastifyReply, { key }: PostingName, changed: boolean): void {
+export function markReplayed(reply: FastifyReply, { key }: PostingName, changed: boolean): void {
   if (key !== undefined && !changed) void reply.header(REPLAYED, 'true')
 }

@@ -12,6 +12,7 @@ import { limitRoutes } from './limits.ts'
 import { creditRoutes } from './credit.ts'
 import { adminEnvelope } from './envelope.ts'
 import { proposalRoutes } from './proposals.ts'
+import { lifeRoutes } from './lives.ts'
 import { priceBookRoutes } from './prices/books.ts'
 import { whatIfRoute } from './prices/what-if.ts'
 import { accountPriceRoutes } from './prices/tenants.ts'
@@ -35,6 +36,7 @@ const routes: readonly ((instance: FastifyInstance, accounts: Services['accounts
   whatIfRoute,
   accountPriceRoutes,
   adminTokenRoutes,
+  lifeRoutes,
 ]
 
 /** Bodies about an account hold a few names and figures. */

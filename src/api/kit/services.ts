@@ -17,6 +17,7 @@ import type { ReadModelPrices } from '../../app/finance/prices/model-prices.ts'
 import type { ManagedPriceBooks } from '../../app/finance/prices/managed-price-books.ts'
 import type { BudgetStatus } from '../../app/spending/budgets/status.ts'
 import type { Throttle } from '../../app/spending/throttle/throttle.ts'
+import type { LifeActions } from '../../app/support/actions/life-actions.ts'
 import type { Refusals } from '../../app/support/refusals.ts'
 import type { Search } from '../../app/support/search.ts'
 import type { ImageTaskUseCases } from '../../app/tasks/images/types.ts'
@@ -91,6 +92,8 @@ export interface Services {
     readonly settings: ManagedSettings
     readonly priceBooks: ManagedPriceBooks
     readonly balances: ReadBalances
+    /** What support may do about tasks, calls, assets and files. */
+    readonly lives: LifeActions
   }
   readonly support: {
     /** Finds what an id, a name or a pasted text stands for. */

@@ -62,7 +62,7 @@ export async function readHistory(reads: QueryReads, principal: Principal, id: s
  */
 export async function readAssetHistory(reads: QueryReads, principal: Principal, id: string) {
   const { items, forOperator } = await read(reads, principal, id)
-  const ofLibrary = items.filter(isOfLibrary)
-  if (ofLibrary.length === 0) throw new DomainError('asset_not_found', 'no such asset', {})
+  if (!items.some(isOfLibrary)) throw new DomainError('asset_not_found', 'no such asset', {})
+  const ofLibrary = items.filter((item) => isOfLibrary(item) || item.type === 'NotePosted')
   return ofLibrary.map((item) => shown(item, forOperator))
 }

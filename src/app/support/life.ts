@@ -1,9 +1,14 @@
 import type { Queryable } from '../../../projections/engine/queryable.ts'
 import { pollProgress } from '../../../projections/tasks/query.ts'
-import { historyOf, type TimelineScope } from '../../../projections/timeline/query.ts'
+import {
+  historyOf,
+  type TimelineItem,
+  type TimelineScope,
+} from '../../../projections/timeline/query.ts'
 import { assetStreams } from '../../domain/asset/events.ts'
 import { assetGroupStreams } from '../../domain/asset-group/events.ts'
 import { fileStreams } from '../../domain/file/events.ts'
+import { type Note, noteStreams } from '../../domain/note/events.ts'
 import { uploadStreams } from '../../domain/upload/events.ts'
 import { verificationStreams } from '../../domain/verification/events.ts'
 import { voiceStreams } from '../../domain/voice/events.ts'
@@ -33,6 +38,20 @@ const kindByStream = [
   [voiceStreams, 'voice'],
 ] as const
 
+/** A note that support wrote about a life. */
+export interface LifeNote extends Note {
+  /** Time at which the log recorded it, Unix milliseconds. */
+  readonly atMs: number
+}
+
+/** Matches an id of the gateway or of a provider, or the name of a ledger line; hashes begin with any character. */
+const possibleId = /^[A-Za-z0-9_-][A-Za-z0-9_.-]{0,127}(?::[1-9]\d{0,3})?$/
+
+/** Whether a text has the form of an id that a life may be found by. */
+export function isLifeId(text: string): boolean {
+  return possibleId.test(text)
+}
+
 export interface Life {
   /** The gateway's id. */
   readonly id: string
@@ -57,6 +76,8 @@ export interface Life {
   /** The request named a URL that the provider calls; the gateway does not see whether it does. */
   readonly hasCallback: boolean
   readonly related: readonly RelatedLife[]
+  /** Notes of support that the scope may see, oldest first. */
+  readonly notes: readonly LifeNote[]
 }
 
 type FoundLife =
@@ -64,7 +85,7 @@ type FoundLife =
   /** The ledger must reach this position of the log first. */
   | { readonly behind: bigint }
 
-/** Whether nothing else in the log can change the life. */
+/** Whether nothing else in the log can change the life, but a note, which its author waits for. */
 export function isLifeFinal(found: FoundLife | undefined): boolean {
   if (found === undefined) return false
   if ('behind' in found) return true
@@ -116,6 +137,12 @@ function attemptsOf(events: readonly RecordedEvent[]): number {
   return Math.max(1, ...counts)
 }
 
+function notesIn(events: readonly RecordedEvent[]): readonly LifeNote[] {
+  return events.flatMap((event) =>
+    event.type === 'NotePosted' ? [{ ...event.data, atMs: event.recordedAt.getTime() }] : [],
+  )
+}
+
 async function lifeOfRequest(
   db: Queryable,
   scope: TimelineScope,
@@ -151,6 +178,7 @@ async function lifeOfRequest(
     attempts: attemptsOf(events),
     hasCallback,
     related,
+    notes: notesIn(events),
   }
 }
 
@@ -170,9 +198,11 @@ async function lifeWithoutReceipt(
   if (last === undefined || sourceId === undefined) return undefined
   const { kind } = last
   const { tenantId, userId } = last.item
-  const events = ofKind
-    .filter(({ item }) => item.sourceId === sourceId)
-    .map(({ item }) => eventOfItem(item))
+  const isOfLife = ({ stream }: TimelineItem): boolean =>
+    stream.startsWith(noteStreams) || kindByStream.some(([prefix]) => stream.startsWith(prefix))
+  const events = items
+    .filter((item) => item.sourceId === sourceId && isOfLife(item))
+    .map(eventOfItem)
   const steps = stepsOf(events, [])
   return {
     id: sourceId,
@@ -189,6 +219,7 @@ async function lifeWithoutReceipt(
     attempts: 1,
     hasCallback: false,
     related: kind === 'asset' ? await usersOfAsset(db, scope, sourceId, events) : [],
+    notes: notesIn(events),
   }
 }
 

@@ -1,4 +1,6 @@
 import { failureWords } from '../../domain/event-facts.ts'
+import type { NoteAction } from '../../domain/note/events.ts'
+import { oneLine } from '../../kernel/plain-text.ts'
 import type { Usage } from '../../domain/pricing/usage.ts'
 import type { RecordedEvent } from '../../eventlog/log/types.ts'
 
@@ -69,6 +71,23 @@ const fileWords = (data: {
 const failed = (data: { readonly code: string; readonly message: string }) =>
   ({ detail: failureWords(data), state: 'failed' }) as const
 
+/** Who ended a task without a result, and how. */
+function failureOf({
+  absence,
+  givenUp,
+}: EventOf<'TaskFailed'>['data']): Pick<StepWords, 'by' | 'title'> {
+  if (givenUp !== undefined) return { by: 'operator', title: 'given up' }
+  return absence === undefined
+    ? { by: 'provider', title: 'failed' }
+    : { by: 'gateway', title: 'never accepted' }
+}
+
+const noteTitles = {
+  none: 'noted',
+  poll: 'asked to look again',
+  give_up: 'asked to give up',
+} as const satisfies Record<NoteAction | 'none', string>
+
 /** Describes each event of a life. Their own words are for operators: some name an account. */
 const words: {
   readonly [Type in RecordedEvent['type']]?: (event: EventOf<Type>) => StepWords
@@ -101,11 +120,7 @@ const words: {
     state: 'done',
   }),
   TaskSettled: () => plain('gateway', 'settled', 'done'),
-  TaskFailed: ({ data }) => ({
-    by: data.absence === undefined ? 'provider' : 'gateway',
-    title: data.absence === undefined ? 'failed' : 'never accepted',
-    ...failed(data),
-  }),
+  TaskFailed: ({ data }) => ({ ...failureOf(data), ...failed(data) }),
   TaskAppearedLate: ({ data }) => ({
     by: 'provider',
     title: 'appeared late at the provider',
@@ -151,6 +166,12 @@ const words: {
   FileUploaded: ({ data }) => plain('caller', 'uploaded', 'done', fileWords(data)),
   FileDeleted: () => plain('caller', 'deleted', 'moved'),
   MediaUploaded: ({ data }) => plain('caller', 'uploaded', 'done', fileWords(data)),
+  NotePosted: ({ data }) => ({
+    by: data.audience === 'operators' ? 'operator' : 'caller',
+    title: noteTitles[data.action ?? 'none'],
+    detail: oneLine(data.text),
+    state: 'moved',
+  }),
   VoiceCloned: () => plain('provider', 'cloned', 'done'),
 }
 

@@ -73,7 +73,7 @@ const MAX_TASKS = 5_000
  * without reading the stream. If another process has written meanwhile, the append at this revision
  * fails.
  */
-type KnownTasks = LRUCache<string, KnownTask>
+export type KnownTasks = LRUCache<string, KnownTask>
 
 export function createKnownTasks(): KnownTasks {
   return createLru(MAX_TASKS)

@@ -18,7 +18,8 @@ export function fromTimeline({ pool, caughtUp }: Pick<Session, 'pool' | 'caughtU
   let behind = false
   return {
     ofId: async (id, tenantId) => {
-      const find = async () => collect((page) => historyOf(pool, id, { tenantId }, page))
+      const find = async () =>
+        collect((page) => historyOf(pool, id, { tenantId, isOperator: true }, page))
       const found = await find()
       if (found.length > 0) return found
       behind = !(await caughtUp('timeline'))

@@ -7,7 +7,7 @@ import { labelsIn } from '../reporting-labels.ts'
 import type { TaskObservation, TaskSeen } from './observation.ts'
 import type { TaskEvent, TaskEventData } from './events.ts'
 import type { Usage } from '../pricing/usage.ts'
-import { absentSince, type TaskCommandOf, type TaskState } from './state.ts'
+import type { TaskCommandOf, TaskRequest, TaskState } from './state.ts'
 
 /** Decides the events of a task when the gateway has observed it upstream. */
 
@@ -266,4 +266,20 @@ export function lateAppearance(
       },
     },
   ]
+}
+
+/**
+ * Time since which an ended task counts as one that upstream does not have, RFC 3339: it may appear
+ * after that. Undefined for every other task.
+ */
+export function absentSince(state: TaskState): string | undefined {
+  if (state.phase !== 'ended') return undefined
+  const { absence, givenUp, request } = state
+  if (absence !== undefined) return absence.lastSeenAt
+  return givenUp?.wasUncertain && hasUpstreamTask(request) ? givenUp.at : undefined
+}
+
+/** Whether upstream has a task that can be asked for: no list of it has one that a gateway worker makes. */
+export function hasUpstreamTask({ madeHere }: TaskRequest): boolean {
+  return madeHere !== true
 }

@@ -227,15 +227,3 @@ function end(
     appearedLate: false,
   }
 }
-
-/**
- * Time since which an ended task counts as one that upstream does not have, RFC 3339: it may appear
- * after that. Undefined for every other task.
- */
-export function absentSince(state: TaskState): string | undefined {
-  if (state.phase !== 'ended') return undefined
-  const { absence, givenUp, request } = state
-  if (absence !== undefined) return absence.lastSeenAt
-  // No list of upstream has a task that a gateway worker makes.
-  return givenUp?.wasUncertain && !request.madeHere ? givenUp.at : undefined
-}

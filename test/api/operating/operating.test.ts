@@ -314,6 +314,9 @@ void t.test('/openapi.json describes every route with its failures and its token
   t.equal(api.openapi, '3.1.0')
   t.same(Object.keys(api.paths).sort(), [
     '/',
+    '/api/admin/lives/{id}/give-up',
+    '/api/admin/lives/{id}/notes',
+    '/api/admin/lives/{id}/poll',
     '/api/admin/price-books',
     '/api/admin/price-books/{version}',
     '/api/admin/price-books/{version}/diff',

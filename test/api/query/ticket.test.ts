@@ -52,6 +52,7 @@ const life: Parameters<typeof ticketOf>[0] = {
   attempts: 1,
   callback: false,
   related: [],
+  notes: [],
 }
 
 t.test('commands hold no name that a shell would read more into', async (t) => {
@@ -71,4 +72,36 @@ t.test('text of others stays in its cell; waits of days are in days', async (t) 
   t.match(created, 'Image  \\[2J \\| \\<b\\>boat\\</b\\> \\# heading |')
   t.match(ready, '| +2 d 0 h |')
   t.notMatch(ticketOf({ ...life, state: `re${ESCAPE}ady` }).reply, ESCAPE)
+})
+
+t.test('notes are in the part for people inside, and in no reply', async (t) => {
+  const secret = 'The customer | seems <angry>\nand asked twice.'
+  const [step] = life.steps
+  const note = {
+    ...step!,
+    n: 3,
+    at: '2026-11-29T09:49:15.379Z',
+    types: ['NotePosted'],
+    title: 'noted',
+    detail: secret,
+  }
+  const ticket = ticketOf({
+    ...life,
+    steps: [...life.steps, note],
+    notes: [
+      {
+        id: 'note_1',
+        at: note.at,
+        action: 'give_up',
+        text: secret,
+        audience: 'operators',
+        by: { tenant_id: 'ops', user_id: 'sue', token_id: 'token_1' },
+      },
+    ],
+  })
+  t.match(
+    ticketText(ticket),
+    '## Notes, for people inside\n\n- 2026-11-29T09:49:15.379Z, sue of ops, give up: The customer \\| seems \\<angry\\> and asked twice.',
+  )
+  t.equal(ticket.reply, ticketOf(life).reply)
 })

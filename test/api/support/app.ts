@@ -13,6 +13,7 @@ import type { ManagedTokens } from '../../../src/app/accounts/managed-tokens.ts'
 import type { ManagedSettings } from '../../../src/app/accounts/settings.ts'
 import { noCrash } from '../../../src/app/crash-points.ts'
 import type { ManagedPriceBooks } from '../../../src/app/finance/prices/managed-price-books.ts'
+import type { LifeActions } from '../../../src/app/support/actions/life-actions.ts'
 import { noLimits } from '../../../src/app/spending/throttle/limits.ts'
 import { catalog, families } from '../../../src/families/index.ts'
 import { type FamilyDeps, openFamilies } from '../../../src/families/module.ts'
@@ -125,6 +126,10 @@ export const noPriceBooks: ManagedPriceBooks = {
 
 const noSettings: ManagedSettings = { show: noTenant, set: noTenant }
 
+const noLife = (): Promise<never> =>
+  Promise.reject(new DomainError('life_not_found', 'nothing of that id', {}))
+const noLives: LifeActions = { note: noLife, poll: noLife, giveUp: noLife }
+
 /** Management of a gateway that has no accounts. */
 export const noManagement: GatewayServices['accounts'] = {
   tenants: noTenants,
@@ -133,6 +138,7 @@ export const noManagement: GatewayServices['accounts'] = {
   settings: noSettings,
   priceBooks: noPriceBooks,
   balances: noAccounts.balances,
+  lives: noLives,
 }
 
 export const nowMs = Date.parse('2026-03-04T05:06:07.000Z')

@@ -2,7 +2,7 @@ import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import type { FastifyInstance } from 'fastify'
 import type { Static } from 'typebox'
 import type { Principal } from '../../../app/access/principal.ts'
-import type { Life } from '../../../app/support/life.ts'
+import { isLifeId, type Life } from '../../../app/support/life.ts'
 import type { Step } from '../../../app/support/steps.ts'
 import { toTimestamp } from '../../../kernel/clock.ts'
 import { DomainError } from '../../../kernel/errors.ts'
@@ -21,9 +21,6 @@ import {
 } from './schemas.ts'
 import { TicketAnswerSchema, ticketOf, ticketText } from './ticket.ts'
 import { shownLife } from './view.ts'
-
-/** Matches an id of the gateway or of a provider, or the name of a ledger line; hashes begin with any character. */
-const possibleId = /^[A-Za-z0-9_-][A-Za-z0-9_.-]{0,127}(?::[1-9]\d{0,3})?$/
 
 /** A reader asks this of a life; a command may leave everything out. */
 type LifeQuery = {
@@ -58,7 +55,7 @@ export async function readLife(
 ) {
   const timeOf = timesIn(query.tz)
   const visible = visibleTo(principal)
-  const life = possibleId.test(id) ? await reads.life(id, visible) : undefined
+  const life = isLifeId(id) ? await reads.life(id, visible) : undefined
   // The reads filter already; this check keeps other tenants' lives out even if one of them fails
   // to.
   if (life === undefined || !sees(visible, life))

@@ -1,4 +1,5 @@
 import { Type } from 'typebox'
+import { noteActions, noteAudiences } from '../../../domain/note/events.ts'
 import { ReceiptSchema } from '../receipts/schemas.ts'
 import { Decimal, TextOrNull } from '../schemas.ts'
 
@@ -99,6 +100,32 @@ const RelatedSchema = Type.Object(
   { named: 'RelatedLife' },
 )
 
+const NoteSchema = Type.Object(
+  {
+    id: Type.String(),
+    at: Type.String({ description: 'RFC 3339: when the log recorded it.' }),
+    action: Type.Union([Type.Enum([...noteActions]), Type.Null()], {
+      description:
+        'What it explains: `poll`, the provider was to be asked again; `give_up`; null: only a note. Whether it was done, the steps say.',
+    }),
+    text: Type.String({ description: 'One or more lines.' }),
+    audience: Type.Enum([...noteAudiences], {
+      description: '`operators`: shown to tokens with the scope `all_tenants` alone.',
+    }),
+    by: Type.Union(
+      [
+        Type.Object(
+          { tenant_id: Type.String(), user_id: Type.String(), token_id: Type.String() },
+          { named: 'NoteAuthor' },
+        ),
+        Type.Null(),
+      ],
+      { description: 'Who wrote it; null: a shell of the operator.' },
+    ),
+  },
+  { named: 'LifeNote' },
+)
+
 const StateSchema = Type.Object(
   { step: Type.Integer(), at: Type.String(), title: Type.String(), ...AfterSchema.properties },
   { named: 'LifeState' },
@@ -149,6 +176,10 @@ export const LifeSchema = Type.Object(
     attempts: Type.Integer({ description: 'Attempts upstream that its call needed.' }),
     callback: Type.Boolean({ description: 'The request named a URL that the provider calls.' }),
     related: Type.Array(RelatedSchema, { description: 'In the order of time.' }),
+    notes: Type.Array(NoteSchema, {
+      description:
+        'Notes of support, oldest first: all of them for operators; those of the tenant’s own administrators for tokens that see the whole tenant.',
+    }),
   },
   { named: 'Life' },
 )

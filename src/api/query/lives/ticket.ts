@@ -7,7 +7,7 @@ import { LifeSchema } from './schemas.ts'
 
 type ShownLife = Static<typeof LifeSchema>
 
-const { id, kind, tenant_id, user_id, state, steps, related, aside } = LifeSchema.properties
+const { id, kind, tenant_id, user_id, state, steps, related, notes, aside } = LifeSchema.properties
 
 export const TicketSchema = Type.Object(
   {
@@ -22,6 +22,7 @@ export const TicketSchema = Type.Object(
     facts: Type.Array(Type.Object({ name: Type.String(), value: Type.String() })),
     steps,
     related,
+    notes,
     commands: Type.Array(Type.String(), { description: 'Commands that show more.' }),
     reply: Type.String({
       description: 'Text for a customer: no account, no channel, no rule of prices.',
@@ -74,7 +75,9 @@ function factsOf(life: ShownLife): Ticket['facts'] {
 }
 
 function replyOf(life: ShownLife): string {
-  const [first, last] = [life.steps[0], life.steps.at(-1)]
+  // Notes are for people inside.
+  const shown = life.steps.filter(({ types }) => !types.includes('NotePosted'))
+  const [first, last] = [shown[0], shown.at(-1)]
   const request = life.receipt === null ? '' : ` (request ${life.receipt.request_id})`
   const sentences = [`About ${life.id}${request}:`, verdictOf(life), ...life.aside]
   if (first !== undefined && last !== undefined)
@@ -103,6 +106,7 @@ export function ticketOf(life: ShownLife): Ticket {
     facts: factsOf(life),
     steps: life.steps,
     related: life.related,
+    notes: life.notes,
     commands: [
       ...commandsOn(life.id, 'replay', ...(life.receipt === null ? [] : ['receipt'])),
       ...commandsOn(life.tenant_id, 'failures --today --tenant'),
@@ -131,6 +135,12 @@ export const relatedWords = {
   uses: 'used by this',
   used_by: 'used this',
 } as const satisfies Record<ShownLife['related'][number]['why'], string>
+
+function noteLine({ at, by, action, text }: ShownLife['notes'][number]): string {
+  const who = by === null ? 'a shell' : `${by.user_id} of ${by.tenant_id}`
+  const what = action === null ? '' : `, ${action.replace('_', ' ')}`
+  return `- ${plain(`${at}, ${who}${what}: ${text}`)}`
+}
 
 /** A ticket as Markdown. */
 export function ticketText(ticket: Ticket): string {
@@ -175,6 +185,8 @@ export function ticketText(ticket: Ticket): string {
         ]),
       ),
     )
+  if (ticket.notes.length > 0)
+    lines.push('', '## Notes, for people inside', '', ...ticket.notes.map(noteLine))
   lines.push('', '## More', '', ...ticket.commands.map((command) => `    ${command}`))
   lines.push('', '## Reply', '', ...ticket.reply.split('\n').map((line) => `> ${plain(line)}`), '')
   return lines.join('\n')

@@ -1,5 +1,5 @@
 import type { Static } from 'typebox'
-import type { Life } from '../../../app/support/life.ts'
+import type { Life, LifeNote } from '../../../app/support/life.ts'
 import type { Step } from '../../../app/support/steps.ts'
 import { shownReceipt } from '../receipts/view.ts'
 import type { LifeSchema } from './schemas.ts'
@@ -42,6 +42,21 @@ function shownStep(step: Step, { isOperator, timeOf }: LifeReader): ShownStep {
     formulas: [...formulas],
     after: shownAfter(step.after),
     ...(isOperator ? { actor: step.actor ?? null } : {}),
+  }
+}
+
+function shownNote(note: LifeNote, { timeOf }: LifeReader): ShownLife['notes'][number] {
+  const { noteId, atMs, action, text, audience, by } = note
+  return {
+    id: noteId,
+    at: timeOf(atMs),
+    action: action ?? null,
+    text,
+    audience,
+    by:
+      by === undefined
+        ? null
+        : { tenant_id: by.tenantId, user_id: by.userId, token_id: by.tokenId },
   }
 }
 
@@ -98,5 +113,6 @@ export function shownLife(life: Life, reader: LifeReader, asked: AskedSteps): Sh
       amount: amount ?? null,
       currency: currency ?? null,
     })),
+    notes: life.notes.map((note) => shownNote(note, reader)),
   }
 }

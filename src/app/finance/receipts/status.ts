@@ -36,7 +36,10 @@ export function isOpening(event: RecordedEvent): event is Opening {
 function unbilledBy(event: RecordedEvent): string | undefined {
   if (event.type === 'CallFailed') return `the call failed (${event.data.code})`
   if (event.type === 'CallWrittenOff') return `its settlement was given up (${event.data.reason})`
-  if (event.type === 'TaskFailed') return `the task failed (${event.data.code})`
+  if (event.type === 'TaskFailed')
+    return event.data.givenUp === undefined
+      ? `the task failed (${event.data.code})`
+      : 'the task was given up, because its outcome was not known'
   if (event.type === 'TaskSubmissionRefused')
     return `the task was refused before it began (${event.data.code})`
   if (event.type === 'TaskCancelled') return 'the task was cancelled'

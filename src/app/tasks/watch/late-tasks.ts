@@ -1,5 +1,5 @@
 import { fromTimestamp, toTimestamp } from '../../../kernel/clock.ts'
-import { absentSince } from '../../../domain/task/state.ts'
+import { absentSince } from '../../../domain/task/observe.ts'
 import { executeTaskCommand, loadTask, newCommandId } from '../task-log.ts'
 import type { TaskDeps } from '../deps.ts'
 import { coverStart } from './absence.ts'

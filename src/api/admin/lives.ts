@@ -1,0 +1,176 @@
+import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { Type } from 'typebox'
+import type { PostedNote, SupportActor } from '../../app/support/actions/life-actions.ts'
+import { noteActions } from '../../domain/note/events.ts'
+import { actorOf, NewId, success, successOf } from '../kit/account-surface.ts'
+import { PostingKeySchema } from '../kit/idempotency.ts'
+import { RequestError } from '../kit/request-error.ts'
+import { changeFailures } from '../kit/route-failures.ts'
+import type { Services } from '../kit/services.ts'
+import { markReplayed, postingName } from './credit.ts'
+import { adminScopeOf, describe } from './envelope.ts'
+
+/** What support may do about a life: write a note, ask the provider again, give a task up. */
+
+const ParamsSchema = Type.Object({
+  id: Type.String({ description: 'Every id that a life is found by.' }),
+})
+const Text = Type.String({
+  minLength: 1,
+  maxLength: 1_000,
+  description: '1 to 1,000 printable characters, in one or more lines.',
+})
+const noteId = Type.Optional(
+  NewId('Id of the note instead of an Idempotency-Key; repeating the request changes nothing.'),
+)
+const NewNoteSchema = Type.Object(
+  { text: Text, note_id: noteId },
+  {
+    named: 'NewNote',
+    additionalProperties: false,
+    examples: [{ note_id: 'ticket-4711', text: 'The customer was called; see ticket 4711.' }],
+  },
+)
+const ActionSchema = Type.Object(
+  { reason: Text, note_id: noteId },
+  {
+    named: 'LifeAction',
+    additionalProperties: false,
+    examples: [{ note_id: 'ticket-4711', reason: 'The provider says that it has no such task.' }],
+  },
+)
+
+const posted = {
+  object: Type.Literal('note'),
+  id: Type.String(),
+  tenant_id: Type.String(),
+  about: Type.String({ description: "The gateway's id of the life." }),
+  action: Type.Union([Type.Enum([...noteActions]), Type.Null()]),
+  text: Type.String(),
+  changed: Type.Boolean({ description: 'false: the same request had done it before.' }),
+}
+const NoteAnswerSchema = successOf(Type.Object(posted, { named: 'PostedNote' }))
+const PollAnswerSchema = {
+  ...successOf(
+    Type.Object(
+      {
+        ...posted,
+        due: Type.Enum(['now', 'leased'], {
+          description:
+            '`now`: the next free worker asks; `leased`: a worker has the task already, and asks within a minute.',
+        }),
+      },
+      { named: 'AskedAgain' },
+    ),
+  ),
+  description: 'The provider is asked soon; the life shows what it says.',
+}
+
+/** Failures of each of these routes. */
+const noteFailures = [
+  ...changeFailures.filter((code) => code !== 'log_outcome_unknown'),
+  'body_empty',
+  'invalid_request',
+  'life_not_found',
+  'note_exists',
+  'too_many_notes',
+  'idempotency_key_reused',
+  'posting_outcome_unknown',
+  'database_unavailable',
+] as const
+
+const byOf = (request: FastifyRequest): SupportActor => {
+  const { requestId: correlationId, ...person } = actorOf(request)
+  return { correlationId, actor: person.tokenId, person }
+}
+
+/** The name of a note. @throws RequestError `parameter_invalid` if there is none, or two */
+function nameOf(request: FastifyRequest, id: string | undefined) {
+  const name = postingName(request, 'note_id', id, 'posts nothing twice')
+  if (name.key !== undefined && name.id !== undefined)
+    throw new RequestError(
+      'parameter_invalid',
+      'Send an Idempotency-Key header or note_id, not both: each of them names the note',
+      'note_id',
+    )
+  return name
+}
+
+function shownNote({ noteId: id, tenantId, about, action, text, changed }: PostedNote) {
+  const object = 'note' as const
+  return { object, id, tenant_id: tenantId, about, action: action ?? null, text, changed }
+}
+
+/** Routes of notes and actions about a life. */
+export function lifeRoutes(
+  instance: FastifyInstance,
+  { lives }: Pick<Services['accounts'], 'lives'>,
+): void {
+  const app = instance.withTypeProvider<TypeBoxTypeProvider>()
+  const note = describe({
+    operationId: 'postNote',
+    summary: 'Write a note about a task, a call, an asset or a file',
+    ok: NoteAnswerSchema,
+    failures: noteFailures,
+  })
+  const given = { params: ParamsSchema, headers: PostingKeySchema }
+  app.post('/lives/:id/notes', {
+    config: { roles: ['support'] },
+    schema: { ...note, ...given, body: NewNoteSchema },
+    handler: async (request, reply) => {
+      const { text, note_id: id } = request.body
+      const name = nameOf(request, id)
+      const input = { lifeId: request.params.id, text, name }
+      const done = await lives.note(adminScopeOf(request), byOf(request), input)
+      markReplayed(reply, name, done.changed)
+      return success(shownNote(done))
+    },
+  })
+  pollRoute(instance, lives)
+  giveUpRoute(instance, lives)
+}
+
+function pollRoute(instance: FastifyInstance, lives: Services['accounts']['lives']): void {
+  const poll = describe({
+    operationId: 'askAgain',
+    summary: 'Ask the provider about a task now, and not at its next turn',
+    ok: PollAnswerSchema,
+    accepted: PollAnswerSchema,
+    failures: [...noteFailures, 'poll_refused', 'task_ended'],
+  })
+  instance.withTypeProvider<TypeBoxTypeProvider>().post('/lives/:id/poll', {
+    config: { roles: ['support'] },
+    schema: { ...poll, params: ParamsSchema, headers: PostingKeySchema, body: ActionSchema },
+    handler: async (request, reply) => {
+      const { reason: text, note_id: id } = request.body
+      const name = nameOf(request, id)
+      const input = { lifeId: request.params.id, text, name }
+      const done = await lives.poll(adminScopeOf(request), byOf(request), input)
+      markReplayed(reply, name, done.changed)
+      void reply.code(202)
+      return success({ ...shownNote(done), due: done.due })
+    },
+  })
+}
+
+function giveUpRoute(instance: FastifyInstance, lives: Services['accounts']['lives']): void {
+  const giveUp = describe({
+    operationId: 'giveUpTask',
+    summary: 'Give up a task whose outcome is not known: its hold is freed (operators only)',
+    ok: NoteAnswerSchema,
+    failures: [...noteFailures, 'give_up_refused'],
+  })
+  instance.withTypeProvider<TypeBoxTypeProvider>().post('/lives/:id/give-up', {
+    config: { roles: ['finance', 'support'] },
+    schema: { ...giveUp, params: ParamsSchema, headers: PostingKeySchema, body: ActionSchema },
+    handler: async (request, reply) => {
+      const { reason: text, note_id: id } = request.body
+      const name = nameOf(request, id)
+      const input = { lifeId: request.params.id, text, name }
+      const done = await lives.giveUp(adminScopeOf(request), byOf(request), input)
+      markReplayed(reply, name, done.changed)
+      return success(shownNote(done))
+    },
+  })
+}
