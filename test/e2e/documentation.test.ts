@@ -4,7 +4,7 @@ import { grantCredit } from '../../src/app/accounts/credit.ts'
 import { setSetting } from '../../src/app/accounts/settings.ts'
 import { startStack } from '../helpers/stack.ts'
 import { withPage } from './support/browser.ts'
-import { type Answer, call } from './support/client.ts'
+import { type Answer, call, tasksOf } from './support/client.ts'
 import { generateClient } from './support/generated-client.ts'
 import { silentWav } from '../helpers/silent-wav.ts'
 
@@ -142,6 +142,13 @@ t.test('every body has an example, which the gateway accepts', async (t) => {
     const terms = { tenantId: 'acme', currency: 'USD', amount: '2', reason: 'test' } as const
     return (await grantCredit(stack.access, terms)).proposal?.proposalId ?? ''
   }
+  /** A task of unknown outcome, which no list of the provider shows: an example gives it up. */
+  const lost = async (): Promise<string> => {
+    stack.sandbox.faults.add({ faults: ['http=500'], match: { op: 'list' } })
+    const prompt = 'x [[sandbox http-after-accept=500]]'
+    const answer = await tasksOf(url, demo.modelToken).create({ prompt })
+    return String(answer.headers.get('x-platform-id'))
+  }
   let proposalId = ''
   /** Ids of what was made, by the collection that it is in. */
   const made = new Map<string, string>()
@@ -169,8 +176,9 @@ t.test('every body has an example, which the gateway accepts', async (t) => {
     const name = `${one.method} ${one.path}`
     t.ok(one.example, `${name} has an example`)
     if (one.path.includes('{proposal_id}')) proposalId = await proposed()
+    if (one.path.endsWith('/lives/{id}/notes')) made.set('/api/admin/lives', await lost())
     const { status, text, body } = await send(one)
-    t.equal(status, 200, `${name}: ${text.slice(0, 300)}`)
+    t.equal(status, one.path.endsWith('/poll') ? 202 : 200, `${name}: ${text.slice(0, 300)}`)
     const code: unknown = body?.base_resp?.status_code
     if (code !== undefined) t.equal(code, 0, `${name}: ${text.slice(0, 300)}`)
     const id: unknown = body?.data?.id ?? body?.file?.file_id

@@ -262,6 +262,9 @@ t.test('the same at a shell, also after a kill between the note and its effect',
   }
   const replay = await tollgate(['replay', id], env)
   t.match(replay.stdout, /NotePosted/)
+  const fromLog = await tollgate(['replay', id, '--from-log'], env)
+  t.equal(fromLog.code, 0, fromLog.stderr)
+  t.equal(fromLog.stdout, replay.stdout, 'the log alone has them too')
   t.match(
     (await tollgate(['replay', id, '--tenant', demo.tenantId], env)).stdout,
     /NotePosted/,

@@ -29,17 +29,22 @@ const NewNoteSchema = Type.Object(
   {
     named: 'NewNote',
     additionalProperties: false,
-    examples: [{ note_id: 'ticket-4711', text: 'The customer was called; see ticket 4711.' }],
+    examples: [{ note_id: 'call-4711', text: 'The customer was called; see ticket 4711.' }],
   },
 )
-const ActionSchema = Type.Object(
-  { reason: Text, note_id: noteId },
-  {
-    named: 'LifeAction',
-    additionalProperties: false,
-    examples: [{ note_id: 'ticket-4711', reason: 'The provider says that it has no such task.' }],
-  },
-)
+const actionSchema = (named: string, example: { reason: string; note_id: string }) =>
+  Type.Object(
+    { reason: Text, note_id: noteId },
+    { named, additionalProperties: false, examples: [example] },
+  )
+const PollSchema = actionSchema('AskAgain', {
+  note_id: 'ask-4711',
+  reason: 'The customer sees it finished at the provider.',
+})
+const GiveUpSchema = actionSchema('GiveUp', {
+  note_id: 'give-up-4711',
+  reason: 'The provider says that it has no such task.',
+})
 
 const posted = {
   object: Type.Literal('note'),
@@ -141,7 +146,7 @@ function pollRoute(instance: FastifyInstance, lives: Services['accounts']['lives
   })
   instance.withTypeProvider<TypeBoxTypeProvider>().post('/lives/:id/poll', {
     config: { roles: ['support'] },
-    schema: { ...poll, params: ParamsSchema, headers: PostingKeySchema, body: ActionSchema },
+    schema: { ...poll, params: ParamsSchema, headers: PostingKeySchema, body: PollSchema },
     handler: async (request, reply) => {
       const { reason: text, note_id: id } = request.body
       const name = nameOf(request, id)
@@ -163,7 +168,7 @@ function giveUpRoute(instance: FastifyInstance, lives: Services['accounts']['liv
   })
   instance.withTypeProvider<TypeBoxTypeProvider>().post('/lives/:id/give-up', {
     config: { roles: ['finance', 'support'] },
-    schema: { ...giveUp, params: ParamsSchema, headers: PostingKeySchema, body: ActionSchema },
+    schema: { ...giveUp, params: ParamsSchema, headers: PostingKeySchema, body: GiveUpSchema },
     handler: async (request, reply) => {
       const { reason: text, note_id: id } = request.body
       const name = nameOf(request, id)

@@ -5,7 +5,14 @@ import { type ProposalRow, proposalStates } from '../../../projections/proposals
 import type { ManagedProposals } from '../../app/accounts/managed-proposals.ts'
 import { creditKinds, type Person, reasonCodes } from '../../domain/account/postings.ts'
 import { toTimestamp } from '../../kernel/clock.ts'
-import { actorOf, KnownId, Reason, success, successOf } from '../kit/account-surface.ts'
+import {
+  actorOf,
+  KnownId,
+  PersonSchema,
+  Reason,
+  success,
+  successOf,
+} from '../kit/account-surface.ts'
 import { cursorMembers, NextCursor, readPage } from '../kit/queries.ts'
 import { changeFailures, readFailures } from '../kit/route-failures.ts'
 import type { Services } from '../kit/services.ts'
@@ -15,10 +22,9 @@ import { Currency, TenantParamsSchema } from './schemas.ts'
 const orNull = <T extends Parameters<typeof Type.Optional>[0]>(schema: T) =>
   Type.Union([schema, Type.Null()])
 const Time = Type.String({ format: 'date-time', description: 'RFC 3339.' })
-const PersonSchema = Type.Object(
-  { tenant_id: Type.String(), user_id: Type.String(), token_id: Type.String() },
-  { named: 'Person', description: 'Shown to operators only; null: a shell.' },
-)
+const PersonOrNull = Type.Union([PersonSchema, Type.Null()], {
+  description: 'Shown to operators only; null: a shell.',
+})
 
 const proposal = {
   object: Type.Literal('proposal'),
@@ -40,10 +46,10 @@ const proposal = {
     },
     { named: 'ProposedPosting' },
   ),
-  proposed_by: Type.Optional(orNull(PersonSchema)),
+  proposed_by: Type.Optional(PersonOrNull),
   proposed_at: Time,
   expires_at: Type.String({ format: 'date-time', description: 'It can be approved before.' }),
-  ended_by: Type.Optional(orNull(PersonSchema)),
+  ended_by: Type.Optional(PersonOrNull),
   ended_at: orNull(Time),
   reason: orNull(Type.String({ description: 'Why it was rejected.' })),
 }

@@ -177,6 +177,12 @@ export const Reason = line(
   'Reason that readers of the ledger see: one line of 1 to 256 characters.',
 )
 
+/** Shape of a person, by the token that was used. */
+export const PersonSchema = Type.Object(
+  { tenant_id: Type.String(), user_id: Type.String(), token_id: Type.String() },
+  { named: 'Person' },
+)
+
 /** The actor of a change, for its events. */
 export function actorOf(request: FastifyRequest): Actor {
   const { tenantId, userId, tokenId, role } = principalOf(request)

@@ -1,6 +1,7 @@
 import { nativeIdOf, sourceOf } from '../../domain/any-event.ts'
 import { assetStream } from '../../domain/asset/events.ts'
 import { assetGroupStream } from '../../domain/asset-group/events.ts'
+import { noteStream } from '../../domain/note/events.ts'
 import { taskStream } from '../../domain/task/events.ts'
 import { verificationStream } from '../../domain/verification/events.ts'
 import type { EventLog, RecordedEvent } from '../../eventlog/log/types.ts'
@@ -38,7 +39,8 @@ export function fromLog(log: EventLog, range: TimeRange): ReplaySource {
     ofId: async (id, tenant) => {
       const stream = streamOf(id)
       const found = stream === undefined ? await search(id) : await log.readStream(stream)
-      return tenant === undefined ? found : found.filter(createOwnership(tenant))
+      const all = inOrder([...found, ...(await notesAbout(found))])
+      return tenant === undefined ? all : all.filter(createOwnership(tenant))
     },
     ofTenant: async function* (tenant, within) {
       const owns = createOwnership(tenant)
@@ -74,8 +76,29 @@ export function fromLog(log: EventLog, range: TimeRange): ReplaySource {
     }
     for (const stream of streams)
       for (const event of await log.readStream(stream)) found.set(event.position, event)
-    return [...found.values()].sort((a, b) => (a.position < b.position ? -1 : 1))
+    return [...found.values()]
   }
+
+  /** Notes of support about what the events are of: they have a stream of their own. */
+  async function notesAbout(found: readonly RecordedEvent[]): Promise<readonly RecordedEvent[]> {
+    const sources = new Set(found.map(sourceOf))
+    const tenants = new Set(found.map(tenantOf).filter((tenant) => tenant !== undefined))
+    const notes: RecordedEvent[] = []
+    for (const tenant of tenants)
+      for (const note of await log.readStream(noteStream(tenant)))
+        if (sources.has(sourceOf(note))) notes.push(note)
+    return notes
+  }
+}
+
+function tenantOf({ data, metadata }: RecordedEvent): string | undefined {
+  return 'tenantId' in data ? data.tenantId : metadata.tenantId
+}
+
+/** Events in the order of the log, each once. */
+function inOrder(events: readonly RecordedEvent[]): readonly RecordedEvent[] {
+  const byPosition = new Map(events.map((event) => [event.position, event]))
+  return [...byPosition.values()].toSorted((a, b) => (a.position < b.position ? -1 : 1))
 }
 
 /** Whether an event is about this tenant; to be asked in the order of the log. */

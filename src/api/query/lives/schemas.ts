@@ -1,5 +1,6 @@
 import { Type } from 'typebox'
 import { noteActions, noteAudiences } from '../../../domain/note/events.ts'
+import { PersonSchema } from '../../kit/account-surface.ts'
 import { ReceiptSchema } from '../receipts/schemas.ts'
 import { Decimal, TextOrNull } from '../schemas.ts'
 
@@ -112,16 +113,9 @@ const NoteSchema = Type.Object(
     audience: Type.Enum([...noteAudiences], {
       description: '`operators`: shown to tokens with the scope `all_tenants` alone.',
     }),
-    by: Type.Union(
-      [
-        Type.Object(
-          { tenant_id: Type.String(), user_id: Type.String(), token_id: Type.String() },
-          { named: 'NoteAuthor' },
-        ),
-        Type.Null(),
-      ],
-      { description: 'Who wrote it; null: a shell of the operator.' },
-    ),
+    by: Type.Union([PersonSchema, Type.Null()], {
+      description: 'Who wrote it; null: a shell of the operator.',
+    }),
   },
   { named: 'LifeNote' },
 )
