@@ -18,70 +18,11 @@ import {
 import type { RecordedEvent } from '../../src/eventlog/log/types.ts'
 import { allSettledOrThrow } from '../../src/kernel/all-settled.ts'
 import type { AuditedRow, StreamTable } from '../engine/audited-rows.ts'
-import {
-  bigint,
-  constrained,
-  document,
-  int,
-  json,
-  nullable,
-  text,
-  texts,
-  time,
-  type Row,
-} from '../engine/column.ts'
+import { bigint, document, json, nullable, text, texts, time, type Row } from '../engine/column.ts'
 import { fromTables, rowsOf } from '../engine/read-model.ts'
 import { table } from '../engine/table.ts'
 import type { Projection } from '../engine/types.ts'
-
-type TenantEvent = Extract<AccountEvent, { readonly type: 'TenantOpened' | 'BalanceAlertsSet' }>
-
-export const tenants = rowsOf<TenantEvent>()({
-  table: table('access.tenants', {
-    columns: {
-      tenant_id: text(),
-      name: text(),
-      opened_at: time(),
-      /** Thresholds of its low balances, [{currency, below}], and the webhook that is notified. */
-      balance_thresholds: constrained(json(), `default '[]'`),
-      webhook_url: nullable(text()),
-      webhook_secret_version: constrained(int(), 'default 1'),
-      position: bigint(),
-    },
-    key: ['tenant_id'],
-    earlyIndexes: { thresholds: `(tenant_id) where balance_thresholds <> '[]'` },
-  }),
-  stream: accountStream,
-  of: ({ data }) => data.tenantId,
-  begins: 'TenantOpened',
-  sets: {
-    TenantOpened: ({ data, position }) => {
-      return { ...data, balanceThresholds: [], webhookSecretVersion: 1, position }
-    },
-    BalanceAlertsSet: ({ data }) => ({
-      balanceThresholds: data.thresholds,
-      webhookUrl: data.webhookUrl,
-      webhookSecretVersion: data.secretVersion,
-    }),
-  },
-})
-
-export const users = rowsOf<Extract<AccountEvent, { readonly type: 'UserAdded' }>>()({
-  table: table('access.users', {
-    columns: {
-      tenant_id: text(),
-      user_id: text(),
-      name: text(),
-      added_at: time(),
-      position: bigint(),
-    },
-    key: ['tenant_id', 'user_id'],
-  }),
-  stream: accountStream,
-  of: ({ data }) => data.userId,
-  begins: 'UserAdded',
-  sets: { UserAdded: ({ data, position }) => ({ ...data, position }) },
-})
+import { applyUsers, tenants, users } from './owners.ts'
 
 /**
  * The events of accounts, without settings that a later event replaced: an account is read from
@@ -231,7 +172,7 @@ const ofSecrets: StreamTable = {
 /** Tenants, users and tokens (hashes only). */
 export const accessProjection: Projection = {
   name: 'access',
-  version: 9,
+  version: 10,
   ...fromTables(
     { tenants: tenants.table, users: users.table, accounts, tokens: tokens.table, secrets },
     {
@@ -245,13 +186,9 @@ export const accessProjection: Projection = {
     Object.keys({ ...accountEvents, ...tokenEvents }) as (AccountEvent | TokenEvent)['type'][],
   ),
   apply: async (client, batch) => {
-    const added = batch.filter((event) => event.type === 'UserAdded')
     await allSettledOrThrow([
       tenants.apply(client, batch),
-      users.table.insert(
-        client,
-        added.map((event) => users.sets.UserAdded(event, undefined)),
-      ),
+      applyUsers(client, batch),
       accounts.upsert(client, accountRows(batch)),
       tokens.apply(client, batch),
       applySecrets(client, batch),

@@ -1,7 +1,8 @@
 import { reader, type StoredRow } from '../engine/column.ts'
 import type { AccountEvent } from '../../src/domain/account/events.ts'
 import type { Queryable } from '../engine/queryable.ts'
-import { tenants, tokens, users } from './projection.ts'
+import { tenants, users } from './owners.ts'
+import { tokens } from './projection.ts'
 
 export { tenantNames, tokenLabels, tokenUsers, userKey, userNames } from './names.ts'
 export { ownersNamed, searchTokens, type SearchedOwner, type SearchedToken } from './search.ts'
@@ -152,8 +153,8 @@ export async function countTokens(
   return Number(rows[0]?.count ?? 0)
 }
 
-const { tenant_id, name, opened_at } = tenants.table.record.columns
-const shownOfTenants = { tenant_id, name, opened_at }
+const { tenant_id, name, opened_at, status } = tenants.table.record.columns
+const shownOfTenants = { tenant_id, name, opened_at, status }
 
 export type TenantRow = StoredRow<typeof shownOfTenants>
 
@@ -166,8 +167,8 @@ export async function listTenants(
 ): Promise<readonly TenantRow[]> {
   const { rows } = await db.query<Readonly<Record<string, unknown>>>({
     name: 'access.tenants',
-    text: `select tenant_id, name, opened_at from access.tenants
-           where ($1::text is null or tenant_id > $1) order by tenant_id limit $2`,
+    text: `select tenant_id, name, opened_at, coalesce(to_jsonb(t) ->> 'status', 'open') as status
+           from access.tenants t where ($1::text is null or tenant_id > $1) order by tenant_id limit $2`,
     values: [page.after ?? null, page.limit],
   })
   return rows.map(toTenant)
@@ -175,7 +176,10 @@ export async function listTenants(
 
 const { position: __position, ...shownOfUsers } = users.table.record.columns
 
-export type UserRow = StoredRow<typeof shownOfUsers>
+export interface UserRow extends StoredRow<typeof shownOfUsers> {
+  /** Why it is suspended; null: it is not. */
+  readonly suspendedReason: string | null
+}
 
 const toUser = reader(shownOfUsers, null)
 
@@ -188,14 +192,17 @@ export async function listUsers(
     readonly limit: number
   },
 ): Promise<readonly UserRow[]> {
-  const { rows } = await db.query<Readonly<Record<string, unknown>>>({
+  const { rows } = await db.query<Readonly<Record<string, unknown>> & { reason: string | null }>({
     name: 'access.users',
-    text: `select tenant_id, user_id, name, added_at from access.users
-           where tenant_id = $1 and ($2::text is null or user_id > $2)
-           order by user_id limit $3`,
+    text: `select u.tenant_id, u.user_id, u.name, u.added_at, s.reason
+           from access.users u left join access.tenants t using (tenant_id)
+           left join lateral jsonb_to_recordset(coalesce(to_jsonb(t) -> 'suspended_users', '[]'))
+             as s ("userId" text, reason text) on s."userId" = u.user_id
+           where u.tenant_id = $1 and ($2::text is null or u.user_id > $2)
+           order by u.user_id limit $3`,
     values: [page.tenantId, page.after ?? null, page.limit],
   })
-  return rows.map(toUser)
+  return rows.map((row) => ({ ...toUser(row), suspendedReason: row.reason }))
 }
 
 /** A tenant's webhook URL, and which of its secrets signs the messages. */

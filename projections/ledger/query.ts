@@ -148,3 +148,18 @@ export async function heldByOwner(
     amount,
   }))
 }
+
+/** The ids of a tenant's tasks that hold money, the oldest first, and how many there are. */
+export async function holdersOf(
+  db: Queryable,
+  tenantId: string,
+  limit: number,
+): Promise<{ readonly ids: readonly string[]; readonly total: number }> {
+  const { rows } = await db.query<{ source_id: string; total: string }>({
+    name: 'ledger.holders',
+    text: `select source_id, count(*) over () as total from ledger.holds
+           where tenant_id = $1 and state = 'placed' order by placed_at, source_id limit $2`,
+    values: [tenantId, limit],
+  })
+  return { ids: rows.map((row) => row.source_id), total: Number(rows[0]?.total ?? 0) }
+}

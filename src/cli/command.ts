@@ -48,11 +48,11 @@ export function onStores(
 }
 
 /** Refuses a tenant that the log does not have. @throws CommandError naming the nearest */
-async function requireTenant(
+export async function requireTenant(
   { log, pool: db }: Pick<Session, 'log' | 'pool'>,
   tenantId: string,
 ): Promise<void> {
-  if ((await readTenant({ log }, tenantId)) !== undefined) return
+  if ((await readTenant({ log, db }, tenantId)) !== undefined) return
   const hint = await nearestTenant({ db }, tenantId)
   throw new CommandError(`there is no tenant ${tenantId}${hint}`)
 }

@@ -1,9 +1,12 @@
 import type { Command } from 'commander'
 import { listTenants } from '../../projections/access/query.ts'
-import { addUser, openTenant, usersOf } from '../app/accounts/account-commands.ts'
+import { addUser, openTenant } from '../app/accounts/account-commands.ts'
+import { usersOf } from '../app/accounts/users.ts'
+import { readSetting } from '../app/accounts/settings.ts'
 import { note, print, show, table, toJson } from './output.ts'
 import type { Session } from './session.ts'
 import { type ActorOption, changing, depsOf, JSON_OPTION, LIST_LIMIT, onStores } from './command.ts'
+import { addTenantLife } from './tenant-life.ts'
 
 /** Registers `tollgate tenant …`. */
 export function addTenants(program: Command): void {
@@ -16,7 +19,7 @@ export function addTenants(program: Command): void {
     .action(onStores(openTenantCommand))
   group
     .command('list')
-    .description('every tenant')
+    .description('every tenant, with its status')
     .option(...JSON_OPTION)
     .action(onStores(listTenantsCommand))
   changing(group.command('add-user'))
@@ -34,6 +37,7 @@ export function addTenants(program: Command): void {
     .requiredOption('--tenant <id>', 'tenant')
     .option(...JSON_OPTION)
     .action(onStores(listUsersCommand))
+  addTenantLife(group)
 }
 
 async function openTenantCommand(
@@ -77,18 +81,28 @@ async function listUsersCommand(
   { log, pool: db }: Session,
   options: { tenant: string; json?: boolean },
 ): Promise<void> {
-  const users = await usersOf({ log, db }, options.tenant)
+  const source = { log, db }
+  const { suspendedUsers } = await readSetting(source, options.tenant, 'status')
+  const reasons = new Map(suspendedUsers.map((one) => [one.userId, one.reason]))
+  const users = (await usersOf(source, options.tenant)).map(({ addedAs: _addedAs, ...user }) => ({
+    ...user,
+    suspended: reasons.get(user.userId) ?? null,
+  }))
   if (options.json) return print(toJson(users))
-  const rows = users.map((user) => [user.userId, user.name])
-  for (const line of table(['user', 'name'], rows)) print(line)
+  const rows = users.map(({ userId, name, suspended }) => [
+    userId,
+    name,
+    suspended === null ? '' : `suspended: ${suspended}`,
+  ])
+  for (const line of table(['user', 'name', ''], rows)) print(line)
 }
 
 async function listTenantsCommand(session: Session, options: { json?: boolean }): Promise<void> {
   const tenants = await listTenants(session.pool, { limit: LIST_LIMIT })
   if (options.json) return print(toJson(tenants))
   for (const line of table(
-    ['tenant', 'name'],
-    tenants.map((t) => [t.tenantId, t.name]),
+    ['tenant', 'name', 'status'],
+    tenants.map((t) => [t.tenantId, t.name, t.status]),
   ))
     print(line)
 }

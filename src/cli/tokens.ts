@@ -5,9 +5,9 @@ import {
   changeTokenLimits,
   disableToken,
   issueToken,
-  requireUsers,
   rotateToken,
 } from '../app/accounts/account-commands.ts'
+import { requireUsers } from '../app/accounts/users.ts'
 import { disableIssued } from '../app/accounts/issued-tokens.ts'
 import { shownTokens } from '../app/accounts/known-token.ts'
 import { toTimestamp } from '../kernel/clock.ts'

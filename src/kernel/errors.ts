@@ -77,6 +77,12 @@ export const domainCodes = [
   'user_exists',
   'too_many_users',
   'user_not_found',
+  'status_refused',
+  'tenant_busy',
+  // The life of a tenant and of its users.
+  'tenant_suspended',
+  'tenant_closed',
+  'user_suspended',
   'amount_invalid',
   'adjustment_source_invalid',
   'adjustment_out_of_bounds',

@@ -5,6 +5,7 @@ import { allProjections } from '../../projections/registry.ts'
 import { type AssetDeps, defaultAssetLimits } from '../app/assets/deps.ts'
 import { createLibraryConcurrency } from '../app/assets/library-concurrency.ts'
 import { createUseAssets } from '../app/assets/use.ts'
+import { createTenantAccess, type TenantAccess } from '../app/access/tenant-access.ts'
 import { createRecentWrites } from '../app/access/recent-writes.ts'
 import { createCallClaims } from '../app/calls/claims/claims.ts'
 import { type CallDeps, callBounds } from '../app/calls/deps.ts'
@@ -122,6 +123,8 @@ export interface Dependencies {
   /** Takes in the events of accounts. */
   readonly facts: Pick<AccountFacts, 'noticed' | 'of'>
   readonly budgets: Pick<Budgets, 'statuses'>
+  /** Refuses what suspended and closed tenants may not do. */
+  readonly tenantAccess: TenantAccess
   /** The dependencies of a named process's calls, except the journal, which has a place on disk. */
   readonly calls: (replica: string) => Omit<CallDeps, 'journal' | 'log'> & {
     readonly log: EventLog
@@ -166,6 +169,7 @@ export function compose(infra: Infrastructure): Dependencies {
     tasks,
     facts,
     budgets: accounts.budgets,
+    tenantAccess: accounts.tenantAccess,
     imageTasks: {
       ...tasks,
       imageProviders: images.providers,
@@ -231,6 +235,7 @@ function accountsOf(infra: Infrastructure, facts: AccountFacts) {
     freshness: createFreshness(lag, monotonicClock),
     prices: createTenantPrices(list, facts),
     labels: createDeclaredLabels(facts, metrics),
+    tenantAccess: createTenantAccess(facts, clock),
     budgets: createBudgets({
       facts,
       gauges,

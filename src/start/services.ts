@@ -126,9 +126,10 @@ export async function startServices(
     models: { catalog, channels, prices: createReadModelPrices({ ...options, catalog, prices }) },
     tokens: {
       authenticate: access.authenticator.authenticate,
+      tenantAccess: deps.tenantAccess,
       used: access.tokenUsed,
       refused: access.tokenRefused,
-      show: createReadKey({ db: pool, throttle }),
+      show: createReadKey({ ...deps, db: pool, throttle }),
       budgets: deps.budgets.statuses,
     },
     throttle,

@@ -18,6 +18,8 @@ const readFailure = createFailureReader({
   tenant_exists: { code: 'tenant_exists', param: 'tenant_id' },
   too_many_users: 'too_many_users',
   user_exists: { code: 'user_exists', param: 'user_id' },
+  status_refused: 'status_refused',
+  tenant_busy: 'tenant_busy',
   posting_id_taken: { code: 'grant_exists', param: 'grant_id' },
   adjustment_id_taken: { code: 'adjustment_exists', param: 'adjustment_id' },
   adjustment_out_of_bounds: { code: 'adjustment_out_of_bounds', param: 'amount' },

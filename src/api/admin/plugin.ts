@@ -16,6 +16,7 @@ import { lifeRoutes } from './lives.ts'
 import { priceBookRoutes } from './prices/books.ts'
 import { whatIfRoute } from './prices/what-if.ts'
 import { accountPriceRoutes } from './prices/tenants.ts'
+import { nameRoutes, statusRoutes, userLifeRoutes } from './status.ts'
 import { tenantRoutes, userRoutes } from './tenants.ts'
 import { reportingRoutes } from './reporting.ts'
 import { adminTokenRoutes } from './tokens.ts'
@@ -24,6 +25,9 @@ import { adminTokenRoutes } from './tokens.ts'
 const routes: readonly ((instance: FastifyInstance, accounts: Services['accounts']) => void)[] = [
   tenantRoutes,
   userRoutes,
+  statusRoutes,
+  nameRoutes,
+  userLifeRoutes,
   creditRoutes,
   proposalRoutes,
   approvalRoutes,

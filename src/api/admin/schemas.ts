@@ -135,13 +135,16 @@ const tenant = {
   id: Type.String(),
   name: Type.String(),
   opened_at: Type.String({ format: 'date-time', description: 'RFC 3339.' }),
+  status: Type.Enum(['open', 'suspended', 'closed']),
 }
-const user = {
+export const user = {
   object: Type.Literal('user'),
   id: Type.String(),
   tenant_id: Type.String(),
   name: Type.String(),
   added_at: Type.String({ format: 'date-time', description: 'RFC 3339.' }),
+  suspended: Type.Boolean({ description: 'Whether its tokens can begin nothing.' }),
+  suspended_reason: Type.Union([Type.String(), Type.Null()]),
 }
 export const TenantAnswerSchema = successOf(Type.Object(tenant))
 export const UserAnswerSchema = successOf(Type.Object(user))

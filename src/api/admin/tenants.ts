@@ -18,19 +18,23 @@ import {
   UsersAnswerSchema,
 } from './schemas.ts'
 
-const toTenant = ({ tenantId, name, openedAtMs }: TenantRow) => ({
+const toTenant = ({ tenantId, name, openedAtMs, status }: TenantRow) => ({
   object: 'tenant' as const,
   id: tenantId,
   name,
   opened_at: toTimestamp(openedAtMs),
+  status,
 })
 
-const toUser = ({ tenantId, userId, name, addedAtMs }: UserRow) => ({
+/** A user as its routes show it. */
+export const toUser = ({ tenantId, userId, name, addedAtMs, suspendedReason }: UserRow) => ({
   object: 'user' as const,
   id: userId,
   tenant_id: tenantId,
   name,
   added_at: toTimestamp(addedAtMs),
+  suspended: suspendedReason !== null,
+  suspended_reason: suspendedReason,
 })
 
 /** Tenants: an operator opens and sees all of them, a tenant's admin token sees its own. */

@@ -71,6 +71,7 @@ export const accountFailures = {
   wrong_token_kind: 'wrong_token_kind',
   role_denied: 'role_denied',
   address_not_allowed: 'address_not_allowed',
+  tenant_closed: 'tenant_closed',
   body_empty: 'invalid_request',
   body_invalid: 'invalid_request',
   body_too_large: 'invalid_request',

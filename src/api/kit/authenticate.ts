@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyRequest, onRequestAsyncHookHandler } from 'fastify'
 import type { Principal, Refused, TokenOwner } from '../../app/access/principal.ts'
+import type { RequestPurpose } from '../../domain/account/status.ts'
 import type { TokenKind, TokenRole } from '../../domain/token/events.ts'
 import { isWithinRanges } from '../../kernel/address-ranges.ts'
 import { DomainError } from '../../kernel/errors.ts'
@@ -54,7 +55,7 @@ function secretOf(request: FastifyRequest, keyHeaders: readonly string[]): strin
 
 /** The services that check tokens. */
 export interface TokenServices {
-  readonly tokens: Pick<Services['tokens'], 'authenticate'>
+  readonly tokens: Pick<Services['tokens'], 'authenticate' | 'tenantAccess'>
   readonly http: Pick<Services['http'], 'refusedForms'>
 }
 
@@ -63,7 +64,8 @@ export interface TokenServices {
  * route declares, before a byte of the body is read. Faults: `unauthenticated`,
  * `address_not_allowed`, `wrong_token_kind`, `role_denied`, `outage` when tokens cannot be
  * looked up (P9); `rate_limited` after too many invalid tokens or refused requests from one address. Without
- * `Authorization`, the first present header of `keyHeaders` holds the bare token.
+ * `Authorization`, the first present header of `keyHeaders` holds the bare token. It throws what
+ * `TenantAccess` refuses.
  */
 export function requireToken(
   app: FastifyInstance,
@@ -79,6 +81,7 @@ export function requireToken(
     if (answer.principal.kind !== kind)
       throw new RequestError('wrong_token_kind', `This path needs ${kindNames[kind]}`)
     requireRole(request, answer.principal)
+    if (!request.is404) await tokens.tenantAccess.check(answer.principal, purposeOf(request, kind))
     return answer.principal
   }
   const hook: onRequestAsyncHookHandler = async (request) => {
@@ -93,6 +96,20 @@ export function requireToken(
   }
   if (!app.hasRequestDecorator('principal')) app.decorateRequest('principal', undefined)
   app.addHook('onRequest', hook)
+}
+
+/** A POST of a model token begins something, unless its route says that it starts and keeps nothing. */
+function purposeOf(request: FastifyRequest, kind: TokenKind): RequestPurpose {
+  const {
+    method,
+    routeOptions: {
+      config: { startsNothing = false, isFree = false },
+    },
+  } = request
+  if (kind !== 'model') return method === 'GET' || method === 'HEAD' ? 'read' : 'change'
+  if (method !== 'POST') return 'read'
+  const keeps = typeof isFree === 'boolean' ? isFree : isFree(request)
+  return startsNothing && !keeps ? 'read' : 'create'
 }
 
 const ownerOf = (refused: Refused): TokenOwner | undefined =>

@@ -118,8 +118,8 @@ export function forSettings<Row>(
 const ofSettings = forSettings((code, fault) => {
   const name = code.replaceAll('_', ' ')
   return fault === 'invalid'
-    ? own(400, `The ${name} are not valid`)
-    : own(409, `The ${name} were changed in the meantime`, 'never')
+    ? own(400, `The setting ${name} is not valid`)
+    : own(409, `The setting ${name} was changed in the meantime`, 'never')
 })
 
 const ofVoices = {

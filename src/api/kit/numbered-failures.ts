@@ -17,6 +17,9 @@ export const eitherVersion = {
   unauthenticated: NOT_AUTHORISED,
   wrong_token_kind: NOT_AUTHORISED,
   address_not_allowed: NOT_AUTHORISED,
+  tenant_suspended: NOT_AUTHORISED,
+  tenant_closed: NOT_AUTHORISED,
+  user_suspended: NOT_AUTHORISED,
   body_empty: INVALID,
   body_invalid: INVALID,
   body_too_large: INVALID,
@@ -44,7 +47,10 @@ export const eitherVersion = {
   refused_account: UNKNOWN_ERROR,
 } as const satisfies SurfaceFailures
 
-/** The message of a failure; a budget is named, because its number is that of other limits as well. */
+/** Failures that share their number with others, so that the message names them. */
+const named = /^(?:budget_reached|(?:tenant|user)_(?:suspended|closed))$/
+
+/** The message of a failure, with its name where the number does not say it. */
 export function numberedMessage({ failure, message }: Failure): string {
-  return failure === 'budget_reached' ? `${failure}: ${message}` : message
+  return named.test(failure) ? `${failure}: ${message}` : message
 }

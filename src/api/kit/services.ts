@@ -1,3 +1,4 @@
+import type { TenantAccess } from '../../app/access/tenant-access.ts'
 import type { TokenStatus } from '../../app/access/token-status.ts'
 import type { Authenticate, Principal } from '../../app/access/principal.ts'
 import type { ManagedProposals } from '../../app/accounts/managed-proposals.ts'
@@ -50,6 +51,8 @@ export interface Services {
   /** Tokens, as their holders use them. */
   readonly tokens: {
     readonly authenticate: Authenticate
+    /** Refuses what the life of a tenant and of its users does not allow. */
+    readonly tenantAccess: Pick<TenantAccess, 'check'>
     /** Called after a token was accepted. */
     readonly used: (tokenId: string) => void
     /** Called with each failed answer to a known token. */

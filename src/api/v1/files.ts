@@ -105,6 +105,8 @@ function uploadRoute(app: FastifyInstance, { files, http }: FileServices): void 
         failures: [
           ...ofAll,
           ...withBody,
+          'tenant_suspended',
+          'user_suspended',
           'overloaded',
           'invalid_request',
           'rate_limited',

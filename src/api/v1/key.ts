@@ -44,6 +44,8 @@ function toKey(key: TokenStatus) {
     addresses: key.addresses ?? null,
     created_at: Math.floor(key.issuedAtMs / 1_000),
     expires_at: key.expiresAtMs === undefined ? null : Math.floor(key.expiresAtMs / 1_000),
+    refused:
+      key.refused === undefined ? null : { code: key.refused.code, message: key.refused.message },
     limits: toLimits(of('token')),
     user_limits: toLimits(of('user')),
     tenant_limits: toLimits(of('tenant')),
@@ -115,6 +117,19 @@ const KeySchema = Type.Object({
   }),
   created_at: Type.Integer({ description: 'Unix seconds.' }),
   expires_at: Type.Union([Type.Integer(), Type.Null()], { description: 'Unix seconds.' }),
+  refused: Type.Union(
+    [
+      Type.Object(
+        {
+          code: Type.Enum(['tenant_suspended', 'tenant_closed', 'user_suspended']),
+          message: Type.String(),
+        },
+        { named: 'KeyRefusal' },
+      ),
+      Type.Null(),
+    ],
+    { description: 'Why its calls and creations are refused; null: they are not.' },
+  ),
   limits: Limits('Limits of the token.'),
   user_limits: Limits('Limits of its user, for all tokens of the user together.'),
   tenant_limits: Limits('Limits of its tenant, for all users of the tenant together.'),

@@ -1,10 +1,11 @@
 import { findToken } from '../../../projections/access/query.ts'
 import type { Queryable } from '../../../projections/engine/queryable.ts'
 import { openTasks } from '../../../projections/tasks/query.ts'
-import { DomainError } from '../../kernel/errors.ts'
+import { DomainError, isDomainError } from '../../kernel/errors.ts'
 import { taskLimitsOf, taskOwnerOf } from '../spending/throttle/concurrent-tasks.ts'
 import type { HolderStatus, Throttle } from '../spending/throttle/throttle.ts'
 import type { Principal } from './principal.ts'
+import type { TenantAccess } from './tenant-access.ts'
 
 /** Open tasks are counted up to this number. */
 const MOST_COUNTED = 100_000
@@ -22,6 +23,8 @@ export interface TokenStatus {
   readonly addresses: readonly string[] | undefined
   readonly issuedAtMs: number
   readonly expiresAtMs: number | undefined
+  /** Why its calls and creations are refused; undefined: its tenant and its user are not suspended. */
+  readonly refused: Pick<DomainError, 'code' | 'message'> | undefined
   /** The limits of the token, its user and its tenant, if they have any. */
   readonly limits: readonly KeyLimits[]
 }
@@ -35,12 +38,27 @@ export interface KeyLimits extends HolderStatus {
 /** Shows a token to its bearer. @throws what the database and the log throw */
 export type ReadKey = (principal: Principal) => Promise<TokenStatus>
 
+async function refusalOf(
+  tenantAccess: Pick<TenantAccess, 'check'>,
+  principal: Principal,
+): Promise<DomainError | undefined> {
+  try {
+    await tenantAccess.check(principal, 'create')
+    return undefined
+  } catch (error) {
+    if (isDomainError(error)) return error
+    throw error
+  }
+}
+
 export function createReadKey({
   db,
   throttle,
+  tenantAccess,
 }: {
   readonly db: Queryable
   readonly throttle: Pick<Throttle, 'holdersOf' | 'statusOf'>
+  readonly tenantAccess: Pick<TenantAccess, 'check'>
 }): ReadKey {
   const limitsOf = async (principal: Principal): Promise<readonly KeyLimits[]> => {
     const holders = await throttle.holdersOf(principal)
@@ -69,6 +87,7 @@ export function createReadKey({
       addresses,
       issuedAtMs: token.issuedAtMs,
       expiresAtMs: token.expiresAtMs,
+      refused: await refusalOf(tenantAccess, principal),
       limits: await limitsOf(principal),
     }
   }

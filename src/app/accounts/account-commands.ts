@@ -1,5 +1,5 @@
 import { accountDecider, type AccountCommand } from '../../domain/account/decider.ts'
-import { type AccountEventData, accountStream } from '../../domain/account/events.ts'
+import { accountStream } from '../../domain/account/events.ts'
 import type { Catalog } from '../../domain/catalog/catalog.ts'
 import { tokenDecider, type TokenCommand } from '../../domain/token/decider.ts'
 import {
@@ -14,12 +14,7 @@ import { namedAddresses } from '../../domain/token/addresses.ts'
 import type { Bounds } from '../../domain/token/bounds.ts'
 import type { TokenChanges } from '../../domain/token/changes.ts'
 import type { DefaultTokenLimits, TokenLimitChanges } from '../../domain/token/limits.ts'
-import {
-  accountBefore,
-  type AccountSource,
-  readAccountState,
-  rememberAccount,
-} from './account-state.ts'
+import { accountBefore, type AccountSource, rememberAccount } from './account-state.ts'
 import { executeCommand } from '../../eventlog/log/execute.ts'
 import type { EventLog } from '../../eventlog/log/types.ts'
 import { type Clock, toTimestamp } from '../../kernel/clock.ts'
@@ -129,36 +124,6 @@ export async function addUser(
     at: now(deps),
   })
   return { userId, ...changed }
-}
-
-/**
- * Refuses users that the tenant does not have: a token of an unknown user could never be used. It
- * reads the log, so a user added a moment ago counts.
- * @throws DomainError `tenant_not_found`, `user_not_found`
- */
-export async function requireUsers(
-  source: AccountSource,
-  tenantId: string,
-  userIds: readonly string[],
-): Promise<void> {
-  const known = new Set((await usersOf(source, tenantId)).map((user) => user.userId))
-  const missing = userIds.filter((id) => !known.has(id))
-  if (missing.length > 0)
-    throw new DomainError(
-      'user_not_found',
-      `tenant ${tenantId} has no user ${missing.join(', ')}`,
-      {},
-    )
-}
-
-/** Users of a tenant, from the log. @throws DomainError `tenant_not_found` */
-export async function usersOf(
-  source: AccountSource,
-  tenantId: string,
-): Promise<readonly AccountEventData<'UserAdded'>[]> {
-  const { name, users } = await readAccountState(source, tenantId)
-  if (name === undefined) throw new DomainError('tenant_not_found', `no tenant ${tenantId}`, {})
-  return [...users.values()]
 }
 
 /** A token's secret: shown only once, and stored nowhere. */

@@ -6,14 +6,15 @@ import {
 } from '../../../projections/access/query.ts'
 import type { ProposalRow } from '../../../projections/proposals/query.ts'
 import { lineFacts } from '../../../projections/ledger/query.ts'
-import { accountStream } from '../../domain/account/events.ts'
+import { settingIn } from '../../domain/account/settings.ts'
 import { fromTimestamp } from '../../kernel/clock.ts'
 import { DomainError, isDomainError } from '../../kernel/errors.ts'
 import { type Currency, formatAmount, parseAmount } from '../../kernel/money.ts'
 import { didYouMean } from '../../kernel/nearest-name.ts'
-import { addUser, openTenant, usersOf } from './account-commands.ts'
+import { addUser, openTenant } from './account-commands.ts'
+import { readUser, renameUser } from './users.ts'
 import { correctedPico } from '../../domain/account/adjustments.ts'
-import { readAccountState } from './account-state.ts'
+import { type AccountSource, readAccountState } from './account-state.ts'
 import {
   type AdjustmentInput,
   type CreditLimitInput,
@@ -59,6 +60,14 @@ export interface ManagedTenants {
     by: Actor,
     input: Parameters<typeof addUser>[1],
   ) => Promise<UserRow>
+  /** A user of a tenant. @throws DomainError `user_not_found` */
+  readonly user: (adminScope: AdminScope, tenantId: string, userId: string) => Promise<UserRow>
+  /** The same name again changes nothing. @throws DomainError `user_not_found`, `setting_invalid` */
+  readonly renameUser: (
+    adminScope: AdminScope,
+    by: Actor,
+    input: Parameters<typeof renameUser>[1],
+  ) => Promise<UserRow & { readonly changed: boolean }>
   /** A repetition with the same id or key grants or proposes nothing more; support only proposes. */
   readonly grant: (
     adminScope: AdminScope,
@@ -121,15 +130,15 @@ function requireWithin(adminScope: AdminScope, tenantId: string): void {
 /** Tenants whose ids are compared with an unknown one. */
 const MAX_COMPARED = 1_000
 
-/** Reads a tenant from the log, which includes one that any replica opened a moment ago. */
+/** Reads a tenant by the log, which includes one that any replica opened a moment ago. */
 export async function readTenant(
-  { log }: Pick<ManagementDeps, 'log'>,
+  source: AccountSource,
   tenantId: string,
 ): Promise<TenantRow | undefined> {
-  const [opened] = await log.readStream(accountStream(tenantId), { limit: 1 })
-  if (opened?.type !== 'TenantOpened') return undefined
-  const { name, openedAt } = opened.data
-  return { tenantId, name, openedAtMs: fromTimestamp(openedAt) }
+  const { name, openedAt, settings } = await readAccountState(source, tenantId)
+  if (name === undefined || openedAt === undefined) return undefined
+  const { status } = settingIn(settings, 'status')
+  return { tenantId, name, openedAtMs: fromTimestamp(openedAt), status }
 }
 
 /** Names the tenant whose id is nearest to an unknown one: the end of a message, often empty. */
@@ -186,9 +195,19 @@ export function createManagedTenants(deps: ManagementDeps): ManagedTenants {
       const { tenantId } = input
       requireWithin(adminScope, tenantId)
       const { userId } = await addUser(depsOf(deps, by), input)
-      const user = (await usersOf(deps, tenantId)).find((one) => one.userId === userId)
-      if (user === undefined) throw new Error('a user that was added is not in the log')
-      return { tenantId, userId, name: user.name, addedAtMs: fromTimestamp(user.addedAt) }
+      return readUser(deps, tenantId, userId)
+    },
+    user: async (adminScope, tenantId, userId) => {
+      await find(adminScope, tenantId)
+      return readUser(deps, tenantId, userId)
+    },
+    renameUser: async (adminScope, by, input) => {
+      const { tenantId, userId } = input
+      await find(adminScope, tenantId)
+      const { changed, position } = await renameUser(depsOf(deps, by), input)
+      const user = await readUser(deps, tenantId, userId)
+      await shown(deps, 'access', position)
+      return { ...user, changed }
     },
     ...postingsOf(deps),
   }

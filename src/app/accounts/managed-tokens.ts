@@ -14,10 +14,10 @@ import {
   disableToken,
   issueToken,
   namedModels,
-  requireUsers,
   rotateToken,
   type IssueTokenInput,
 } from './account-commands.ts'
+import { requireUsers } from './users.ts'
 import { type Actor, depsOf, type ManagementDeps } from './management.ts'
 import { findTenant } from './managed-tenants.ts'
 import { checkTokenModels, createKnownModels } from './known-models.ts'

@@ -1,3 +1,4 @@
+import { holdersOf } from '../../../projections/ledger/query.ts'
 import type { Catalog, ServedModel } from '../../domain/catalog/catalog.ts'
 import {
   definitionOf,
@@ -13,13 +14,10 @@ import type { ResolveHost } from '../../kernel/public-url.ts'
 import type { TrustedTarget } from '../../kernel/trusted-targets.ts'
 import { readSettings } from './account-facts.ts'
 import type { AccountSource } from './account-state.ts'
-import {
-  type AccountCommandDeps,
-  type Changed,
-  decideOnAccount,
-  requireUsers,
-} from './account-commands.ts'
+import { type AccountCommandDeps, type Changed, decideOnAccount } from './account-commands.ts'
+import { requireUsers } from './users.ts'
 import type { ManagedTenants } from './managed-tenants.ts'
+import { requireCaughtUp } from '../read-models/catch-up.ts'
 import { type Actor, depsOf, type ManagementDeps, shown } from './management.ts'
 import { type AdminScope, requireOperator } from './admin-scope.ts'
 
@@ -88,6 +86,51 @@ export const managedBilling: ManagedSetting<'billing', SettingValueOf<'billing'>
 export const managedApprovals: ManagedSetting<'approvals', SettingValueOf<'approvals'>> = {
   name: 'approvals',
   prepare: () => Promise.resolve((approvals) => approvals),
+}
+
+/** Names of tenants are shown without further facts. */
+export const managedName: ManagedSetting<'name', SettingValueOf<'name'>> = {
+  name: 'name',
+  prepare: () => Promise.resolve((name) => name),
+  readModel: 'access',
+}
+
+/** Tasks named in the refusal to close a tenant. */
+const NAMED_HOLDERS = 10
+
+/**
+ * Refuses to close a tenant while its tasks hold money: they would end, and be billed, after it.
+ * @throws DomainError `tenant_busy`, `read_model_behind`
+ */
+async function requireNoHolds(deps: Pick<CheckDeps, 'log' | 'db'>, tenantId: string) {
+  await requireCaughtUp(deps, 'ledger')
+  const { ids, total } = await holdersOf(deps.db, tenantId, NAMED_HOLDERS)
+  if (total === 0) return
+  const more = total > ids.length ? ` and ${total - ids.length} more` : ''
+  throw new DomainError(
+    'tenant_busy',
+    `Money is held for ${ids.join(', ')}${more}: close the tenant once they have ended, or delete those that are queued`,
+    { param: 'status' },
+  )
+}
+
+/** Suspended users must exist, and a tenant that is closed has nothing under way. */
+export const managedStatus: ManagedSetting<'status', SettingValueOf<'status'>> = {
+  name: 'status',
+  check: async (deps, tenantId, { tenant, suspendedUsers = [], user }, now) => {
+    const named = user === undefined ? suspendedUsers : [...suspendedUsers, user]
+    if (named.length > 0)
+      await requireUsers(
+        deps,
+        tenantId,
+        named.map(({ userId }) => userId),
+      )
+    if (tenant?.status === 'closed' && now.status === 'suspended')
+      await requireNoHolds(deps, tenantId)
+    return []
+  },
+  prepare: () => Promise.resolve((status) => status),
+  readModel: 'access',
 }
 
 /**

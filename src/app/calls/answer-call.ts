@@ -93,7 +93,7 @@ export async function endFailed<Seen>(
  *
  * @throws RepeatedAnswer; DomainError `model_not_allowed`, `unknown_model`, `log_unavailable`,
  *   `rate_limited`, `price_not_configured`, `insufficient_balance`, `budget_reached`, and those of
- *   `CallClaims.take` and of the family's `resolve`
+ *   `CallClaims.take`, of `TenantAccess` and of the family's `resolve`
  */
 export async function admit<Input extends CallInput, Request, Seen>(
   deps: CallDeps,
@@ -117,6 +117,7 @@ export async function admit<Input extends CallInput, Request, Seen>(
     held.add(await deps.throttle.call(principal, expectedTokens))
     // P4: the settlement will use the prices of this moment.
     const terms = price(await deps.prices.of(principal.tenantId))
+    deps.tenantAccess.checkCreation(principal)
     const labels = deps.labels.of(principal.tenantId, input.labels)
     await orSmaller(terms, async ({ currency, holdPico }) => {
       held.add(await deps.budgets.reserve(principal, currency, holdPico))

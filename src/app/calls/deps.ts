@@ -4,6 +4,7 @@ import type { EventLog } from '../../eventlog/log/types.ts'
 import type { Clock } from '../../kernel/clock.ts'
 import type { Log } from '../../kernel/log.ts'
 import type { DeclaredLabels } from '../access/declared-labels.ts'
+import type { TenantAccess } from '../access/tenant-access.ts'
 import type { Budgets } from '../spending/budgets/budgets.ts'
 import type { CallClaims } from './claims/types.ts'
 import type { ChannelDirectory } from '../channels/directory.ts'
@@ -24,6 +25,7 @@ export interface CallDeps {
   readonly channels: ChannelDirectory
   readonly prices: Pick<TenantPrices, 'of'>
   readonly labels: DeclaredLabels
+  readonly tenantAccess: Pick<TenantAccess, 'checkCreation'>
   readonly funds: Funds
   readonly budgets: Pick<Budgets, 'reserve'>
   readonly gauges: Pick<ReplicaGauges, 'exchange' | 'spoolEmptied'>

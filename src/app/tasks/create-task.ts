@@ -1,7 +1,7 @@
 import type { TaskModel } from '../../domain/catalog/task-rules.ts'
 import type { TaskRequest } from '../../domain/task/state.ts'
 import { toTimestamp } from '../../kernel/clock.ts'
-import { DomainError, isDomainError, type DomainCode } from '../../kernel/errors.ts'
+import { DomainError, isDomainError } from '../../kernel/errors.ts'
 import { idempotencyOf } from '../../kernel/keyed-hash.ts'
 import { parseAmount } from '../../kernel/money.ts'
 import { noChannelError } from '../channels/attempt.ts'
@@ -12,7 +12,7 @@ import { createReservations, type Reservation } from '../spending/reservation.ts
 import { type TaskLimit, taskLimitsOf } from '../spending/throttle/concurrent-tasks.ts'
 import type { TaskDeps } from './deps.ts'
 import { catchUp } from '../access/visibility.ts'
-import { chooseIdentity, keyConflict, markerOf } from './task-keys.ts'
+import { chooseIdentity, keyConflict, markerOf, withPlatformId } from './task-keys.ts'
 import { type Intent, newCommandId, logFailure, recordRequested } from './task-log.ts'
 import { type BegunTask, isHeldUp, refuseHeldUp, submit, type SubmittedTask } from './submit.ts'
 import type { CreatedTask, CreateTask, PricedTask, TaskOrder } from './types.ts'
@@ -98,6 +98,7 @@ async function createTask<Order extends TaskOrder>(
     if (steps.complete !== undefined) order = await steps.complete(asked, model)
     // P4: the settlement will use the prices of this moment.
     const prices = await deps.prices.of(order.principal.tenantId)
+    deps.tenantAccess.checkCreation(order.principal)
     const quote = deps.catalog.taskFamily(order.family).quote(model.name, order.facts, prices)
     const channelQuery = channelQueryOf(order, model)
     const lease = steps.choose(order, channelQuery)
@@ -258,27 +259,6 @@ async function reserveFunds(
         void logFailure(deps, platformId, deps.admissions.release(platformId))
     },
   }
-}
-
-/** Codes of refusals before anything was written. */
-const nothingBegun: ReadonlySet<DomainCode> = new Set<DomainCode>([
-  'log_unavailable',
-  'database_unavailable',
-  'read_model_behind',
-  'overloaded',
-  'rate_limited',
-  'invalid_request',
-  'asset_not_found',
-  'asset_not_active',
-  'asset_region_mismatch',
-])
-
-/** Once an id names a task, every error names it to the caller. */
-function withPlatformId(error: unknown, platformId: string): unknown {
-  if (!isDomainError(error) || 'platformId' in error.details) return error
-  // Nothing was written or sent yet: the id refers to no task, and a retry is safe.
-  if (nothingBegun.has(error.code)) return error
-  return new DomainError(error.code, error.message, { ...error.details, platformId })
 }
 
 /**

@@ -1,6 +1,7 @@
 import type { LRUCache } from 'lru-cache'
 import { createLru } from '../../kernel/lru.ts'
 import type { DeclaredLabels } from '../access/declared-labels.ts'
+import type { TenantAccess } from '../access/tenant-access.ts'
 import type { Budgets } from '../spending/budgets/budgets.ts'
 import type { Pool } from 'pg'
 import type { Catalog } from '../../domain/catalog/catalog.ts'
@@ -35,6 +36,7 @@ export interface TaskDeps {
   readonly paces: ChannelPaces
   readonly prices: TenantPrices
   readonly labels: DeclaredLabels
+  readonly tenantAccess: Pick<TenantAccess, 'checkCreation'>
   readonly readModels: ReadModels
   readonly freshness: Freshness
   readonly admissions: Admissions

@@ -1,7 +1,7 @@
 import type { TaskState } from '../../domain/task/state.ts'
 import { unreachable } from '../../kernel/assert.ts'
 import { fromTimestamp } from '../../kernel/clock.ts'
-import { DomainError } from '../../kernel/errors.ts'
+import { type DomainCode, DomainError, isDomainError } from '../../kernel/errors.ts'
 import { newPlatformId, type TaskKind } from '../../kernel/ids.ts'
 import { bodyHashOf, keyedHash } from '../../kernel/keyed-hash.ts'
 import type { TaskDeps } from './deps.ts'
@@ -155,4 +155,28 @@ export function keyedPlatformId(
     bits >>= width
   }
   return `${kind}_${id}`
+}
+
+/** Codes of refusals before anything was written. */
+const nothingBegun: ReadonlySet<DomainCode> = new Set<DomainCode>([
+  'log_unavailable',
+  'database_unavailable',
+  'read_model_behind',
+  'overloaded',
+  'rate_limited',
+  'tenant_suspended',
+  'tenant_closed',
+  'user_suspended',
+  'invalid_request',
+  'asset_not_found',
+  'asset_not_active',
+  'asset_region_mismatch',
+])
+
+/** Once an id names a task, every error names it to the caller. */
+export function withPlatformId(error: unknown, platformId: string): unknown {
+  if (!isDomainError(error) || 'platformId' in error.details) return error
+  // Nothing was written or sent yet: the id refers to no task, and a retry is safe.
+  if (nothingBegun.has(error.code)) return error
+  return new DomainError(error.code, error.message, { ...error.details, platformId })
 }

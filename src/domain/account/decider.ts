@@ -46,19 +46,20 @@ import {
   withProposal,
 } from './proposals.ts'
 import { evolveSettings, isSettingEvent, setSetting, type SetSetting } from './settings.ts'
-
-/** Users of one tenant: each is read with its account. */
-export const MAX_USERS = 10_000
+import { type AccountUsers, addUser, type NameUser, renameUser, withUser } from './users.ts'
 
 /**
  * One tenant's account: its identity and its credit. Balances are a projection of the ledger
  * instead.
  */
 export interface AccountState extends PostingState {
-  /** Undefined until the tenant is opened. */
+  /** The name it was opened with; undefined until the tenant is opened. */
+  readonly openedAs: string | undefined
+  /** The present name; undefined until the tenant is opened. */
   readonly name: string | undefined
-  /** Users by id, in the order in which they were added. */
-  readonly users: OrderedMap<string, AccountEventData<'UserAdded'>>
+  /** RFC 3339; undefined until the tenant is opened. */
+  readonly openedAt: string | undefined
+  readonly users: AccountUsers
 }
 
 /** `at` is RFC 3339, amounts are decimal strings of at most 12 decimals. */
@@ -69,13 +70,7 @@ export type AccountCommand =
       readonly name: string
       readonly at: string
     }
-  | {
-      readonly kind: 'add-user'
-      readonly tenantId: string
-      readonly userId: string
-      readonly name: string
-      readonly at: string
-    }
+  | NameUser
   | GrantCredit
   | SetCreditLimit
   | {
@@ -104,13 +99,15 @@ export type AccountCommand =
  * harmless.
  *
  * @throws DomainError `tenant_exists`, `tenant_not_found`, `user_exists`, `too_many_users`,
- *   `posting_id_taken`, `limit_id_taken`, `idempotency_key_reused`, `amount_invalid`,
+ *   `user_not_found`, `status_refused`, `posting_id_taken`, `limit_id_taken`, `idempotency_key_reused`, `amount_invalid`,
  *   `adjustment_source_invalid`, `adjustment_out_of_bounds`, `proposal_not_found`, `proposal_ended`,
  *   `proposal_expired`, `proposal_own`, those of `decideSetting`
  */
 export const accountDecider: Decider<AccountState, AccountCommand, AccountEvent> = {
   initial: {
+    openedAs: undefined,
     name: undefined,
+    openedAt: undefined,
     users: OrderedMap(),
     ...noCredit,
     ...noProposals,
@@ -121,8 +118,8 @@ export const accountDecider: Decider<AccountState, AccountCommand, AccountEvent>
   decide(command, state) {
     const { tenantId } = command
     if (command.kind === 'open') {
-      if (state.name === command.name) return []
-      if (state.name !== undefined)
+      if (state.openedAs === command.name) return []
+      if (state.openedAs !== undefined)
         throw new DomainError('tenant_exists', 'the tenant already exists', { tenantId })
       return [
         { type: 'TenantOpened', data: { tenantId, name: command.name, openedAt: command.at } },
@@ -131,18 +128,10 @@ export const accountDecider: Decider<AccountState, AccountCommand, AccountEvent>
     if (state.name === undefined)
       throw new DomainError('tenant_not_found', 'The tenant does not exist', { tenantId })
     switch (command.kind) {
-      case 'add-user': {
-        const { userId, name, at } = command
-        if (state.users.get(userId)?.name === name) return []
-        if (state.users.has(userId))
-          throw new DomainError('user_exists', 'the tenant already has this user', {
-            tenantId,
-            userId,
-          })
-        if (state.users.size >= MAX_USERS)
-          throw new DomainError('too_many_users', `a tenant has at most ${MAX_USERS} users`, {})
-        return [{ type: 'UserAdded', data: { tenantId, userId, name, addedAt: at } }]
-      }
+      case 'add-user':
+        return addUser(command, state.users)
+      case 'rename-user':
+        return renameUser(command, state.users)
       case 'grant':
         return postOrPropose({ ...command, postingId: command.grantId }, state, () =>
           grant(command, state),
@@ -165,12 +154,20 @@ export const accountDecider: Decider<AccountState, AccountCommand, AccountEvent>
   },
 
   evolve(state, event) {
-    if (isSettingEvent(event)) return { ...state, settings: evolveSettings(state.settings, event) }
+    if (isSettingEvent(event)) {
+      const settings = evolveSettings(state.settings, event)
+      return { ...state, name: settings.name?.name ?? state.name, settings }
+    }
     switch (event.type) {
-      case 'TenantOpened':
-        return { ...state, name: event.data.name }
+      case 'TenantOpened': {
+        const { name, openedAt } = event.data
+        // The name is a setting from the beginning, so that the same name again changes nothing.
+        const settings = { ...state.settings, name: { revision: 0, name } }
+        return { ...state, openedAs: name, name, openedAt, settings }
+      }
       case 'UserAdded':
-        return { ...state, users: state.users.set(event.data.userId, event.data) }
+      case 'UserRenamed':
+        return { ...state, users: withUser(state.users, event) }
       case 'CreditGranted':
         return {
           ...state,

@@ -32,6 +32,12 @@ export const accountEvents = {
     name: Type.String(),
     addedAt: Type.String(),
   }),
+  UserRenamed: Type.Object({
+    tenantId: Type.String(),
+    userId: Type.String(),
+    name: Type.String(),
+    renamedAt: Type.String(),
+  }),
   CreditGranted: Type.Object({
     tenantId: Type.String(),
     ...grantTerms,
@@ -97,6 +103,7 @@ const settingFacts = Object.fromEntries(
 export const accountFacts: FactsOf<typeof accountEvents> = {
   TenantOpened: { source: ofAccount, at: (d) => d.openedAt, words: (d) => d.name },
   UserAdded: { source: ofAccount, at: (d) => d.addedAt, words: (d) => `${d.userId} ${d.name}` },
+  UserRenamed: { source: ofAccount, at: (d) => d.renamedAt, words: (d) => `${d.userId} ${d.name}` },
   CreditGranted: {
     source: ofAccount,
     at: (d) => d.grantedAt,

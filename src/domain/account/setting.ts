@@ -34,10 +34,10 @@ interface Declared<Code, Type, Terms, Wanted> {
   /** The terms before it was ever set. */
   readonly none: Terms
   /**
-   * Checks the wanted terms and returns them in canonical form. @throws DomainError
-   * `setting_invalid`
+   * Checks the wanted terms and returns them in canonical form; `at` is the time of the change, RFC
+   * 3339. @throws DomainError `setting_invalid`
    */
-  readonly canonical: (wanted: Wanted, now: Terms & Revised) => Terms
+  readonly canonical: (wanted: Wanted, now: Terms & Revised, at: string) => Terms
   /** Returns the same text for the same terms, in any order. */
   readonly fingerprint: (terms: Terms) => string
   /**
@@ -117,7 +117,7 @@ export function decideSetting<Event extends { readonly type: string }, Terms, Wa
 ): readonly Event[] {
   const { code, title, lookAgain = 'look at them again' } = setting
   const { revision } = now
-  const terms = setting.canonical(wanted, now)
+  const terms = setting.canonical(wanted, now, at)
   // Also with an old basis: a caller that sends the same again has not seen the answer.
   if (setting.fingerprint(terms) === setting.fingerprint(now)) return []
   if (basis !== undefined && basis !== revision)

@@ -3,6 +3,7 @@ import { balanceAlerts } from './balance-alerts.ts'
 import { billing } from './billing.ts'
 import { budgets } from './budgets.ts'
 import { limits } from './limits.ts'
+import { tenantName } from './name.ts'
 import { accountPrices } from './prices.ts'
 import { reporting } from './reporting.ts'
 import {
@@ -12,6 +13,7 @@ import {
   valueOf,
   type WantedSetting,
 } from './setting.ts'
+import { tenantStatus } from './status.ts'
 
 /**
  * Every setting of an account, by the name it has in `AccountSettings`. Its event, its errors and
@@ -25,6 +27,8 @@ const settings = {
   reporting,
   billing,
   approvals,
+  status: tenantStatus,
+  name: tenantName,
 } as const
 
 type Settings = typeof settings

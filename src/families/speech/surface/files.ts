@@ -39,6 +39,8 @@ const UploadSchema = Type.Object(
 const uploadFailures: readonly FailureCode[] = [
   ...tokenFailures,
   ...withBody,
+  'tenant_suspended',
+  'user_suspended',
   'invalid_request',
   'overloaded',
   'no_channel',
