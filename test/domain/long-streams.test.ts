@@ -1,5 +1,6 @@
 import t from 'tap'
-import { accountDecider, MAX_USERS } from '../../src/domain/account/decider.ts'
+import { accountDecider } from '../../src/domain/account/decider.ts'
+import { MAX_USERS } from '../../src/domain/account/users.ts'
 import type { AccountEvent } from '../../src/domain/account/events.ts'
 import { MAX_TOKEN_CHANGES, tokenDecider } from '../../src/domain/token/decider.ts'
 import type { TokenEvent } from '../../src/domain/token/events.ts'

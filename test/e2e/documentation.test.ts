@@ -158,6 +158,7 @@ t.test('every body has an example, which the gateway accepts', async (t) => {
       : path
           .replace('{tenant_id}', path.endsWith('/adjustments') ? demo.tenantId : 'acme')
           .replace('{proposal_id}', proposalId)
+          .replace('{user_id}', 'ann')
           .replace('{model}', 'text-basic')
           .replace('{id}', made.get(path.slice(0, path.indexOf('/{id}'))) ?? '')
   const send = async (one: BodyExample): Promise<Answer> => {

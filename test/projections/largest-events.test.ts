@@ -124,6 +124,7 @@ function beginningOf(type: string): string {
     (
       [
         [/^Task/, 'TaskRequested'],
+        [/^UserRenamed/, 'UserAdded'],
         [/^AssetGroup/, 'AssetGroupCreated'],
         [/^Asset/, 'AssetCreated'],
         [/^Verification/, 'VerificationStarted'],
@@ -163,11 +164,30 @@ function commandOf(event: AnyEvent, amount: string): AccountCommand | undefined 
     return { kind: 'grant', ...event.data, amount, at: event.data.grantedAt }
   if (event.type === 'CreditLimitSet')
     return { kind: 'set-limit', ...event.data, limit: amount, at: event.data.setAt }
+  if (event.type === 'TenantStatusSet') {
+    const { tenantId, status, reason, suspendedUsers, setAt: at } = event.data
+    const wanted = { tenant: { status, reason }, suspendedUsers }
+    return { kind: 'set-setting', setting: 'status', tenantId, wanted, at }
+  }
+  if (event.type === 'TenantNamed') {
+    const { tenantId, name, setAt: at } = event.data
+    return { kind: 'set-setting', setting: 'name', tenantId, wanted: { name }, at }
+  }
+  if (event.type === 'UserRenamed')
+    return { kind: 'rename-user', ...event.data, at: event.data.renamedAt }
   if (event.type !== 'AdjustmentPosted') return undefined
   const { tenantId, currency } = event.data
   const line = { lineId: 'call_1:1', tenantId, currency, amount: '999999999999999' }
   const correction = { kind: 'line', line } as const
   return { kind: 'post-adjustment', ...event.data, amount, correction, at: event.data.postedAt }
+}
+
+/** The account with the user that an event renames. */
+function withUserOf(event: AnyEvent, account: typeof opened): typeof opened {
+  if (event.type !== 'UserRenamed') return account
+  const { tenantId, userId, renamedAt: addedAt } = event.data
+  const data = { tenantId, userId, name: 'before', addedAt }
+  return accountDecider.evolve(account, { type: 'UserAdded', data })
 }
 
 /** An event as what decides it lets it through; undefined where it is refused. */
@@ -178,7 +198,7 @@ function letThrough(
 ): AnyEvent | undefined {
   try {
     const command = commandOf(event, amount)
-    if (command !== undefined) return accountDecider.decide(command, account)[0]
+    if (command !== undefined) return accountDecider.decide(command, withUserOf(event, account))[0]
     if (event.type === 'TokenIssued')
       return tokenDecider.decide({ kind: 'issue', data: event.data }, tokenDecider.initial)[0]
     if (event.type === 'PriceBookPublished') {

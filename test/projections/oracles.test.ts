@@ -316,6 +316,26 @@ t.test('for any events of tenants, users and tokens, rows equal their oracles', 
     fc
       .record({ userId: fc.uuid(), name: text, addedAt: at })
       .map((data): AnyEvent => ({ type: 'UserAdded', data: { tenantId, ...data } })),
+    fc.record({ name: text, renamedAt: at }).map((data): AnyEvent => ({
+      type: 'UserRenamed',
+      data: { tenantId, userId: 'user_0', ...data },
+    })),
+    fc
+      .record({ revision: fc.nat(), name: text, setAt: at })
+      .map((data): AnyEvent => ({ type: 'TenantNamed', data: { tenantId, ...data } })),
+    fc
+      .record({
+        revision: fc.nat(),
+        status: fc.constantFrom('open', 'suspended', 'closed'),
+        reason: text,
+        since: may(at),
+        suspendedUsers: fc.array(fc.record({ userId: text, reason: text })),
+        setAt: at,
+      })
+      .map((data): AnyEvent => ({
+        type: 'TenantStatusSet',
+        data: { tenantId, ...data } as never,
+      })),
     fc
       .record({
         revision: fc.nat(),

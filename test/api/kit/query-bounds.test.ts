@@ -6,6 +6,7 @@ import t from 'tap'
 import type { Principal } from '../../../src/app/access/principal.ts'
 import { requireToken, useQueryBounds } from '../../../src/api/kit/authenticate.ts'
 import { currentToken } from '../../../src/kernel/token-context.ts'
+import { openTenants } from '../support/app.ts'
 import { noRefusedForms, noThrottle } from '../support/no-throttle.ts'
 
 /** Queries that wait until they are let go. */
@@ -21,6 +22,7 @@ async function startQueries() {
           ok: true,
           principal: { tokenId, kind: 'query' } as Principal,
         }),
+        tenantAccess: openTenants,
       },
       http: { refusedForms: noRefusedForms },
     },

@@ -7,6 +7,7 @@ import { usePerToken } from '../../../src/api/kit/per-token.ts'
 import { useEnvelope } from '../../../src/api/kit/envelope.ts'
 import { createRefusedForms } from '../../../src/api/kit/refused-forms.ts'
 import { v1Envelope } from '../../../src/api/v1/envelope.ts'
+import { openTenants } from '../support/app.ts'
 import { noThrottle } from '../support/no-throttle.ts'
 
 /** Requests that are refused before their work begins: three a minute of each address and token. */
@@ -24,7 +25,11 @@ function routes() {
     tokenId.startsWith('known')
       ? ({ ok: true, principal: { tokenId, kind: 'model' } as Principal } as const)
       : ({ ok: false, reason: 'unknown' } as const)
-  requireToken(app, { tokens: { authenticate }, http: { refusedForms } }, 'model')
+  requireToken(
+    app,
+    { tokens: { authenticate, tenantAccess: openTenants }, http: { refusedForms } },
+    'model',
+  )
   const body = { type: 'object', required: ['model'] }
   app.post('/call', { schema: { body } }, () => 'answered')
   return async (token: string | undefined, sent: object | string, forwarded = '203.0.113.7') => {

@@ -95,6 +95,8 @@ const noTenants: ManagedTenants = {
   open: noTenant,
   users: noTenant,
   addUser: noTenant,
+  user: noTenant,
+  renameUser: noTenant,
   grant: noTenant,
   setLimit: noTenant,
   adjust: noTenant,
@@ -206,6 +208,11 @@ export const authenticate: Authenticate = async (secret) => {
   return { ok: false, reason, token: { tokenId, tenantId, userId } }
 }
 
+/** Every tenant is open. */
+export const openTenants: GatewayServices['tokens']['tenantAccess'] = {
+  check: () => Promise.resolve(),
+}
+
 export interface Harness {
   readonly app: FastifyInstance
   readonly tasks: MemoryTasks
@@ -264,6 +271,7 @@ function memoryServices(
     ...part,
     tokens: {
       authenticate,
+      tenantAccess: openTenants,
       used: () => undefined,
       refused: () => undefined,
       show,

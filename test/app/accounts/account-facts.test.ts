@@ -35,6 +35,11 @@ const sets: readonly ((revision: number) => AccountEvent)[] = [
     type: 'ApprovalsSet',
     data: { tenantId, revision, limits: [], lapseHours: 72, setAt },
   }),
+  (revision) => ({
+    type: 'TenantStatusSet',
+    data: { tenantId, revision, status: 'suspended', reason: 'r', suspendedUsers: [], setAt },
+  }),
+  (revision) => ({ type: 'TenantNamed', data: { tenantId, revision, name: 'N', setAt } }),
 ]
 const names = [
   'prices',
@@ -44,6 +49,8 @@ const names = [
   'reporting',
   'billing',
   'approvals',
+  'status',
+  'name',
 ] as const
 const each = (revision: number | undefined) => names.map(() => revision)
 

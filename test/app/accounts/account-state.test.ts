@@ -7,10 +7,11 @@ import {
   addUser,
   decideOnAccount,
   openTenant,
-  usersOf,
 } from '../../../src/app/accounts/account-commands.ts'
+import { usersOf } from '../../../src/app/accounts/users.ts'
 import { setSetting } from '../../../src/app/accounts/settings.ts'
-import { accountDecider, MAX_USERS } from '../../../src/domain/account/decider.ts'
+import { accountDecider } from '../../../src/domain/account/decider.ts'
+import { type AccountUsers, MAX_USERS } from '../../../src/domain/account/users.ts'
 import { type AccountEvent, accountStream } from '../../../src/domain/account/events.ts'
 import { createEventLog } from '../../../src/eventlog/log/client.ts'
 import type { EventLog, NewEvent } from '../../../src/eventlog/log/types.ts'
@@ -170,14 +171,22 @@ void t.test('a refused command leaves the cached account unchanged', async (t) =
     }),
     { code: 'setting_invalid' },
   )
-  t.same((await readAccountState(deps, tenantId)).settings, {})
+  t.equal((await readAccountState(deps, tenantId)).settings.budgets, undefined)
 })
 
 void t.test('a tenant has a bounded number of users', async (t) => {
   const { initial, decide } = accountDecider
-  const user = (n: number) => ({ tenantId: 't', userId: `u${n}`, name: 'U', addedAt: at })
-  const full = OrderedMap(Array.from({ length: MAX_USERS }, (_, n) => [`u${n}`, user(n)] as const))
-  const add = (userId: string, users: typeof full) =>
+  const user = (n: number) => ({
+    tenantId: 't',
+    userId: `u${n}`,
+    name: 'U',
+    addedAs: 'U',
+    addedAt: at,
+  })
+  const full: AccountUsers = OrderedMap(
+    Array.from({ length: MAX_USERS }, (_, n) => [`u${n}`, user(n)] as const),
+  )
+  const add = (userId: string, users: AccountUsers) =>
     decide(
       { kind: 'add-user', tenantId: 't', userId, name: 'U', at },
       { ...initial, name: 'T', users },

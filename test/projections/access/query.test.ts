@@ -119,7 +119,7 @@ t.test('tokens are found by the hash of any of their secrets', async (t) => {
     ['tok_query'],
   )
   t.same(await listTenants(pool, { after: 'tenant_1', limit: 5 }), [
-    { tenantId: 'tenant_2', name: 'tenant_2', openedAtMs: START_MS },
+    { tenantId: 'tenant_2', name: 'tenant_2', openedAtMs: START_MS, status: 'open' },
   ])
   const ofUser = (userId: string, after?: string) =>
     listTokens(pool, { tenantId: 'tenant_1', userId, after, limit: 10 })
@@ -140,7 +140,13 @@ t.test('tokens are found by the hash of any of their secrets', async (t) => {
     ['user_0', 'user_1'],
   )
   t.same(await users({ after: 'user_0' }), [
-    { tenantId: 'tenant_1', userId: 'user_1', name: 'Second', addedAtMs: START_MS + 480 },
+    {
+      tenantId: 'tenant_1',
+      userId: 'user_1',
+      name: 'Second',
+      addedAtMs: START_MS + 480,
+      suspendedReason: null,
+    },
   ])
   t.equal((await users({ limit: 1 })).length, 1)
 })

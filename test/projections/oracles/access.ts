@@ -20,6 +20,8 @@ export function accountRows(events: Iterable<RecordedEvent>): {
         tenant_id: tenantId,
         name,
         opened_at: canonicalTime(openedAt),
+        status: 'open',
+        suspended_users: [],
         balance_thresholds: [],
         webhook_url: undefined,
         webhook_secret_version: 1,
@@ -33,6 +35,16 @@ export function accountRows(events: Iterable<RecordedEvent>): {
         webhook_url: webhookUrl,
         webhook_secret_version: secretVersion,
       })
+    } else if (event.type === 'TenantStatusSet') {
+      const { tenantId, status, suspendedUsers } = event.data
+      const row = tenants.get(tenantId)
+      tenants.set(tenantId, { ...row, status, suspended_users: suspendedUsers })
+    } else if (event.type === 'TenantNamed') {
+      const { tenantId, name } = event.data
+      tenants.set(tenantId, { ...tenants.get(tenantId), name })
+    } else if (event.type === 'UserRenamed') {
+      const { userId, name } = event.data
+      users.set(userId, { ...users.get(userId), name })
     } else if (event.type === 'UserAdded') {
       const { tenantId, userId, name, addedAt } = event.data
       const row = { tenant_id: tenantId, user_id: userId, name, added_at: canonicalTime(addedAt) }
@@ -85,6 +97,8 @@ export function accountEventRows(events: readonly RecordedEvent[]): ExpectedRows
     'LimitsSet',
     'ReportingSet',
     'ApprovalsSet',
+    'TenantStatusSet',
+    'TenantNamed',
   ]
   const rows = events.flatMap(({ type, data, stream, revision, position }) => {
     if (!stream.startsWith('account-')) return []

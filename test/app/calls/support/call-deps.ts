@@ -49,6 +49,7 @@ export function memoryCallDeps({ book, ...offered }: Offered) {
     channels: createChannelDirectory(channels, { catalog, clock }),
     prices: { of: () => Promise.resolve(book) },
     labels: { of: () => ({}) },
+    tenantAccess: { checkCreation: () => undefined },
     funds: {
       reserve: (_tenant, currency, pico) => {
         ends.push(`hold ${pico} ${currency}`)
