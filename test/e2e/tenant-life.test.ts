@@ -1,5 +1,6 @@
 import t from 'tap'
 import { addUser, issueToken } from '../../src/app/accounts/account-commands.ts'
+import { setSetting } from '../../src/app/accounts/settings.ts'
 import { eventually } from '../helpers/eventually.ts'
 import { openTestTenant, startStack, type TestTenant } from '../helpers/stack.ts'
 import { type Answer, call, queriesOf, TASKS, tasksOf } from './support/client.ts'
@@ -192,6 +193,37 @@ t.test('closing is final: its tokens read, and change nothing', async (t) => {
     body: { error: { code: 'tenant_closed' }, message: /contract ended/ },
   })
   t.match(await admin(operator, 'PUT', `${tenantId}/name`, { name: 'Ended' }), { status: 200 })
+})
+
+t.test('seven days after the closing, only administrators read', async (t) => {
+  const { tenantId, modelToken, queryToken, profileToken, ownAdmin } = await tenantOf('ended')
+  const clock = { nowMs: () => Date.now() - 8 * 86_400_000 }
+  for (const status of ['suspended', 'closed'] as const) {
+    const tenant = { status, reason: 'contract ended' }
+    await setSetting({ ...access, clock }, 'status', { tenantId, wanted: { tenant } })
+  }
+  await becomes(modelToken, '403 tenant_closed')
+  for (const path of [
+    '/v1/models',
+    '/v1/key',
+    '/v1/usage',
+    '/v1/files',
+    '/v1/videos/video_1',
+    '/v1beta/models',
+    TASKS,
+    '/provB/v2/query/video_generation/1',
+    '/provB/v1/query/t2a_async_query_v2?task_id=1',
+    '/provC/ent/v2/tasks/1/creations',
+  ]) {
+    const { status, text } = await ask(modelToken, 'GET', path)
+    t.equal(status, 403, `${path}: ${text}`)
+    t.match(text, /This tenant is closed: contract ended\. Ask the operator/, path)
+  }
+  const closed = { status: 403, body: { error: { code: 'tenant_closed' } } }
+  t.match(await queriesOf(url, queryToken).lines(), closed)
+  t.match(await ask(profileToken, 'GET', '/api/user/tokens'), closed)
+  t.equal((await admin(ownAdmin, 'GET', `${tenantId}/status`)).status, 200)
+  t.equal((await admin(ownAdmin, 'GET', `${tenantId}/users`)).status, 200)
 })
 
 t.test('administrators suspend users of their tenant, and not the tenant', async (t) => {

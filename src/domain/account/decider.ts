@@ -118,7 +118,8 @@ export const accountDecider: Decider<AccountState, AccountCommand, AccountEvent>
   decide(command, state) {
     const { tenantId } = command
     if (command.kind === 'open') {
-      if (state.openedAs === command.name) return []
+      // Also with its first name, so that repeating a set-up stays harmless after a rename.
+      if (state.openedAs === command.name || state.name === command.name) return []
       if (state.openedAs !== undefined)
         throw new DomainError('tenant_exists', 'the tenant already exists', { tenantId })
       return [

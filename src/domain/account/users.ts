@@ -10,7 +10,7 @@ export const MAX_USERS = 10_000
 
 /** A user of a tenant with its present name. */
 export interface AccountUser extends AccountEventData<'UserAdded'> {
-  /** The name it was added with: adding it again with that name changes nothing. */
+  /** The name it was added with: adding it again with that name, or its present one, changes nothing. */
   readonly addedAs: string
 }
 
@@ -31,8 +31,9 @@ export function addUser(
   { tenantId, userId, name, at }: NameUser,
   users: AccountUsers,
 ): readonly AccountEvent[] {
-  if (users.get(userId)?.addedAs === name) return []
-  if (users.has(userId))
+  const known = users.get(userId)
+  if (known?.addedAs === name || known?.name === name) return []
+  if (known !== undefined)
     throw new DomainError('user_exists', 'the tenant already has this user', { tenantId, userId })
   if (users.size >= MAX_USERS)
     throw new DomainError('too_many_users', `a tenant has at most ${MAX_USERS} users`, {})

@@ -112,6 +112,9 @@ const steps: Readonly<
     deps: { ...deps, log: { healthy: () => false, ready: rejects } },
   }),
   'no prices can be read': ({ deps }) => ({ deps: { ...deps, prices: { of: rejects } } }),
+  'the tenant is suspended': ({ deps }) => ({
+    deps: { ...deps, tenantAccess: { checkCreation: refuses } },
+  }),
   'the model has no price': () => ({
     family: {
       ...family,

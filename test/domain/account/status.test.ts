@@ -119,7 +119,11 @@ t.test('names: the same again changes nothing, and opening again keeps the new n
   const named = run(open, rename(' Acme Films '))
   t.equal(named.name, 'Acme Films')
   t.same(accountDecider.decide(rename('Acme Films'), named), [])
-  t.same(accountDecider.decide({ kind: 'open', tenantId, name: 'Acme', at }, named), [])
+  for (const name of ['Acme', 'Acme Films'])
+    t.same(accountDecider.decide({ kind: 'open', tenantId, name, at }, named), [])
+  t.throws(() => run(named, { kind: 'open', tenantId, name: 'Other', at }), {
+    code: 'tenant_exists',
+  })
   for (const wrong of ['', ' ', 'a\nb', 'x'.repeat(129), 'a\u202eb'])
     t.throws(() => run(open, rename(wrong)), { code: 'setting_invalid' })
   const user = (name: string, userId = 'ann') =>

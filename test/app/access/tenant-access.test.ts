@@ -1,0 +1,36 @@
+import t from 'tap'
+import type { Principal } from '../../../src/app/access/principal.ts'
+import { createTenantAccess } from '../../../src/app/access/tenant-access.ts'
+import type { AccountSettings } from '../../../src/domain/account/settings.ts'
+
+const suspended: AccountSettings = {
+  status: { revision: 1, status: 'suspended', reason: 'overdue', suspendedUsers: [] },
+}
+const principal = { kind: 'model', tenantId: 'acme', userId: 'ann' } as Principal
+const clock = { nowMs: () => 0 }
+
+t.test('a request waits for the account of its tenant', async (t) => {
+  const { check } = createTenantAccess(
+    { of: () => Promise.resolve(suspended), known: () => ({}) },
+    clock,
+  )
+  await t.rejects(check(principal, 'create'), { code: 'tenant_suspended' })
+  await t.resolves(check(principal, 'read'))
+})
+
+t.test('what is known counts while the account cannot be read', async (t) => {
+  const away = () => Promise.reject(new Error('the log is away'))
+  const known = createTenantAccess({ of: away, known: () => suspended }, clock)
+  await t.rejects(known.check(principal, 'create'), { code: 'tenant_suspended' })
+  await t.resolves(
+    createTenantAccess({ of: away, known: () => ({}) }, clock).check(principal, 'create'),
+  )
+})
+
+t.test('a creation is checked by what was read for its prices', (t) => {
+  const never = () => Promise.reject(new Error('nothing is read'))
+  const { checkCreation } = createTenantAccess({ of: never, known: () => suspended }, clock)
+  t.throws(() => checkCreation(principal), { code: 'tenant_suspended' })
+  createTenantAccess({ of: never, known: () => ({}) }, clock).checkCreation(principal)
+  t.end()
+})
