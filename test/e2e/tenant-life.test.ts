@@ -312,6 +312,22 @@ t.test('two operators with one expected_revision: one wins, the other reads why'
   })
 })
 
+t.test('two users suspended at once are both suspended', async (t) => {
+  const { tenantId, userId } = await tenantOf('together')
+  await addUser(access, { tenantId, userId: 'bob', name: 'Bob' })
+  const answers = await Promise.all(
+    [userId, 'bob'].map((id) =>
+      admin(operator, 'PUT', `${tenantId}/users/${id}/status`, {
+        status: 'suspended',
+        reason: 'left',
+      }),
+    ),
+  )
+  for (const { status, text } of answers) t.equal(status, 200, text)
+  const { body } = await admin(operator, 'GET', `${tenantId}/status`)
+  t.match(body.data, { revision: 2, suspended_users: [{ user_id: 'bob' }, { user_id: userId }] })
+})
+
 t.test("another tenant's ids answer byte for byte as missing ones", async (t) => {
   const { ownAdmin } = await tenantOf('curious')
   const there = await tenantOf('private')

@@ -81,12 +81,14 @@ export function requireToken(
     if (answer.principal.kind !== kind)
       throw new RequestError('wrong_token_kind', `This path needs ${kindNames[kind]}`)
     requireRole(request, answer.principal)
-    if (!request.is404) await tokens.tenantAccess.check(answer.principal, purposeOf(request, kind))
     return answer.principal
   }
   const hook: onRequestAsyncHookHandler = async (request) => {
     try {
-      request.principal = await accept(request)
+      const principal = await accept(request)
+      // Known from here on, so that a refusal counts under the token and not for the whole address.
+      request.principal = principal
+      if (!request.is404) await tokens.tenantAccess.check(principal, purposeOf(request, kind))
     } catch (error) {
       await refusedForms.check(request)
       throw error

@@ -1,13 +1,18 @@
 import { type AccountSettings, settingIn } from '../../domain/account/settings.ts'
 import { requireAllowed, type RequestPurpose } from '../../domain/account/status.ts'
 import type { Clock } from '../../kernel/clock.ts'
+import { withTimeout } from '../../kernel/pause.ts'
 import type { Principal } from './principal.ts'
+
+/** A request that only reads waits this long for the account of its tenant. */
+const READ_WAIT_MS = 1_000
 
 /** Refuses what the life of a tenant and of its users does not allow. */
 export interface TenantAccess {
   /**
-   * Waits for the account, if this process has not read it for a while. If it cannot be read, what is
-   * known counts, so that reads go on: calls and creations are refused without their prices anyway.
+   * Waits for the account, if this process has not read it for a while. If it cannot be read, or not
+   * soon for a request that only reads, what is known counts: reads go on while the log is away, and
+   * calls and creations are refused without their prices anyway.
    *
    * @throws DomainError `tenant_closed`, `tenant_suspended`, `user_suspended`
    */
@@ -32,7 +37,10 @@ export function createTenantAccess(
   return {
     check: async (principal, purpose) => {
       const { tenantId } = principal
-      const settings = await facts.of(tenantId).catch(() => facts.known(tenantId))
+      const known = () => facts.known(tenantId)
+      const read = facts.of(tenantId)
+      const waited = purpose === 'create' ? read : withTimeout(READ_WAIT_MS, read, known)
+      const settings = await waited.catch(known)
       requireIn(settings, principal, purpose)
     },
     checkCreation: (principal) => {

@@ -27,6 +27,12 @@ t.test('what is known counts while the account cannot be read', async (t) => {
   )
 })
 
+t.test('a read does not wait for a log that has stopped', async (t) => {
+  const stopped = () => new Promise<AccountSettings>(() => undefined)
+  const { check } = createTenantAccess({ of: stopped, known: () => suspended }, clock)
+  await t.resolves(check(principal, 'read'))
+})
+
 t.test('a creation is checked by what was read for its prices', (t) => {
   const never = () => Promise.reject(new Error('nothing is read'))
   const { checkCreation } = createTenantAccess({ of: never, known: () => suspended }, clock)
