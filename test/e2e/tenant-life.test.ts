@@ -313,11 +313,11 @@ t.test('two operators with one expected_revision: one wins, the other reads why'
 })
 
 t.test('two users suspended at once are both suspended', async (t) => {
-  const { tenantId, userId } = await tenantOf('together')
+  const { tenantId, userId, ownAdmin } = await tenantOf('together')
   await addUser(access, { tenantId, userId: 'bob', name: 'Bob' })
   const answers = await Promise.all(
     [userId, 'bob'].map((id) =>
-      admin(operator, 'PUT', `${tenantId}/users/${id}/status`, {
+      admin(ownAdmin, 'PUT', `${tenantId}/users/${id}/status`, {
         status: 'suspended',
         reason: 'left',
       }),

@@ -9,7 +9,7 @@ import {
 } from '../../domain/account/settings.ts'
 import type { WantedSetting } from '../../domain/account/setting.ts'
 import { toTimestamp } from '../../kernel/clock.ts'
-import { DomainError } from '../../kernel/errors.ts'
+import { DomainError, isDomainError } from '../../kernel/errors.ts'
 import type { ResolveHost } from '../../kernel/public-url.ts'
 import type { TrustedTarget } from '../../kernel/trusted-targets.ts'
 import { readSettings } from './account-facts.ts'
@@ -215,6 +215,19 @@ export interface ManagedSettings {
   }>
 }
 
+/** A change that named no revision is checked again at most so often. */
+const MAX_CHECKS = 5
+
+/** Checks a change again where another one came between its check and its write. */
+async function checkedAgain<Made>(change: () => Promise<Made>, left = MAX_CHECKS): Promise<Made> {
+  try {
+    return await change()
+  } catch (error) {
+    if (left <= 1 || !isDomainError(error, 'setting_changed')) throw error
+    return checkedAgain(change, left - 1)
+  }
+}
+
 /** @throws the codes of the log and of the database; `read_model_behind` */
 export function createManagedSettings(
   deps: SettingDeps,
@@ -233,25 +246,31 @@ export function createManagedSettings(
       const wanted = input.wanted()
       if (operatorsOnly !== 'all') await tenants.find(adminScope, tenantId)
       const isBound = typeof operatorsOnly === 'function' && adminScope.kind !== 'all'
-      const warnings: string[] = []
-      const made = await changeSetting({ ...deps, ...depsOf(deps, by) }, setting, {
-        tenantId,
-        next: async (now) => {
-          const refused = isBound ? operatorsOnly(wanted, now) : undefined
-          if (refused !== undefined)
-            throw new DomainError('scope_denied', refused.message, { param: refused.param })
-          return {
-            wanted,
-            // An administrator's rights were checked against these settings, so they must not have
-            // changed.
-            basis: basis ?? (isBound ? now.revision : undefined),
-            show: await setting.prepare(deps, tenantId, now, 'set'),
-          }
-        },
-        warn: (warning) => warnings.push(warning),
-      })
+      const warnings = new Set<string>()
+      const change = () =>
+        changeSetting({ ...deps, ...depsOf(deps, by) }, setting, {
+          tenantId,
+          next: async (now) => {
+            const refused = isBound ? operatorsOnly(wanted, now) : undefined
+            if (refused !== undefined)
+              throw new DomainError('scope_denied', refused.message, { param: refused.param })
+            return {
+              wanted,
+              // An administrator's rights were checked against these settings, so they must not have
+              // changed.
+              basis: basis ?? (isBound ? now.revision : undefined),
+              show: await setting.prepare(deps, tenantId, now, 'set'),
+            }
+          },
+          warn: (warning) => warnings.add(warning),
+        })
+      const made = await (basis === undefined ? checkedAgain(change) : change())
       if (setting.readModel !== undefined) await shown(deps, setting.readModel, made.position)
-      return { changed: made.changed, shown: await made.next.show(made.value), warnings }
+      return {
+        changed: made.changed,
+        shown: await made.next.show(made.value),
+        warnings: [...warnings],
+      }
     },
   }
 }
