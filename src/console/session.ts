@@ -7,6 +7,7 @@ import { requireRole, requireTokenAddress } from '../api/kit/authenticate.ts'
 import { RequestError } from '../api/kit/request-error.ts'
 import type { ConsoleSessions } from '../app/access/console-sessions.ts'
 import type { Authenticate, Principal, Refused, Resume } from '../app/access/principal.ts'
+import type { TenantAccess } from '../app/access/tenant-access.ts'
 import { isOperator } from '../domain/token/events.ts'
 import { sha256Hex } from '../kernel/ids.ts'
 import type { EntryCodes } from './entry-codes.ts'
@@ -22,6 +23,7 @@ export interface SessionDeps {
   readonly sessions: ConsoleSessions
   readonly authenticate: Authenticate
   readonly resume: Resume
+  readonly tenantAccess: Pick<TenantAccess, 'check'>
   readonly codes: EntryCodes
 }
 
@@ -188,6 +190,7 @@ export function requireSession(app: FastifyInstance, deps: Omit<SessionDeps, 'co
     request.tokenOwner = principal
     requireTokenAddress(request, principal)
     requireRole(request, principal)
+    if (!request.is404) await deps.tenantAccess.check(principal, 'read')
     request.principal = readingAs(principal)
     request.reader = await readerOf(deps.db, principal)
     return undefined

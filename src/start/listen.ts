@@ -116,5 +116,6 @@ async function consoleOf(
   if (config.console === 'off') return undefined
   const { createConsole } = await import('../console/surface.tsx')
   const { queries, clock, tokens } = services
-  return createConsole(queries, { db, clock, resume, authenticate: tokens.authenticate })
+  const { authenticate, tenantAccess } = tokens
+  return createConsole(queries, { db, clock, resume, authenticate, tenantAccess })
 }
