@@ -1,4 +1,4 @@
-import fc from 'fast-check'
+import * as fc from 'fast-check'
 import t from 'tap'
 import { timeScale } from '../../../src/console/life/scale.ts'
 import { propertyRuns } from '../../helpers/property-runs.ts'
