@@ -188,7 +188,7 @@ t.test('every body has an example, which the gateway accepts', async (t) => {
   t.same(await factsOfOthers(), others, 'the examples change nothing that they do not name')
   const { body: tenants } = await call(`${url}/api/admin/tenants`, { token: demo.adminToken })
   const names = tenants.data.items.map(({ name }: { readonly name: string }) => name)
-  t.same(names, ['Acme', 'Demo', 'other'], 'they open one tenant')
+  t.same(names, ['Acme Films', 'Demo', 'other'], 'they open one tenant, and rename it')
 })
 
 t.test(

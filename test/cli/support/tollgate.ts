@@ -11,6 +11,8 @@ import { builtProduct } from '../../helpers/product.ts'
 
 const READY_MS = 60_000
 const RUN_MS = 60_000
+/** For a script of many commands, one after the other. */
+const SCRIPT_MS = 240_000
 /** Where nobody keeps a `.env` of real stores. */
 export const elsewhere = tmpdir()
 
@@ -98,7 +100,7 @@ export async function shell(script: string, cwd: string): Promise<Pick<Ended, 'c
     stdio: ['ignore', 'pipe', 'pipe'],
     cwd,
   })
-  const timer = setTimeout(() => child.kill('SIGKILL'), RUN_MS)
+  const timer = setTimeout(() => child.kill('SIGKILL'), SCRIPT_MS)
   const [stdout] = await Promise.all([textOf(child.stdout), once(child, 'exit')])
   clearTimeout(timer)
   return { code: child.exitCode, stdout }

@@ -60,7 +60,7 @@ t.test('budgets are set as a whole, canonical, with a revision', async (t) => {
   ])
   const [event] = first
   if (event?.type !== 'BudgetsSet') return t.fail('they are not set')
-  t.same(known.state.settings, { budgets: valueOf(event) })
+  t.same(known.state.settings.budgets, valueOf(event))
 })
 
 t.test('equal budgets in another order or spelling decide to no event', async (t) => {
