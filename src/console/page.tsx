@@ -3,14 +3,20 @@ import { gzip } from 'node:zlib'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { JSX } from 'preact'
 import type { Static, TObject } from 'typebox'
+import { adminEnvelope } from '../api/admin/envelope.ts'
 import { principalOf } from '../api/kit/authenticate.ts'
+import { RequestError } from '../api/kit/request-error.ts'
 import { readZone } from '../api/query/time-range.ts'
 import type { QueryServices } from '../api/query/services.ts'
 import type { Principal } from '../app/access/principal.ts'
 import type { TokenRole } from '../domain/token/events.ts'
+import { newId } from '../kernel/ids.ts'
+import { fieldsOf } from './forms.ts'
+import type { FormFault } from './kit/form.tsx'
 import { hrefOf } from './kit/href.ts'
 import { renderPage } from './kit/layout.tsx'
 import { type ZoneClock, zoneClock } from './kit/values.tsx'
+import { readingAs } from './reading-as.ts'
 
 /** One page: what it reads, who may see it, and how it looks. */
 
@@ -19,7 +25,12 @@ export interface View {
   readonly clock: ZoneClock
   /** Time of the request, Unix milliseconds. */
   readonly nowMs: number
-  readonly role: TokenRole | undefined
+  /** The token of the session. */
+  readonly token: Principal
+  /** A key for the request of a form on the page. */
+  readonly requestKey: string
+  /** The form that was refused, if this page answers one. */
+  readonly fault: FormFault | undefined
 }
 
 /** Another page instead of this one. */
@@ -86,6 +97,40 @@ function leaveOutEmpty(request: FastifyRequest, _reply: FastifyReply, done: () =
   done()
 }
 
+/** What was asked of a page. */
+interface Asked<Query extends TObject> {
+  readonly id: string
+  readonly query: Static<Query>
+}
+
+/** Reads a page and answers it, also where it answers a form that was refused. */
+async function answerPage<Query extends TObject, Facts>(
+  services: QueryServices,
+  { read, show, title, word }: Page<Query, Facts>,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  asked: Asked<Query>,
+  fault?: FormFault,
+): Promise<FastifyReply> {
+  const token = principalOf(request)
+  const who = readingAs(token)
+  // The address of a filter has what was filled in, and no more.
+  if (request.headers['hx-request'] !== undefined)
+    void reply.header('hx-push-url', shortUrl(request, asked.query))
+  const facts = await read(services, who, asked)
+  if (facts instanceof Elsewhere) return reply.redirect(facts.href, 303)
+  const clock = clockOf(Object(asked.query))
+  const nowMs = services.clock.nowMs()
+  const requestKey = newId('note', nowMs)
+  const children = show(facts, { clock, nowMs, token, requestKey, fault })
+  return sendPage(request, reply, {
+    title: title(facts),
+    zone: clock.zone,
+    word: word?.(facts),
+    children,
+  })
+}
+
 /** Registers a page. */
 export function pageRoute<Query extends TObject, Facts>(
   app: FastifyInstance,
@@ -99,20 +144,59 @@ export function pageRoute<Query extends TObject, Facts>(
       schema: { hide: true, querystring: page.query },
       preValidation: leaveOutEmpty,
     },
-    async (request, reply) => {
-      const who = principalOf(request)
+    (request, reply) => {
       // The validator of the route has checked it.
       const query = request.query as Static<Query>
-      // The address of a filter has what was filled in, and no more.
-      if (request.headers['hx-request'] !== undefined)
-        void reply.header('hx-push-url', shortUrl(request, query))
-      const facts = await page.read(services, who, { id: request.params.id ?? '', query })
-      if (facts instanceof Elsewhere) return reply.redirect(facts.href, 303)
-      const clock = clockOf(Object(query))
-      const view = { clock, nowMs: services.clock.nowMs(), role: who.role }
-      const children = page.show(facts, view)
-      const [title, word] = [page.title(facts), page.word?.(facts)]
-      return sendPage(request, reply, { title, zone: clock.zone, word, children })
+      return answerPage(services, page, request, reply, { id: request.params.id ?? '', query })
+    },
+  )
+}
+
+/** Matches the ids that a request may choose. */
+const possibleKey = /^[A-Za-z0-9_-]{1,64}$/
+
+/** A form of one text below a page, for holders of admin tokens. */
+interface FormOf {
+  /** Its path below the page, such as `note`. */
+  readonly name: string
+  readonly roles: readonly TokenRole[]
+  /** @throws DomainError whose words are shown in the form */
+  readonly act: (
+    request: FastifyRequest,
+    sent: { readonly id: string; readonly text: string; readonly key: string },
+  ) => Promise<void>
+  /** The page after it was done. */
+  readonly next: (id: string) => string
+}
+
+/** Registers a form of a page: it leads on once it is done, and is shown again where it is refused. */
+export function formRoute<Query extends TObject, Facts>(
+  app: FastifyInstance,
+  services: QueryServices,
+  page: Page<Query, Facts>,
+  { name, roles, act, next }: FormOf,
+): void {
+  app.post<{ Params: { id?: string } }>(
+    `${page.path}/${name}`,
+    { config: { roles }, schema: { hide: true } },
+    async (request, reply) => {
+      const { id = '' } = request.params
+      const { text, key } = fieldsOf(request, ['text', 'key'])
+      if (principalOf(request).kind !== 'admin')
+        throw new RequestError('wrong_token_kind', 'This needs a session of an admin token')
+      if (!possibleKey.test(key))
+        throw new RequestError('body_invalid', 'The key of the form is not valid')
+      try {
+        await act(request, { id, text, key })
+      } catch (error) {
+        const { status, body } = adminEnvelope(error, request.id)
+        if (status >= 500 && status !== 503) throw error
+        const message = String(Reflect.get(Object(body), 'message'))
+        const fault = { form: name, message, text }
+        void reply.code(status)
+        return answerPage(services, page, request, reply, { id, query: {} as Static<Query> }, fault)
+      }
+      return reply.redirect(next(id), 303)
     },
   )
 }

@@ -15,6 +15,7 @@ import { fieldsOf } from './forms.ts'
 import { isConfidential, sessionCookie, sessionIn } from './guard.ts'
 import { hrefOf, nextPlace } from './kit/href.ts'
 import type { Reader } from './kit/layout.tsx'
+import { readingAs } from './reading-as.ts'
 
 /** Signing in with a token, and the session that follows. */
 
@@ -29,15 +30,9 @@ export interface SessionDeps {
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** The token of the session, with the scope of what it may read. */
+    /** The holder of the session, as the head of its pages shows it. */
     reader: Reader | undefined
   }
-}
-
-/** An administrator reads what it administers, as a query token of its scope would. */
-function readingAs(principal: Principal): Principal {
-  if (principal.kind === 'query') return principal
-  return { ...principal, kind: 'query', scope: principal.scope ?? { level: 'all_tenants' } }
 }
 
 function roleOf(principal: Principal): string {
@@ -190,8 +185,9 @@ export function requireSession(app: FastifyInstance, deps: Omit<SessionDeps, 'co
     request.tokenOwner = principal
     requireTokenAddress(request, principal)
     requireRole(request, principal)
-    if (!request.is404) await deps.tenantAccess.check(principal, 'read')
-    request.principal = readingAs(principal)
+    const purpose = request.method === 'POST' ? 'change' : 'read'
+    if (!request.is404) await deps.tenantAccess.check(principal, purpose)
+    request.principal = principal
     request.reader = await readerOf(deps.db, principal)
     return undefined
   })

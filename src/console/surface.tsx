@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify'
-import { useQueryBounds } from '../api/kit/authenticate.ts'
+import { principalOf, useQueryBounds } from '../api/kit/authenticate.ts'
 import type { Envelope } from '../api/kit/envelope.ts'
 import type { Mount, Surface } from '../api/kit/surface.ts'
 import { queryEnvelope } from '../api/query/envelope.ts'
@@ -9,15 +9,17 @@ import type { Clock } from '../kernel/clock.ts'
 import { createEntryCodes } from './entry-codes.ts'
 import { FORM_BYTES, useForms } from './forms.ts'
 import { guardHeaders, useGuard } from './guard.ts'
-import { hrefOf } from './kit/href.ts'
+import { hrefOf, lifeHref } from './kit/href.ts'
 import { type Reader, renderPage } from './kit/layout.tsx'
-import { pageRoute, sendPage } from './page.tsx'
+import { formRoute, pageRoute, sendPage } from './page.tsx'
 import { failedPage } from './pages/failed.tsx'
+import { doLifeAction, lifeActions } from './life/actions.tsx'
 import { findPage } from './pages/find.tsx'
 import { lifePage } from './pages/life.tsx'
+import { linesPage } from './pages/lines.tsx'
+import { overviewPage } from './pages/overview.tsx'
 import { ProblemPage, problemTitle } from './pages/problem.tsx'
 import { EnterPage, SignInPage } from './pages/sign-in.tsx'
-import { startPage } from './pages/start.tsx'
 import { requireSession, type SessionDeps, sessionRoutes } from './session.ts'
 import { assetRoutes } from './static/assets.ts'
 
@@ -76,10 +78,23 @@ export function createConsole(
     await app.register((signedIn, _options, done) => {
       requireSession(signedIn, { ...deps, sessions })
       useQueryBounds(signedIn, services)
-      pageRoute(signedIn, services, startPage)
+      pageRoute(signedIn, services, overviewPage)
       pageRoute(signedIn, services, findPage)
       pageRoute(signedIn, services, lifePage)
       pageRoute(signedIn, services, failedPage)
+      pageRoute(signedIn, services, linesPage)
+      for (const action of lifeActions)
+        formRoute(signedIn, services, lifePage, {
+          ...action,
+          act: (request, { id: lifeId, text, key }) =>
+            doLifeAction(services.accounts.lives, action, principalOf(request), {
+              lifeId,
+              text,
+              key,
+              requestId: request.id,
+            }),
+          next: lifeHref,
+        })
       done()
     })
   }

@@ -74,6 +74,9 @@ async function checkAccess(t: Test, page: Page, name: string): Promise<void> {
 
 const pages = [
   '/console',
+  `/console?tenant_id=${demo.tenantId}`,
+  '/console/ledger/lines',
+  '/console/find',
   `/console/life/${taskId}`,
   `/console/life/${taskId}?at=2&against=1`,
   '/console/failed',
@@ -212,7 +215,9 @@ t.test(
         t.equal(stops[0], 'To the content')
         const order = [
           'Tollgate',
-          'Find',
+          'Overview',
+          'Ledger',
+          'Failed',
           'API',
           'One step back',
           'One step on',

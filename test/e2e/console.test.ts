@@ -207,9 +207,12 @@ t.test('odd requests are pages in words', async (t) => {
     ['/console/life/..%2F..%2Fapi', 404, /Nothing has this id/],
     ['/console/life/%E0%A4%A', 400, /URL/],
     [`/console/find?q=${long}`, 400, /q must have 1 to 4,000 characters/],
-    ['/console/find', 400, /q /],
     ['/console/find?q=%00', 400, /NUL/],
     [`/console/find?q=${demo.modelToken}`, 400, /search for its last four characters/],
+    ['/console/ledger/lines?currency=EUR', 400, /currency/],
+    ['/console/ledger/lines?cursor=x', 400, /cursor/],
+    ['/console/ledger/lines?from=tomorrow', 400, /from/],
+    ['/console?tz=Mars%2FBase', 400, /tz /],
     ['/console/failed?time_preset=9y', 400, /time_preset/],
     ['/console/failed?cursor=x', 400, /cursor/],
     ['/console/failed?from=2026-01-02&to=2026-01-01', 400, /from|to/],
@@ -297,6 +300,84 @@ t.test('a page of one life has what the API answers', async (t) => {
   })
 })
 
+/** The amounts of a page with the addresses of the API that answer them. */
+const amountsOf = (text: string): readonly (readonly [address: string, amount: string])[] =>
+  [...text.matchAll(/<span class="money[^"]*" data-from="([^"]+)">([^<]+)/g)].map(
+    ([, address = '', shown = '']) => [
+      address.replaceAll('&amp;', '&'),
+      shown.trim().replaceAll(' ', '').replace('−', '-'),
+    ],
+  )
+
+t.test('every amount of a page is in the answer of the API that it names', async (t) => {
+  const money = await ask('/console', { cookie: reader })
+  t.match(money, { status: 200, text: /Spend by day and model/ })
+  const lines = await ask('/console/ledger/lines', { cookie: reader })
+  t.match(lines, { status: 200, text: new RegExp(callId) })
+  const life = await ask(`/console/life/${String(task.body.id)}`, { cookie: reader })
+  const amounts = [money, lines, life].flatMap(({ text }) => amountsOf(text))
+  t.ok(amounts.length > 8, `${amounts.length} amounts`)
+  for (const [address, amount] of amounts) {
+    const answer = await call(`${url}${address}`, { token: demo.queryToken })
+    t.equal(answer.status, 200, address)
+    const known = [...answer.text.matchAll(/"(\d+(?:\.\d+)?)"/g)].map(([, text = '']) =>
+      Number(text),
+    )
+    t.ok(known.includes(Math.abs(Number(amount))), `${amount} is in ${address}`)
+  }
+  const [, from = ''] = /<figure class="panel" data-from="([^"]+)"/.exec(money.text) ?? []
+  const usage = await call(`${url}${from.replaceAll('&amp;', '&')}`, { token: demo.queryToken })
+  for (const { amount } of usage.body.data.totals) t.ok(money.text.includes(amount), amount)
+  t.notMatch(money.text, /NaN|undefined|Infinity/)
+})
+
+t.test('an operator sees all tenants, and one of them by its address', async (t) => {
+  const all = await ask('/console', { cookie: operator })
+  t.match(all, { status: 200, text: /All tenants, yesterday and today/ })
+  const one = await ask(`/console?tenant_id=${other.tenantId}`, { cookie: operator })
+  t.match(one, { status: 200, text: new RegExp(`<h1 class="title">${other.tenantId}`) })
+  t.notMatch(one.text, callId)
+  t.match(await ask(`/console?tenant_id=${other.tenantId}`, { cookie: reader }), {
+    status: 200,
+    text: /may not read that tenant_id/,
+  })
+})
+
+t.test('a role sees its pages and panels, and reads which role sees the others', async (t) => {
+  const wanted = { tenantId: demo.tenantId, userId: demo.userId, name: 'role' } as const
+  const scope = { level: 'all_users' } as const
+  const cookieOf = async (role: 'finance' | 'support') => {
+    const { secret } = await issueToken(access, { ...wanted, kind: 'query', scope, role })
+    await stack.caughtUp()
+    return signInToConsole(url, secret)
+  }
+  const [finance, support] = [await cookieOf('finance'), await cookieOf('support')]
+  t.match(await ask('/console', { cookie: finance }), { text: /Spend by day and model/ })
+  const supports = await ask('/console', { cookie: support })
+  t.match(supports, {
+    status: 200,
+    text: /Shown to the role finance; your token has the role support/,
+  })
+  t.notMatch(supports.text, /Spend by day and model/)
+  t.match(supports.text, /Failed last/)
+  t.match(await ask('/console/ledger/lines', { cookie: finance }), { status: 200 })
+  t.match(await ask('/console/ledger/lines', { cookie: support }), {
+    status: 403,
+    text: /is for tokens of the role finance, or without a role; this one has the role support/,
+  })
+  const life = `/console/life/${callId}`
+  t.match(await ask(life, { cookie: support }), {
+    status: 200,
+    text: /1 event, as the log has them/,
+  })
+  const financial = await ask(life, { cookie: finance })
+  t.match(financial, { status: 200, text: /for the role support/ })
+  t.notMatch(financial.text, /CallSettled/)
+  for (const path of ['/console/find', '/console/failed'])
+    for (const cookie of [finance, support])
+      t.match(await ask(path, { cookie }), { status: 200 }, path)
+})
+
 t.test('failures and refusals are those of the API, within the scope of the reader', async (t) => {
   for (const token of [demo.modelToken, other.modelToken])
     await call(`${url}/v1/chat/completions`, {
@@ -322,6 +403,48 @@ t.test('failures and refusals are those of the API, within the scope of the read
   t.match(all.text, other.tenantId)
   const none = await ask(`/console/failed?tenant_id=${other.tenantId}`, { cookie: reader })
   t.match(none, { status: 403, text: /may not read that tenant_id/ })
+})
+
+t.test('support writes notes and asks again from a page: once, and with its reasons', async (t) => {
+  const page = `/console/life/${String(task.body.id)}`
+  const keyOf = (text: string): string => /name="key" value="([^"]+)"/.exec(text)?.[1] ?? ''
+  const shown = await ask(page, { cookie: operator })
+  t.match(shown.text, /Operators read it; the tenant does not/)
+  const form = { text: 'The customer was called.\nSee <b>4711</b>.', key: keyOf(shown.text) }
+  for (const send of ['first', 'again, as by a double click'])
+    t.match(await ask(`${page}/note`, { cookie: operator, form }), { status: 303 }, send)
+  const after = await ask(page, { cookie: operator })
+  t.equal(after.text.split('The customer was called.').length - 1 > 0, true)
+  t.match(after.text, 'See &lt;b>4711&lt;/b>.')
+  const { body } = await call(`${url}/api/query/v1/lives/${String(task.body.id)}`, {
+    token: demo.queryToken,
+  })
+  t.same(body.data.notes, [], 'the tenant does not see it')
+  t.not(keyOf(after.text), form.key, 'the next form has its own key')
+  const other = { text: 'Another text.', key: form.key }
+  const refused = await ask(`${page}/note`, { cookie: operator, form: other })
+  t.match(refused, { status: 409, text: /role="alert"/ })
+  t.match(refused.text, '>Another text.</textarea>', 'what was written is kept')
+  const tries = [
+    ['note', { text: ' ', key: 'k1' }, 400],
+    ['note', { text: 'x', key: 'no key' }, 400],
+    ['poll', { text: 'why not', key: 'k2' }, 409],
+    ['give-up', { text: 'why not', key: 'k3' }, 409],
+  ] as const
+  for (const [name, sent, status] of tries) {
+    const answer = await ask(`${page}/${name}`, { cookie: operator, form: sent })
+    t.equal(answer.status, status, `${name}: ${answer.text.slice(-600)}`)
+  }
+  t.match(await ask(`${page}/note`, { cookie: reader, form: { text: 'x', key: 'k4' } }), {
+    status: 403,
+    text: /session of an admin token/,
+  })
+  t.match(await ask('/console/life/call_none/note', { cookie: operator, form }), { status: 404 })
+  t.match(
+    await ask(`${page}/note`, { cookie: operator, form, headers: { 'sec-fetch-site': 'none' } }),
+    { status: 403, text: /not sent from the console/ },
+  )
+  t.notMatch((await ask(page, { cookie: reader })).text, /<textarea name="text"/)
 })
 
 t.test('the files of the console are kept by the browser, and small', async (t) => {

@@ -2,13 +2,23 @@
 
 type Query = Readonly<Record<string, string | number | undefined>>
 
-/** A path below the console with its query; members that are undefined or empty are left out. */
-export function hrefOf(path: string, query: Query = {}): string {
+/** A path with its query; members that are undefined or empty are left out. */
+function withQuery(path: string, query: Query): string {
   const given = Object.entries(query).flatMap(([name, value]) =>
     value === undefined || value === '' ? [] : [[name, String(value)] as [string, string]],
   )
   const text = new URLSearchParams(given).toString()
-  return `/console${path}${text === '' ? '' : `?${text}`}`
+  return text === '' ? path : `${path}?${text}`
+}
+
+/** A page of the console. */
+export function hrefOf(path: string, query: Query = {}): string {
+  return withQuery(`/console${path}`, query)
+}
+
+/** A route of the query API, which answers the figures of a page. */
+export function apiPath(path: string, query: Query = {}): string {
+  return withQuery(`/api/query/v1${path}`, query)
 }
 
 export function lifeHref(id: string, query: Query = {}): string {

@@ -27,7 +27,8 @@ export interface PageOptions {
 }
 
 const places = [
-  ['/console', 'Find'],
+  ['/console', 'Overview'],
+  ['/console/ledger/lines', 'Ledger'],
   ['/console/failed', 'Failed'],
   ['/docs', 'API'],
 ] as const

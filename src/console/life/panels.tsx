@@ -2,7 +2,7 @@ import type { ComponentChildren, JSX } from 'preact'
 import type { readHistory } from '../../api/query/history.ts'
 import { relatedWords } from '../../api/query/lives/ticket.ts'
 import { formatDuration } from '../../kernel/duration.ts'
-import { lifeHref } from '../kit/href.ts'
+import { apiPath, lifeHref } from '../kit/href.ts'
 import { Facts, grouped, Money } from '../kit/values.tsx'
 import type { View } from '../page.tsx'
 import type { ShownLife } from './timeline.tsx'
@@ -22,16 +22,15 @@ export interface LifeFacts {
 }
 
 /** A life with everything that its panels show. */
-export interface LifeView extends Omit<View, 'role'>, LifeFacts {
+export interface LifeView extends View, LifeFacts {
   readonly currency: string
   /** The step that the page is as of. */
   readonly shownStep: number
   readonly hrefAt: (at: number | undefined) => string
 }
 
-/** The path of the API that answers a life. */
-export const apiPath = ({ id }: ShownLife): string =>
-  `/api/query/v1/lives/${encodeURIComponent(id)}`
+/** The route of the API that answers a life. */
+export const lifePath = ({ id }: ShownLife): string => apiPath(`/lives/${encodeURIComponent(id)}`)
 
 function SumRow({
   name,
@@ -60,7 +59,7 @@ export function Sum({ life, currency }: LifeView): JSX.Element | null {
   if (receipt === null || (receipt.lines.length === 0 && receipt.held === '0')) return null
   const { lines, adjusted, net, held } = receipt
   const money = (amount: string) => (
-    <Money amount={amount} currency={currency} from={apiPath(life)} />
+    <Money amount={amount} currency={currency} from={lifePath(life)} />
   )
   return (
     <section class="panel sum" aria-labelledby="sum">

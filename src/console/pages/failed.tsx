@@ -1,10 +1,11 @@
-import type { ComponentChildren, JSX } from 'preact'
+import type { JSX } from 'preact'
 import { type Static, Type } from 'typebox'
 import { failureMembers, readFailures } from '../../api/query/failures.ts'
 import { readRefusals } from '../../api/query/refusals.ts'
 import { fromTimestamp } from '../../kernel/clock.ts'
 import { type FilterField, FilterForm } from '../kit/filter.tsx'
 import { hrefOf, lifeHref } from '../kit/href.ts'
+import { Panel } from '../kit/panel.tsx'
 import { Table, type TableColumn } from '../kit/table.tsx'
 import { grouped, Id, Moment, type ZoneClock } from '../kit/values.tsx'
 import type { Page, View } from '../page.tsx'
@@ -92,23 +93,6 @@ const refusalColumns = (clock: ZoneClock): readonly TableColumn<Refused>[] => [
   { name: 'of', cell: ofToken },
   { name: 'last request', cell: Samples },
 ]
-
-function Panel({
-  id,
-  title,
-  children,
-}: {
-  readonly id: string
-  readonly title: string
-  readonly children: ComponentChildren
-}): JSX.Element {
-  return (
-    <section class="panel" aria-labelledby={id}>
-      <h2 id={id}>{title}</h2>
-      {children}
-    </section>
-  )
-}
 
 function FailedPage({ facts, view }: { readonly facts: FailedFacts; readonly view: View }) {
   const { query, failures, refusals } = facts

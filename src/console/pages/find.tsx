@@ -14,6 +14,9 @@ interface Asked extends Found {
   readonly word: string
 }
 
+/** Undefined: nothing was looked for yet. */
+type FindFacts = Asked | undefined
+
 /** Kinds whose life is a page. */
 const lives: ReadonlySet<string> = new Set([
   'call',
@@ -29,6 +32,41 @@ const lives: ReadonlySet<string> = new Set([
 function hrefOfItem({ kind, id }: FoundItem): string | undefined {
   if (lives.has(kind)) return lifeHref(id)
   return kind === 'line' ? lifeHref(id.replace(/:\d+$/, '')) : undefined
+}
+
+/** Examples of what can be looked for, each with what it opens. */
+const examples = [
+  ['call_… video_… image_… speech_…', 'the id of a call or a task, also its beginning'],
+  ['chatcmpl-… resp_… cgt-…', 'the id of an answer, or of a task at its provider'],
+  ['req_…', 'the x-request-id of an answer, also of a refused one'],
+  ['Bs5k', 'the last four characters of a token'],
+  ['acme, ann, batch jobs', 'the name or the id of a tenant, a user or a token'],
+  [
+    '{"error":{"message":…}}',
+    'a whole error or log line as it was pasted: the ids in it are found',
+  ],
+] as const
+
+function Tips(): JSX.Element {
+  return (
+    <section class="panel start">
+      <h1>What are you looking for?</h1>
+      <p>
+        Put it into the field above and press Enter: an id, its beginning, a name, or anything that
+        a customer has pasted.
+      </p>
+      <dl class="examples">
+        {examples.map(([example, opens]) => (
+          <div key={example}>
+            <dt>
+              <code>{example}</code>
+            </dt>
+            <dd>{opens}</dd>
+          </div>
+        ))}
+      </dl>
+    </section>
+  )
 }
 
 const columnsIn = (clock: ZoneClock): readonly TableColumn<FoundItem>[] => [
@@ -94,24 +132,27 @@ function FindPage({
 
 const query = Type.Object({
   ...SearchQuerySchema.properties,
+  q: Type.Optional(SearchQuerySchema.properties.q),
   tz: Type.Optional(Type.String({ maxLength: 64 })),
 })
 
 /** What an id, a name or a pasted text stands for; one hit alone is opened at once. */
-export const findPage: Page<typeof query, Asked> = {
+export const findPage: Page<typeof query, FindFacts> = {
   path: '/find',
   roles: ['finance', 'support'],
   query,
-  read: async ({ support }, who, { query: { tz, ...asked } }) => {
-    const found = await readSearch(support, who, asked)
+  read: async ({ support }, who, { query: { tz, q, ...asked } }) => {
+    if (q === undefined) return undefined
+    const found = await readSearch(support, who, { ...asked, q })
     const [only, second] = found.items
     const href = only === undefined || second !== undefined ? undefined : hrefOfItem(only)
     if (href !== undefined && !found.more) return new Elsewhere(withZone(href, tz))
-    return { ...found, word: asked.q }
+    return { ...found, word: q }
   },
-  title: ({ word }) => `${word.slice(0, 40)} – find`,
-  word: ({ word }) => word,
-  show: (found, { clock }) => <FindPage found={found} clock={clock} />,
+  title: (found) => (found === undefined ? 'Find' : `${found.word.slice(0, 40)} – find`),
+  word: (found) => found?.word ?? '',
+  show: (found, { clock }) =>
+    found === undefined ? <Tips /> : <FindPage found={found} clock={clock} />,
 }
 
 function withZone(href: string, tz: string | undefined): string {

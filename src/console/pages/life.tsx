@@ -7,11 +7,12 @@ import type { TokenRole } from '../../domain/token/events.ts'
 import { fromTimestamp } from '../../kernel/clock.ts'
 import { hrefOf, lifeHref } from '../kit/href.ts'
 import { Facts, Id, Moment } from '../kit/values.tsx'
+import { Actions } from '../life/actions.tsx'
 import {
-  apiPath,
   Difference,
   Events,
   type LifeFacts,
+  lifePath,
   type LifeView,
   Related,
   Reply,
@@ -116,10 +117,11 @@ function LifePage({ facts, view }: { readonly facts: LifeFacts; readonly view: V
         <Sum {...shown} />
         <Related {...shown} />
       </div>
+      <Actions {...shown} />
       <Reply {...shown} />
       <Events {...shown} />
       <p class="note links">
-        The same as JSON, with a query token: <code>GET {apiPath(life)}</code>
+        The same as JSON, with a query token: <code>GET {lifePath(life)}</code>
       </p>
     </>
   )

@@ -1,0 +1,71 @@
+import { parseAmount } from '../../kernel/money.ts'
+import { grouped } from './values.tsx'
+
+/** The figures of a chart of bars: exact sums by day and series, and the steps of its axis. */
+
+/** The amount of one series on one day, an exact decimal. */
+export interface ChartCell {
+  readonly day: string
+  readonly series: string
+  readonly amount: string
+}
+
+/** Further series are shown together: more colours are hard to distinguish. */
+const MAX_SERIES = 5
+const OTHERS = 'others'
+/** Sums of the cells of a chart. */
+export interface Shaped {
+  /** Largest first; the last may be `others`. */
+  readonly series: readonly string[]
+  readonly picoOf: (day: string, series: string) => bigint
+  readonly totalOf: (day: string) => bigint
+}
+
+/** Sums by series, exactly: doubles are used for places in the picture alone. */
+export function shaped(cells: readonly ChartCell[]): Shaped {
+  const totals = new Map<string, bigint>()
+  for (const { series, amount } of cells)
+    totals.set(series, (totals.get(series) ?? 0n) + parseAmount(amount))
+  const ordered = [...totals].toSorted(([a, one], [b, other]) =>
+    one === other ? (a < b ? -1 : 1) : one > other ? -1 : 1,
+  )
+  const isMany = ordered.length > MAX_SERIES
+  const own = ordered.slice(0, isMany ? MAX_SERIES - 1 : MAX_SERIES).map(([name]) => name)
+  const picos = new Map<string, bigint>()
+  const days = new Map<string, bigint>()
+  for (const { day, series, amount } of cells) {
+    const key = `${day} ${own.includes(series) ? series : OTHERS}`
+    const pico = parseAmount(amount)
+    picos.set(key, (picos.get(key) ?? 0n) + pico)
+    days.set(day, (days.get(day) ?? 0n) + pico)
+  }
+  return {
+    series: isMany ? [...own, OTHERS] : own,
+    picoOf: (day, series) => picos.get(`${day} ${series}`) ?? 0n,
+    totalOf: (day) => days.get(day) ?? 0n,
+  }
+}
+
+/** About so many lines of the axis are above nothing. */
+const LINES = 4
+
+/** 1, 2 or 5 times a power of ten, so that about so many steps reach the largest amount. */
+function stepFor(largest: number): number {
+  const rough = largest / LINES
+  const power = 10 ** Math.floor(Math.log10(rough))
+  const nice = [1, 2, 5].find((one) => one * power >= rough)
+  return (nice ?? 10) * power
+}
+
+/** Steps from nothing to the first one at or above the largest amount. */
+export function ticksFor(largest: number): readonly number[] {
+  if (largest <= 0) return [0, 1]
+  const step = stepFor(largest)
+  return Array.from({ length: Math.ceil(largest / step - 1e-9) + 1 }, (_, index) => index * step)
+}
+
+/** A tick in the fewest digits that distinguish it from its neighbours. */
+export function tickText(value: number, step: number): string {
+  const decimals = Math.max(0, Math.ceil(-Math.log10(step === 0 ? 1 : step)))
+  return grouped(value.toFixed(Math.min(decimals, 12)))
+}

@@ -1,0 +1,252 @@
+import type { JSX } from 'preact'
+import { formatAmount, parseAmount } from '../../kernel/money.ts'
+import { type ChartCell, type Shaped, shaped, tickText, ticksFor } from './chart-figures.ts'
+import { grouped } from './values.tsx'
+
+/** Bars by day, each made of series, drawn on the server: they need no script and no style, and a table has their figures. */
+
+interface ChartOptions {
+  readonly title: string
+  readonly currency: string
+  /** Every day of the range in order, also those without any cell. */
+  readonly days: readonly string[]
+  readonly cells: readonly ChartCell[]
+  /** The route and query of the API that answers these figures. */
+  readonly from: string
+  /** The page of a day. */
+  readonly hrefOf: (day: string) => string
+}
+
+/** Pixels; the width is that of the page. */
+const HEIGHT = 190
+const TOP = 8
+const BOTTOM = 24
+const GUTTER = 64
+/** A part that is there is seen. */
+const LEAST_HEIGHT = 0.75
+
+const units = (pico: bigint): number => Number(pico) / 1e12
+const percent = (share: number): string => `${(share * 100).toFixed(3)}%`
+const dayOf = (day: string): string => `${Number(day.slice(8))}`
+const months = 'Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec'.split(' ')
+const monthOf = (day: string): string => months[Number(day.slice(5, 7)) - 1] ?? ''
+
+/** Share of a day's place that its bar takes. */
+const BAR_SHARE = 0.78
+interface Drawn {
+  readonly data: Shaped
+  /** Pixels from the top, of an amount. */
+  readonly y: (amount: number) => number
+  readonly ticks: readonly number[]
+}
+
+/** The amounts left of the bars: pixels, so that text keeps its size at any width. */
+function AmountAxis({ y, ticks }: Drawn): JSX.Element {
+  const step = (ticks[1] ?? 1) - (ticks[0] ?? 0)
+  return (
+    <svg class="amounts" width={GUTTER} height={HEIGHT} aria-hidden="true" focusable="false">
+      {ticks.map((tick) => (
+        <text key={tick} class="tick y" x={GUTTER - 8} y={y(tick) + 4}>
+          {tickText(tick, step)}
+        </text>
+      ))}
+    </svg>
+  )
+}
+
+interface DayBarProps {
+  readonly day: string
+  readonly label: string
+  /** Its label is left out where there is little room. */
+  readonly isMinor: boolean
+  readonly left: number
+  readonly width: number
+  readonly options: ChartOptions
+  readonly drawn: Drawn
+}
+
+/** The parts of one bar from the bottom up. */
+function Parts({ day, left, width, drawn: { data, y } }: DayBarProps): JSX.Element {
+  let base = 0n
+  return (
+    <>
+      {data.series.map((name, place) => {
+        const pico = data.picoOf(day, name)
+        if (pico <= 0n) return null
+        const from = y(units(base))
+        base += pico
+        const to = y(units(base))
+        return (
+          <rect
+            key={name}
+            class={`s${place + 1}`}
+            x={percent(left)}
+            width={percent(width)}
+            y={to}
+            height={Math.max(from - to, LEAST_HEIGHT)}
+          />
+        )
+      })}
+    </>
+  )
+}
+
+/** A day is a link to its lines; its title begins with the text that is seen. */
+function DayBar(props: DayBarProps): JSX.Element {
+  const { day, label, isMinor, left, width, options, drawn } = props
+  const { data } = drawn
+  const amountOf = (pico: bigint): string => `${grouped(formatAmount(pico))} ${options.currency}`
+  const parts = data.series
+    .filter((name) => data.picoOf(day, name) > 0n)
+    .map((name) => `${name}  ${amountOf(data.picoOf(day, name))}`)
+  return (
+    <a href={options.hrefOf(day)}>
+      <title>{[`${label}: ${amountOf(data.totalOf(day))}`, ...parts].join('\n')}</title>
+      <rect
+        class="day"
+        x={percent(left - 0.14 * width)}
+        width={percent(width * 1.28)}
+        y={TOP}
+        height={HEIGHT - TOP}
+      />
+      <Parts {...props} />
+      <text
+        class={isMinor ? 'tick x minor' : 'tick x'}
+        x={percent(left + width / 2)}
+        y={HEIGHT - 7}
+      >
+        {label}
+      </text>
+    </a>
+  )
+}
+
+function Bars({
+  options,
+  data,
+}: {
+  readonly options: ChartOptions
+  readonly data: Shaped
+}): JSX.Element {
+  const { days, title } = options
+  const ticks = ticksFor(Math.max(...days.map((day) => units(data.totalOf(day)))))
+  const top = ticks.at(-1) ?? 1
+  const drawn = {
+    data,
+    ticks,
+    y: (amount: number) => HEIGHT - BOTTOM - (amount / top) * (HEIGHT - BOTTOM - TOP),
+  }
+  const place = 1 / days.length
+  return (
+    <div class="chart">
+      <AmountAxis {...drawn} />
+      <svg class="plot" height={HEIGHT} role="group" aria-label={title}>
+        {drawn.ticks.map((tick) => (
+          <line
+            key={tick}
+            class={tick === 0 ? 'base' : 'grid'}
+            x1="0"
+            x2="100%"
+            y1={drawn.y(tick)}
+            y2={drawn.y(tick)}
+          />
+        ))}
+        {days.map((day, index) => (
+          <DayBar
+            key={day}
+            day={day}
+            label={
+              index === 0 || day.endsWith('-01') ? `${dayOf(day)} ${monthOf(day)}` : dayOf(day)
+            }
+            isMinor={index % 2 === 1}
+            left={place * (index + (1 - BAR_SHARE) / 2)}
+            width={place * BAR_SHARE}
+            options={options}
+            drawn={drawn}
+          />
+        ))}
+      </svg>
+    </div>
+  )
+}
+
+function Figures({
+  options,
+  data,
+}: {
+  readonly options: ChartOptions
+  readonly data: Shaped
+}): JSX.Element {
+  const { days, title, currency } = options
+  return (
+    <details class="figures">
+      <summary>Figures</summary>
+      <div class="scroll" tabIndex={0} role="region" aria-label={`${title}, ${currency}: figures`}>
+        <table>
+          <thead>
+            <tr>
+              <th scope="col">Day</th>
+              {data.series.map((name) => (
+                <th key={name} scope="col" class="right">
+                  {name}
+                </th>
+              ))}
+              <th scope="col" class="right">
+                All, {currency}
+              </th>
+            </tr>
+          </thead>
+          <tbody>
+            {days
+              .filter((day) => data.totalOf(day) !== 0n)
+              .map((day) => (
+                <tr key={day}>
+                  <th scope="row">{day}</th>
+                  {data.series.map((name) => (
+                    <td key={name} class="right money">
+                      {grouped(formatAmount(data.picoOf(day, name)))}
+                    </td>
+                  ))}
+                  <td class="right money">{grouped(formatAmount(data.totalOf(day)))}</td>
+                </tr>
+              ))}
+          </tbody>
+        </table>
+      </div>
+    </details>
+  )
+}
+
+/** A chart of one currency with its legend and its figures. */
+export function DayChart(options: ChartOptions): JSX.Element {
+  const data = shaped(options.cells)
+  const total = options.cells.reduce((sum, { amount }) => sum + parseAmount(amount), 0n)
+  return (
+    <figure class="panel" data-from={options.from}>
+      <figcaption>
+        <h2>{options.title}</h2>
+        <p class="total">
+          {grouped(formatAmount(total))} <span class="currency">{options.currency}</span>
+        </p>
+      </figcaption>
+      {options.cells.length === 0 ? (
+        <p class="empty">Nothing was settled in this time.</p>
+      ) : (
+        <>
+          <Bars options={options} data={data} />
+          <ul class="legend" aria-label="Series">
+            {data.series.map((name, place) => (
+              <li key={name}>
+                <svg width="10" height="10" aria-hidden="true" focusable="false">
+                  <rect class={`s${place + 1}`} width="10" height="10" rx="2" />
+                </svg>
+                {name}
+              </li>
+            ))}
+          </ul>
+          <Figures options={options} data={data} />
+        </>
+      )}
+    </figure>
+  )
+}

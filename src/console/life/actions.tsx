@@ -1,0 +1,121 @@
+import type { JSX } from 'preact'
+import type { Services } from '../../api/kit/services.ts'
+import type { Principal } from '../../app/access/principal.ts'
+import { scopeOfAdminToken } from '../../app/accounts/admin-scope.ts'
+import { isOperator, type TokenRole } from '../../domain/token/events.ts'
+import { lifeHref } from '../kit/href.ts'
+import { TextForm } from '../kit/form.tsx'
+import { grouped } from '../kit/values.tsx'
+import type { LifeView } from './panels.tsx'
+
+/** What support may do about a life, as forms: the same as the commands and routes of that name. */
+
+type Lives = Services['accounts']['lives']
+
+interface LifeAction {
+  readonly name: 'note' | 'poll' | 'give-up'
+  /** The roles that may do it, in addition to admin tokens without one. */
+  readonly roles: readonly TokenRole[]
+  readonly act: (lives: Lives) => Lives['note'] | Lives['poll']
+}
+
+export const lifeActions: readonly LifeAction[] = [
+  { name: 'note', roles: ['support'], act: (lives) => lives.note },
+  { name: 'poll', roles: ['support'], act: (lives) => lives.poll },
+  { name: 'give-up', roles: ['finance', 'support'], act: (lives) => lives.giveUp },
+]
+
+/** Does what a form asks for. @throws DomainError of `LifeActions` */
+export async function doLifeAction(
+  lives: Lives,
+  { act }: LifeAction,
+  token: Principal,
+  sent: {
+    readonly lifeId: string
+    readonly text: string
+    readonly key: string
+    readonly requestId: string
+  },
+): Promise<void> {
+  const { tenantId, userId, tokenId } = token
+  const by = {
+    correlationId: sent.requestId,
+    actor: tokenId,
+    person: { tenantId, userId, tokenId },
+  }
+  const input = { lifeId: sent.lifeId, text: sent.text, name: { id: sent.key, key: undefined } }
+  await act(lives)(scopeOfAdminToken(token), by, input)
+}
+
+/** Whether a token may do it, as far as its kind and role say. */
+function mayDo({ kind, role }: Principal, { roles }: LifeAction): boolean {
+  return kind === 'admin' && (role === undefined || roles.includes(role))
+}
+
+const titles = {
+  note: 'Write a note',
+  poll: 'Ask the provider again',
+  'give-up': 'Give it up',
+} as const
+
+function Words({ name, view }: { readonly name: LifeAction['name']; readonly view: LifeView }) {
+  const { life, token, currency } = view
+  if (name === 'note')
+    return (
+      <>
+        It stands in this life and is never changed or deleted.{' '}
+        {isOperator(token)
+          ? 'Operators read it; the tenant does not.'
+          : 'All who see the whole tenant read it.'}
+      </>
+    )
+  if (name === 'poll') return <>The next free worker asks at once. Nothing is sent a second time.</>
+  const held = life.receipt?.held ?? '0'
+  return (
+    <>
+      It ends as failed: {held === '0' ? 'nothing' : `${grouped(held)} ${currency}`} is freed,
+      nothing is charged, and a cost that the provider reports later is the operator's. It cannot be
+      taken back.
+    </>
+  )
+}
+
+/** Which actions make sense for a life as it is; the log decides when they are done. */
+function isOffered(name: LifeAction['name'], { life, token }: LifeView): boolean {
+  if (name === 'note') return true
+  const isOpen = life.kind === 'task' && life.deadline_at !== null
+  if (name === 'poll') return isOpen
+  return isOpen && isOperator(token) && /^(?:uncertain|awaiting_usage)$/.test(life.state)
+}
+
+/** The forms that the reader may use; for others the command that does the same. */
+export function Actions(view: LifeView): JSX.Element {
+  const { life, token, fault, requestKey } = view
+  const offered = lifeActions.filter(
+    (action) => mayDo(token, action) && isOffered(action.name, view),
+  )
+  if (offered.length === 0)
+    return (
+      <p class="panel note">
+        Notes are written with an admin token, or with <code>tollgate note {life.id}</code>.
+      </p>
+    )
+  return (
+    <>
+      {offered.map(({ name }) => (
+        <TextForm
+          key={name}
+          name={name}
+          title={titles[name]}
+          action={`${lifeHref(life.id)}/${name}`}
+          requestKey={requestKey}
+          label={name === 'note' ? 'Note' : 'Reason'}
+          button={titles[name]}
+          fault={fault}
+        >
+          <Words name={name} view={view} />
+        </TextForm>
+      ))}
+    </>
+  )
+}

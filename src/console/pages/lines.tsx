@@ -1,0 +1,143 @@
+import type { JSX } from 'preact'
+import { type Static, Type } from 'typebox'
+import { readLines } from '../../api/query/ledger.ts'
+import { reportMembers } from '../../api/query/report-query.ts'
+import { Cursor } from '../../api/query/schemas.ts'
+import { fromTimestamp } from '../../kernel/clock.ts'
+import { type FilterField, FilterForm } from '../kit/filter.tsx'
+import { apiPath, hrefOf, lifeHref } from '../kit/href.ts'
+import { Table, type TableColumn } from '../kit/table.tsx'
+import { grouped, Id, Money, Moment, type ZoneClock } from '../kit/values.tsx'
+import type { Page, View } from '../page.tsx'
+
+/** The settled lines of the ledger, newest first. */
+
+type Lines = Awaited<ReturnType<Awaited<ReturnType<typeof readLines>>['page']>>
+type Line = Lines['items'][number]
+
+const { surface: _surface, tag: _tag, ...members } = reportMembers([])
+const query = Type.Object({ ...members, cursor: Cursor })
+type Query = Static<typeof query>
+
+interface LinesFacts {
+  readonly query: Query
+  readonly lines: Lines
+}
+
+const PART = 'lines'
+const PATH = '/ledger/lines'
+
+const fields: readonly FilterField[] = [
+  {
+    name: 'time_preset',
+    label: 'Time',
+    options: ['today', 'yesterday', '7d', '30d', 'this_month', 'last_month'],
+  },
+  { name: 'from', label: 'From', type: 'date' },
+  { name: 'to', label: 'Before', type: 'date' },
+  { name: 'tenant_id', label: 'Tenant' },
+  { name: 'user_id', label: 'User' },
+  { name: 'model', label: 'Model' },
+  { name: 'currency', label: 'Currency', options: ['CNY', 'USD'] },
+  { name: 'tz', label: 'Time zone', placeholder: 'UTC' },
+]
+
+const columnsIn = (clock: ZoneClock): readonly TableColumn<Line>[] => [
+  {
+    name: 'settled',
+    cell: ({ settled_at: at }) => <Moment atMs={fromTimestamp(at)} clock={clock} />,
+  },
+  {
+    name: 'life',
+    narrow: 'lead',
+    cell: ({ source_id: id }) => <Id id={id} href={lifeHref(id)} />,
+  },
+  { name: 'SKU', cell: ({ sku }) => sku },
+  {
+    name: 'of',
+    cell: (line) => `${line.tenant_name ?? line.tenant_id}, ${line.user_name ?? line.user_id}`,
+  },
+  {
+    name: 'quantity',
+    right: true,
+    cell: ({ quantity, unit, measurement }) =>
+      `${grouped(String(quantity))} ${unit}${measurement === 'estimated' ? ', estimated' : ''}`,
+  },
+  {
+    name: 'price',
+    right: true,
+    narrow: 'drop',
+    cell: ({ price, per }) => `${grouped(price)}${per === 1 ? '' : ` / ${grouped(String(per))}`}`,
+  },
+  {
+    name: 'amount',
+    right: true,
+    cell: (line) => <Money amount={line.amount} currency={line.currency} from={fromOf(line)} />,
+  },
+  {
+    name: 'given back',
+    right: true,
+    cell: (line) =>
+      line.adjusted === '0' ? '' : <Money amount={line.adjusted} from={fromOf(line)} />,
+  },
+]
+
+const fromOf = ({ source_id, sku }: Line): string => apiPath('/ledger/lines', { source_id, sku })
+
+function LinesPage({
+  facts,
+  view,
+}: {
+  readonly facts: LinesFacts
+  readonly view: View
+}): JSX.Element {
+  const { query, lines } = facts
+  const more = lines.next_cursor
+  return (
+    <>
+      <h1 class="title">Ledger</h1>
+      <FilterForm action={hrefOf(PATH)} part={PART} fields={fields} values={query} />
+      <div class="panel" id={PART} aria-live="polite">
+        <Table
+          label="Settled lines"
+          columns={columnsIn(view.clock)}
+          rows={lines.items}
+          keyOf={({ line_id: id }) => id}
+          empty="Nothing was settled in this time. Choose a longer time, or leave a field empty."
+        />
+        <p class="pager">
+          {query.cursor === undefined ? null : (
+            <a class="button" href={hrefOf(PATH, { ...query, cursor: undefined })}>
+              Newest
+            </a>
+          )}
+          {more === null ? null : (
+            <a class="button" href={hrefOf(PATH, { ...query, cursor: more })}>
+              Older
+            </a>
+          )}
+        </p>
+        <p class="note">
+          As of position {lines.as_of} of the log. As a file: <code>tollgate export lines</code>, or{' '}
+          <code>GET /api/query/v1/ledger/lines?format=csv</code> with a query token.
+        </p>
+      </div>
+    </>
+  )
+}
+
+/** Lines of the last 30 days, unless another time is asked for. */
+export const linesPage: Page<typeof query, LinesFacts> = {
+  path: PATH,
+  roles: ['finance'],
+  query,
+  read: async (services, who, { query: asked }) => {
+    const isTimed = (asked.from ?? asked.to ?? asked.time_preset) !== undefined
+    const shown: Query =
+      isTimed || asked.cursor !== undefined ? asked : { ...asked, time_preset: '30d' }
+    const { page } = await readLines(services, who, { ...shown, limit: 50 })
+    return { query: shown, lines: await page() }
+  },
+  title: () => 'Ledger',
+  show: (facts, view) => <LinesPage facts={facts} view={view} />,
+}

@@ -1,0 +1,249 @@
+import type { JSX } from 'preact'
+import { type Static, Type } from 'typebox'
+import { readBalance } from '../../api/query/balance.ts'
+import { readFailures } from '../../api/query/failures.ts'
+import { NameOf } from '../../api/query/schemas.ts'
+import { readZone, timeRangeMembers } from '../../api/query/time-range.ts'
+import { readUsage } from '../../api/query/usage.ts'
+import type { QueryServices } from '../../api/query/services.ts'
+import type { Principal } from '../../app/access/principal.ts'
+import { fromTimestamp } from '../../kernel/clock.ts'
+import { DayChart } from '../kit/chart.tsx'
+import { apiPath, hrefOf, lifeHref } from '../kit/href.ts'
+import { FactsPanel, type PanelFacts, panelFacts } from '../kit/panel.tsx'
+import { Table, type TableColumn } from '../kit/table.tsx'
+import { Facts, grouped, Id, Money, Moment, type ZoneClock } from '../kit/values.tsx'
+import type { Page, View } from '../page.tsx'
+
+/** The state of a tenant, or of all of them, at one look: balances, spend, and what failed last. */
+
+type Balances = Awaited<ReturnType<Awaited<ReturnType<typeof readBalance>>['page']>>
+type Account = Balances['items'][number]['accounts'][number]
+type Usage = Awaited<ReturnType<Awaited<ReturnType<typeof readUsage>>['page']>>
+type Failures = Awaited<ReturnType<Awaited<ReturnType<typeof readFailures>>['page']>>
+type Failure = Failures['items'][number]
+
+const query = Type.Object({
+  tz: timeRangeMembers.tz,
+  tenant_id: NameOf('Only of this tenant.'),
+})
+type Query = Static<typeof query>
+
+/** Days of the chart of one tenant, and of all of them together, which take longer to sum. */
+const DAYS = 14
+const DAYS_OF_ALL = 2
+const DAY_MS = 86_400_000
+const FAILED_LAST = 8
+const MOST_TENANTS = 20
+
+interface OverviewFacts {
+  readonly query: Query
+  /** Undefined: all tenants. */
+  readonly tenantId: string | undefined
+  /** Days of the zone in order, `YYYY-MM-DD`. */
+  readonly days: readonly string[]
+  readonly balances: PanelFacts<Balances> | undefined
+  readonly spend: PanelFacts<Usage>
+  /** Tenants by what they used yesterday; undefined for one tenant. */
+  readonly tenants: PanelFacts<Usage> | undefined
+  readonly failures: PanelFacts<Failures>
+}
+
+/** The last days of a zone, today included. Noon is in its day on every day of the year. */
+function lastDays(tz: string | undefined, nowMs: number, count: number): readonly string[] {
+  const zone = readZone(tz)
+  const today = zone.timestampAt(nowMs).slice(0, 10)
+  const noonMs = fromTimestamp(`${today}T12:00:00Z`)
+  return Array.from({ length: count }, (_, index) => {
+    const atMs = noonMs - (count - 1 - index) * DAY_MS
+    return new Date(atMs).toISOString().slice(0, 10)
+  })
+}
+
+async function read(services: QueryServices, who: Principal, asked: Query): Promise<OverviewFacts> {
+  const { tz, tenant_id } = asked
+  const isOfAll = who.scope?.level === 'all_tenants' && tenant_id === undefined
+  const days = lastDays(tz, services.clock.nowMs(), isOfAll ? DAYS_OF_ALL : DAYS)
+  const [from = ''] = days
+  const ofTenant = tenant_id === undefined ? {} : { tenant_id }
+  const usage = (more: Parameters<typeof readUsage>[2]) => async () =>
+    (await readUsage(services, who, { ...asked, ...more })).page()
+  const [balances, spend, tenants, failures] = await Promise.all([
+    isOfAll
+      ? undefined
+      : panelFacts(who, ['finance'], async () =>
+          (await readBalance(services, who, ofTenant)).page(),
+        ),
+    panelFacts(who, ['finance'], usage({ from, group_by: 'day,model' })),
+    isOfAll
+      ? panelFacts(who, ['finance'], usage({ time_preset: 'yesterday', group_by: 'tenant' }))
+      : undefined,
+    panelFacts(who, ['finance', 'support'], async () =>
+      (await readFailures(services, who, { ...ofTenant, limit: FAILED_LAST })).page(),
+    ),
+  ])
+  const tenantId = isOfAll ? undefined : (tenant_id ?? who.tenantId)
+  return { query: asked, tenantId, days, balances, spend, tenants, failures }
+}
+
+function Tile({
+  account,
+  from,
+}: {
+  readonly account: Account
+  readonly from: string
+}): JSX.Element {
+  const { currency, available, balance } = account
+  return (
+    <div class="panel tile">
+      <h2>{available === null ? 'Balance' : 'Available'}</h2>
+      <p class="figure">
+        <Money amount={available ?? balance} currency={currency} from={from} />
+      </p>
+      <Facts
+        facts={[
+          ['granted', <Money amount={account.granted} from={from} />],
+          ['settled', <Money amount={account.settled} from={from} />],
+          ...(account.held === null
+            ? []
+            : [['held', <Money amount={account.held} from={from} />] as const]),
+        ]}
+      />
+    </div>
+  )
+}
+
+function Tiles({ of }: { readonly of: PanelFacts<Balances> }): JSX.Element {
+  if ('why' in of) return <p class="panel note">{of.why}</p>
+  const accounts = of.facts.items.flatMap(({ tenant_id: tenantId, accounts: all }) =>
+    all.map((account) => ({ account, from: apiPath('/balance', { tenant_id: tenantId }) })),
+  )
+  if (accounts.length === 0)
+    return <p class="panel note">No credit was given yet: an operator grants it.</p>
+  return (
+    <div class="tiles">
+      {accounts.map(({ account, from }) => (
+        <Tile key={account.currency} account={account} from={from} />
+      ))}
+    </div>
+  )
+}
+
+function Spend({ facts }: { readonly facts: OverviewFacts }): JSX.Element {
+  const { spend, days, query } = facts
+  if ('why' in spend) return <p class="panel note">Spend: {spend.why}</p>
+  const { items, totals } = spend.facts
+  const from = apiPath('/usage', { from: days[0], group_by: 'day,model', ...query })
+  if (totals.length === 0)
+    return <p class="panel note">Nothing was settled in {days.length} days.</p>
+  const next = (day: string): string =>
+    new Date(fromTimestamp(`${day}T12:00:00Z`) + DAY_MS).toISOString().slice(0, 10)
+  return (
+    <div class="charts">
+      {totals.map(({ currency }) => (
+        <DayChart
+          key={currency}
+          title="Spend by day and model"
+          currency={currency}
+          days={days}
+          cells={items
+            .filter((item) => item.currency === currency)
+            .map((item) => ({
+              day: String(item['day']),
+              series: String(item['model']),
+              amount: item.amount,
+            }))}
+          from={from}
+          hrefOf={(day) =>
+            hrefOf('/ledger/lines', { ...query, from: day, to: next(day), currency })
+          }
+        />
+      ))}
+    </div>
+  )
+}
+
+const failureColumns = (clock: ZoneClock): readonly TableColumn<Failure>[] => [
+  { name: 'when', cell: ({ at }) => <Moment atMs={fromTimestamp(at)} clock={clock} /> },
+  { name: 'life', narrow: 'lead', cell: ({ id }) => <Id id={id} href={lifeHref(id)} /> },
+  { name: 'model', cell: ({ model }) => model },
+  { name: 'of', cell: (one) => one.user_id ?? one.tenant_id },
+  { name: 'why', cell: ({ code }) => <code>{code}</code> },
+]
+
+const tenantColumns: readonly TableColumn<Usage['items'][number]>[] = [
+  {
+    name: 'tenant',
+    narrow: 'lead',
+    cell: (item) => (
+      <a href={hrefOf('', { tenant_id: String(item['tenant_id']) })}>
+        {item['tenant_name'] ?? item['tenant_id']}
+      </a>
+    ),
+  },
+  { name: 'calls and tasks', right: true, cell: ({ requests }) => requests ?? '' },
+  { name: 'net', right: true, cell: ({ net, currency }) => `${grouped(net)} ${currency}` },
+]
+
+function Tenants({ of }: { readonly of: PanelFacts<Usage> }): JSX.Element {
+  const largest = (items: Usage['items']) =>
+    items.toSorted((a, b) => Number(b.net) - Number(a.net)).slice(0, MOST_TENANTS)
+  return (
+    <FactsPanel
+      id="tenants"
+      title="Tenants by what they used yesterday"
+      of={of}
+      show={({ items }) => (
+        <Table
+          label="Tenants"
+          columns={tenantColumns}
+          rows={largest(items)}
+          keyOf={(item) => `${String(item['tenant_id'])} ${item.currency}`}
+          empty="Nothing was settled yesterday."
+        />
+      )}
+    />
+  )
+}
+
+function OverviewPage({
+  facts,
+  view,
+}: {
+  readonly facts: OverviewFacts
+  readonly view: View
+}): JSX.Element {
+  const { tenantId, balances, tenants, failures } = facts
+  return (
+    <>
+      <h1 class="title">{tenantId ?? 'All tenants, yesterday and today'}</h1>
+      {balances === undefined ? null : <Tiles of={balances} />}
+      <Spend facts={facts} />
+      {tenants === undefined ? null : <Tenants of={tenants} />}
+      <FactsPanel
+        id="failed-last"
+        title="Failed last"
+        of={failures}
+        show={({ items }) => (
+          <Table
+            label="Failed last"
+            columns={failureColumns(view.clock)}
+            rows={items}
+            keyOf={({ id }) => id}
+            empty="No request has failed."
+          />
+        )}
+      />
+    </>
+  )
+}
+
+/** The first page: one tenant, or for an operator all of them. */
+export const overviewPage: Page<typeof query, OverviewFacts> = {
+  path: '/',
+  roles: ['finance', 'support'],
+  query,
+  read: (services, who, { query: asked }) => read(services, who, asked),
+  title: ({ tenantId }) => tenantId ?? 'All tenants',
+  show: (facts, view) => <OverviewPage facts={facts} view={view} />,
+}
