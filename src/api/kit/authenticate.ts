@@ -88,7 +88,11 @@ export function requireToken(
       const principal = await accept(request)
       // Known from here on, so that a refusal counts under the token and not for the whole address.
       request.principal = principal
-      if (!request.is404) await tokens.tenantAccess.check(principal, purposeOf(request, kind))
+      const checking = request.is404
+        ? undefined
+        : tokens.tenantAccess.check(principal, purposeOf(request, kind))
+      // No call waits a turn for an account that is known.
+      if (checking !== undefined) await checking
     } catch (error) {
       await refusedForms.check(request)
       throw error

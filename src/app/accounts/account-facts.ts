@@ -68,6 +68,8 @@ async function readAccount(
 export interface AccountFacts {
   /** @throws errors of the log */
   readonly of: (tenantId: string) => Promise<AccountSettings>
+  /** The read that a caller must wait for; undefined while `known` is valid. @throws as `of` */
+  readonly awaited: (tenantId: string) => Promise<AccountSettings> | undefined
   /** The cached value, however old. */
   readonly known: (tenantId: string) => AccountSettings
   /** Takes in an event of the log. */
@@ -111,11 +113,15 @@ export function createAccountFacts(
     clock: monotonic,
   })
 
+  const awaited = (tenantId: string, { readAtMs } = cached(tenantId)) =>
+    reads.awaited(tenantId, monotonic.nowMs() - readAtMs)
+
   return {
     of: (tenantId) => {
-      const { answer, readAtMs } = cached(tenantId)
-      return reads.awaited(tenantId, monotonic.nowMs() - readAtMs) ?? answer
+      const account = cached(tenantId)
+      return awaited(tenantId, account) ?? account.answer
     },
+    awaited: (tenantId) => awaited(tenantId),
     known: (tenantId) => cached(tenantId).settings,
     noticed: (event) => {
       if (!isSettingEvent(event)) return
