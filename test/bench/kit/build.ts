@@ -1,3 +1,4 @@
+import programFiles from '../../../infra/program-files.json' with { type: 'json' }
 import { execFile } from 'node:child_process'
 import { copyFile, mkdir } from 'node:fs/promises'
 import { dirname } from 'node:path'
@@ -24,7 +25,7 @@ async function compile(): Promise<void> {
     const said = error instanceof Error && 'stdout' in error ? String(error.stdout) : ''
     throw new Error(`the build failed:\n${said}`, { cause: error })
   })
-  for (const file of ['infra/pricebook.yaml', 'infra/sandbox/media/still.mp4']) {
+  for (const file of programFiles) {
     await mkdir(dirname(`${output}${file}`), { recursive: true })
     await copyFile(`${root}${file}`, `${output}${file}`)
   }
