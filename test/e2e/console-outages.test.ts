@@ -1,5 +1,5 @@
 import t from 'tap'
-import { Front } from '../helpers/pretended-cluster/front.ts'
+import { standBefore } from '../helpers/pretended-cluster/front.ts'
 import { startStack } from '../helpers/stack.ts'
 import { call } from './support/client.ts'
 import { askConsole, signInToConsole } from './support/console.ts'
@@ -9,13 +9,8 @@ import { askConsole, signInToConsole } from './support/console.ts'
 const stack = await startStack()
 t.teardown(() => stack.stop())
 const { demo } = stack
-const frontOf = async (store: string) => {
-  const before = await Front.before(store)
-  t.teardown(() => before.front.close())
-  return before
-}
-const postgres = await frontOf(stack.databaseUrl)
-const log = await frontOf(stack.eventStoreUrl)
+const postgres = await standBefore(t, stack.databaseUrl)
+const log = await standBefore(t, stack.eventStoreUrl)
 const { url } = await stack.replica(['api'], {
   databaseUrl: postgres.url,
   eventStoreUrl: log.url,

@@ -4,7 +4,7 @@ import { addUser, issueToken, openTenant } from '../../src/app/accounts/account-
 import { grantCredit } from '../../src/app/accounts/credit.ts'
 import { setSetting } from '../../src/app/accounts/settings.ts'
 import { eventually } from '../helpers/eventually.ts'
-import { Front } from '../helpers/pretended-cluster/front.ts'
+import { standBefore } from '../helpers/pretended-cluster/front.ts'
 import { startStack } from '../helpers/stack.ts'
 import { type Answer, call } from './support/client.ts'
 
@@ -20,13 +20,8 @@ const WAITS = 'waits for the stopped store'
 const stack = await startStack()
 t.teardown(() => stack.stop())
 const { access } = stack
-const frontOf = async (store: string) => {
-  const before = await Front.before(store)
-  t.teardown(() => before.front.close())
-  return before
-}
-const postgres = await frontOf(stack.databaseUrl)
-const log = await frontOf(stack.eventStoreUrl)
+const postgres = await standBefore(t, stack.databaseUrl)
+const log = await standBefore(t, stack.eventStoreUrl)
 let nowMs = 1_000_000
 const pass = (ms: number): void => void (nowMs += ms)
 const replica = await stack.replica(['api'], {

@@ -8,6 +8,7 @@ import { once } from 'node:events'
 import { connect, createServer, type Server, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { SOCKET_NAME } from '../../../infra/embedded/postgres/settings.ts'
+import type { Test } from 'tap'
 import { owned } from '../../../src/kernel/owned.ts'
 
 /** Ways in which a node can be silent. */
@@ -134,4 +135,14 @@ function stopPassing({ client, server }: Pair): void {
   server.unpipe(client)
   client.pause()
   server.pause()
+}
+
+/** Stands before the store of a URL until the test ends. */
+export async function standBefore(
+  t: Pick<Test, 'teardown'>,
+  store: string,
+): Promise<{ readonly front: Front; readonly url: string }> {
+  const before = await Front.before(store)
+  t.teardown(() => before.front.close())
+  return before
 }
