@@ -6,6 +6,7 @@ import {
   openTenant,
 } from '../../src/app/accounts/account-commands.ts'
 import { until } from '../helpers/eventually.ts'
+import { pageText } from '../helpers/printed-calls.ts'
 import { startStack } from '../helpers/stack.ts'
 import { call, tasksOf } from './support/client.ts'
 import { askConsole, type ConsoleRequest, signInToConsole } from './support/console.ts'
@@ -377,6 +378,29 @@ t.test('a role sees its pages and panels, and reads which role sees the others',
     for (const cookie of [finance, support])
       t.match(await ask(path, { cookie }), { status: 200 }, path)
 })
+
+/** Pages with the roles that may see them, as the page about the console says. */
+const documented = [
+  ...pageText('docs/console.md').matchAll(/^\| `(\/console[^`]*)`[^|]*\|[^|]*\|([^|]*)\|/gm),
+].map(([, path = '', roles = '']) => ({ path: path.replace('{id}', callId), roles }))
+
+t.test(
+  'each page opens for the roles that its documentation names, and for no other',
+  async (t) => {
+    t.ok(documented.length >= 5, `${documented.length} pages`)
+    const wanted = { tenantId: demo.tenantId, userId: demo.userId, name: 'roles' } as const
+    const scope = { level: 'all_users' } as const
+    for (const role of ['finance', 'support'] as const) {
+      const { secret } = await issueToken(access, { ...wanted, kind: 'query', scope, role })
+      await stack.caughtUp()
+      const cookie = await signInToConsole(url, secret)
+      for (const { path, roles } of documented) {
+        const { status } = await ask(path, { cookie })
+        t.equal(status, roles.includes(role) ? 200 : 403, `${path} with the role ${role}`)
+      }
+    }
+  },
+)
 
 t.test('failures and refusals are those of the API, within the scope of the reader', async (t) => {
   for (const token of [demo.modelToken, other.modelToken])
