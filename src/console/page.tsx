@@ -3,14 +3,15 @@ import { gzip } from 'node:zlib'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { JSX } from 'preact'
 import type { Static, TObject } from 'typebox'
-import { adminEnvelope } from '../api/admin/envelope.ts'
 import { principalOf } from '../api/kit/authenticate.ts'
 import { RequestError } from '../api/kit/request-error.ts'
 import { readZone } from '../api/query/time-range.ts'
+import type { Services } from '../api/kit/services.ts'
 import type { QueryServices } from '../api/query/services.ts'
 import type { Principal } from '../app/access/principal.ts'
 import type { TokenRole } from '../domain/token/events.ts'
 import { newId } from '../kernel/ids.ts'
+import { failureOf, isDefect } from './failure.ts'
 import { fieldsOf } from './forms.ts'
 import type { FormFault } from './kit/form.tsx'
 import { hrefOf } from './kit/href.ts'
@@ -41,6 +42,15 @@ export class Elsewhere {
   }
 }
 
+/** The use cases that pages and their forms call. */
+export type ConsoleServices = QueryServices & Pick<Services, 'accounts'>
+
+/** What was asked of a page. */
+interface Asked<Query extends TObject> {
+  readonly id: string
+  readonly query: Static<Query>
+}
+
 /** A page of the console. */
 export interface Page<Query extends TObject, Facts> {
   /** Its path below the console; `:id` stands for an id. */
@@ -50,9 +60,9 @@ export interface Page<Query extends TObject, Facts> {
   readonly query: Query
   /** Calls functions of the API's routes and nothing else. @throws what they throw */
   readonly read: (
-    services: QueryServices,
+    services: ConsoleServices,
     who: Principal,
-    asked: { readonly id: string; readonly query: Static<Query> },
+    asked: Asked<Query> & { readonly token: Principal },
   ) => Promise<Facts | Elsewhere>
   readonly title: (facts: Facts) => string
   /** The word that the search field shows. */
@@ -97,15 +107,9 @@ function leaveOutEmpty(request: FastifyRequest, _reply: FastifyReply, done: () =
   done()
 }
 
-/** What was asked of a page. */
-interface Asked<Query extends TObject> {
-  readonly id: string
-  readonly query: Static<Query>
-}
-
 /** Reads a page and answers it, also where it answers a form that was refused. */
 async function answerPage<Query extends TObject, Facts>(
-  services: QueryServices,
+  services: ConsoleServices,
   { read, show, title, word }: Page<Query, Facts>,
   request: FastifyRequest,
   reply: FastifyReply,
@@ -117,7 +121,7 @@ async function answerPage<Query extends TObject, Facts>(
   // The address of a filter has what was filled in, and no more.
   if (request.headers['hx-request'] !== undefined)
     void reply.header('hx-push-url', shortUrl(request, asked.query))
-  const facts = await read(services, who, asked)
+  const facts = await read(services, who, { ...asked, token })
   if (facts instanceof Elsewhere) return reply.redirect(facts.href, 303)
   const clock = clockOf(Object(asked.query))
   const nowMs = services.clock.nowMs()
@@ -134,7 +138,7 @@ async function answerPage<Query extends TObject, Facts>(
 /** Registers a page. */
 export function pageRoute<Query extends TObject, Facts>(
   app: FastifyInstance,
-  services: QueryServices,
+  services: ConsoleServices,
   page: Page<Query, Facts>,
 ): void {
   app.get<{ Params: { id?: string } }>(
@@ -172,7 +176,7 @@ interface FormOf {
 /** Registers a form of a page: it leads on once it is done, and is shown again where it is refused. */
 export function formRoute<Query extends TObject, Facts>(
   app: FastifyInstance,
-  services: QueryServices,
+  services: ConsoleServices,
   page: Page<Query, Facts>,
   { name, roles, act, next }: FormOf,
 ): void {
@@ -189,11 +193,10 @@ export function formRoute<Query extends TObject, Facts>(
       try {
         await act(request, { id, text, key })
       } catch (error) {
-        const { status, body } = adminEnvelope(error, request.id)
-        if (status >= 500 && status !== 503) throw error
-        const message = String(Reflect.get(Object(body), 'message'))
-        const fault = { form: name, message, text }
-        void reply.code(status)
+        const failure = failureOf(error, request.id)
+        if (isDefect(failure)) throw error
+        const fault = { form: name, message: failure.message, text }
+        void reply.code(failure.status)
         return answerPage(services, page, request, reply, { id, query: {} as Static<Query> }, fault)
       }
       return reply.redirect(next(id), 303)

@@ -51,6 +51,7 @@ async function readerOf(db: Queryable, principal: Principal): Promise<Reader> {
     lastFour: label?.lastFour ?? '',
     sees: names === undefined ? 'all tenants' : (names.get(tenantId) ?? tenantId),
     role: roleOf(principal),
+    isAdmin: principal.kind === 'admin',
   }
 }
 

@@ -1,23 +1,32 @@
-import type { FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { actorOf } from '../api/kit/account-surface.ts'
 import { principalOf, useQueryBounds } from '../api/kit/authenticate.ts'
 import type { Envelope } from '../api/kit/envelope.ts'
 import type { Mount, Surface } from '../api/kit/surface.ts'
-import { queryEnvelope } from '../api/query/envelope.ts'
 import type { Queries } from '../api/query/services.ts'
+import { scopeOfAdminToken } from '../app/accounts/admin-scope.ts'
 import { createConsoleSessions } from '../app/access/console-sessions.ts'
 import type { Clock } from '../kernel/clock.ts'
 import { createEntryCodes } from './entry-codes.ts'
+import { failureOf } from './failure.ts'
 import { FORM_BYTES, useForms } from './forms.ts'
 import { guardHeaders, useGuard } from './guard.ts'
 import { hrefOf, lifeHref } from './kit/href.ts'
 import { type Reader, renderPage } from './kit/layout.tsx'
-import { formRoute, pageRoute, sendPage } from './page.tsx'
+import { type ConsoleServices, formRoute, pageRoute, sendPage } from './page.tsx'
 import { failedPage } from './pages/failed.tsx'
 import { doLifeAction, lifeActions } from './life/actions.tsx'
 import { findPage } from './pages/find.tsx'
 import { lifePage } from './pages/life.tsx'
 import { linesPage } from './pages/lines.tsx'
 import { overviewPage } from './pages/overview.tsx'
+import {
+  proposalHref,
+  proposalOf,
+  proposalPage,
+  proposalsPage,
+  reasonOf,
+} from './pages/proposals.tsx'
 import { ProblemPage, problemTitle } from './pages/problem.tsx'
 import { EnterPage, SignInPage } from './pages/sign-in.tsx'
 import { requireSession, type SessionDeps, sessionRoutes } from './session.ts'
@@ -27,11 +36,10 @@ import { assetRoutes } from './static/assets.ts'
 
 const PREFIX = '/console'
 
-/** Shows a failure as a page, in the words that the query API has for it. */
+/** Shows a failure as a page, in the words that the API has for it. */
 function envelopeFor(path: string, reader: Reader | undefined): Envelope {
   return (error, requestId) => {
-    const { status, headers, body } = queryEnvelope(error, requestId)
-    const message = String(Reflect.get(Object(body), 'message'))
+    const { status, headers, message } = failureOf(error, requestId)
     const problem = { status, message, requestId }
     return {
       status,
@@ -83,18 +91,10 @@ export function createConsole(
       pageRoute(signedIn, services, lifePage)
       pageRoute(signedIn, services, failedPage)
       pageRoute(signedIn, services, linesPage)
-      for (const action of lifeActions)
-        formRoute(signedIn, services, lifePage, {
-          ...action,
-          act: (request, { id: lifeId, text, key }) =>
-            doLifeAction(services.accounts.lives, action, principalOf(request), {
-              lifeId,
-              text,
-              key,
-              requestId: request.id,
-            }),
-          next: lifeHref,
-        })
+      pageRoute(signedIn, services, proposalsPage)
+      pageRoute(signedIn, services, proposalPage)
+      proposalForms(signedIn, services)
+      lifeForms(signedIn, services)
       done()
     })
   }
@@ -102,6 +102,43 @@ export function createConsole(
     surface: { mount, endpoints: {}, bodies: [], register },
     entryPath: (secret) => hrefOf('/enter', { code: codes.make(secret) }),
   }
+}
+
+function lifeForms(app: FastifyInstance, services: ConsoleServices): void {
+  const { lives } = services.accounts
+  for (const action of lifeActions)
+    formRoute(app, services, lifePage, {
+      ...action,
+      act: (request, { id: lifeId, text, key }) =>
+        doLifeAction(lives, action, principalOf(request), {
+          lifeId,
+          text,
+          key,
+          requestId: request.id,
+        }),
+      next: lifeHref,
+    })
+}
+
+function proposalForms(app: FastifyInstance, services: ConsoleServices): void {
+  const { proposals } = services.accounts
+  const form = { roles: ['finance'], next: proposalHref } as const
+  const scopeOf = (request: FastifyRequest) => scopeOfAdminToken(principalOf(request))
+  formRoute(app, services, proposalPage, {
+    ...form,
+    name: 'approve',
+    act: async (request, { id }) => {
+      await proposals.approve(scopeOf(request), actorOf(request), proposalOf(id))
+    },
+  })
+  formRoute(app, services, proposalPage, {
+    ...form,
+    name: 'reject',
+    act: async (request, { id, text }) => {
+      const input = { ...proposalOf(id), reason: reasonOf(text) }
+      await proposals.reject(scopeOf(request), actorOf(request), input)
+    },
+  })
 }
 
 const signInPages: Parameters<typeof sessionRoutes>[2] = {

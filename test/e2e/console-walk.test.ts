@@ -77,6 +77,7 @@ const pages = [
   `/console?tenant_id=${demo.tenantId}`,
   '/console/ledger/lines',
   '/console/find',
+  '/console/proposals',
   `/console/life/${taskId}`,
   `/console/life/${taskId}?at=2&against=1`,
   '/console/failed',

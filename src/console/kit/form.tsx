@@ -11,30 +11,31 @@ export interface FormFault {
   readonly text: string
 }
 
-/**
- * A form with one text and the key of its request, which is made with the page: sent twice, it is done
- * once. It is folded until it is wanted, or was refused.
- */
-export function TextForm({
-  name,
-  title,
-  action,
-  requestKey,
-  label,
-  button,
-  fault,
-  children,
-}: {
+interface FormOptions {
   readonly name: string
   readonly title: string
   readonly action: string
   readonly requestKey: string
-  readonly label: string
   readonly button: string
   readonly fault: FormFault | undefined
   /** What the form will do. */
   readonly children: ComponentChildren
-}): JSX.Element {
+}
+
+/**
+ * A form with the key of its request, which is made with the page: sent twice, it is done once. It is
+ * folded until it is wanted, or was refused. `field` is shown above its button.
+ */
+function KeyedForm({
+  name,
+  title,
+  action,
+  requestKey,
+  button,
+  fault,
+  children,
+  field,
+}: FormOptions & { readonly field?: JSX.Element }): JSX.Element {
   const own = fault?.form === name ? fault : undefined
   return (
     <details class="panel action" open={own !== undefined}>
@@ -42,19 +43,7 @@ export function TextForm({
       <form method="post" action={action}>
         <p class="note">{children}</p>
         <input type="hidden" name="key" value={requestKey} />
-        <label>
-          <span>{label}</span>
-          <textarea
-            name="text"
-            rows={3}
-            maxLength={1_000}
-            required
-            aria-invalid={own === undefined ? undefined : 'true'}
-            aria-describedby={own === undefined ? undefined : `${name}-fault`}
-          >
-            {own?.text ?? ''}
-          </textarea>
-        </label>
+        {field}
         {own === undefined ? null : (
           <p id={`${name}-fault`} class="fault" role="alert">
             {own.message}
@@ -64,4 +53,34 @@ export function TextForm({
       </form>
     </details>
   )
+}
+
+/** A form without fields. */
+export function ButtonForm(options: FormOptions): JSX.Element {
+  return <KeyedForm {...options} />
+}
+
+/** A form with one text. */
+export function TextForm({
+  label,
+  ...options
+}: FormOptions & { readonly label: string }): JSX.Element {
+  const { name, fault } = options
+  const own = fault?.form === name ? fault : undefined
+  const field = (
+    <label>
+      <span>{label}</span>
+      <textarea
+        name="text"
+        rows={3}
+        maxLength={1_000}
+        required
+        aria-invalid={own === undefined ? undefined : 'true'}
+        aria-describedby={own === undefined ? undefined : `${name}-fault`}
+      >
+        {own?.text ?? ''}
+      </textarea>
+    </label>
+  )
+  return <KeyedForm {...options} field={field} />
 }

@@ -11,6 +11,8 @@ export interface Reader {
   readonly sees: string
   /** `finance`, `support`, `operator`, `administrator` or `reader`. */
   readonly role: string
+  /** Whether the session is one of an admin token. */
+  readonly isAdmin: boolean
 }
 
 export interface PageOptions {
@@ -26,12 +28,13 @@ export interface PageOptions {
   readonly children: ComponentChildren
 }
 
-const places = [
+const placesOf = ({ isAdmin }: Reader): readonly (readonly [href: string, name: string])[] => [
   ['/console', 'Overview'],
   ['/console/ledger/lines', 'Ledger'],
   ['/console/failed', 'Failed'],
+  ...(isAdmin ? [['/console/proposals', 'Proposals'] as const] : []),
   ['/docs', 'API'],
-] as const
+]
 
 function Find({ word }: { readonly word: string }): JSX.Element {
   return (
@@ -62,7 +65,7 @@ function Head({ path, reader, word = '' }: PageOptions): JSX.Element | null {
         Tollgate
       </a>
       <nav aria-label="Pages">
-        {places.map(([href, name]) => (
+        {placesOf(reader).map(([href, name]) => (
           <a key={href} href={href} aria-current={path === href ? 'page' : undefined}>
             {name}
           </a>

@@ -1,7 +1,7 @@
 import type { ComponentChildren, JSX } from 'preact'
-import { queryEnvelope } from '../../api/query/envelope.ts'
 import type { Principal } from '../../app/access/principal.ts'
 import type { TokenRole } from '../../domain/token/events.ts'
+import { failureOf, isDefect } from '../failure.ts'
 
 /** A part of a page that may fail alone: the others stand. */
 
@@ -22,9 +22,9 @@ export async function panelFacts<Facts>(
   try {
     return { facts: await read() }
   } catch (error) {
-    const { status, body } = queryEnvelope(error, '')
-    if (status >= 500 && status !== 503) throw error
-    return { why: String(Reflect.get(Object(body), 'message')) }
+    const failure = failureOf(error, '')
+    if (isDefect(failure)) throw error
+    return { why: failure.message }
   }
 }
 

@@ -1,0 +1,209 @@
+import type { JSX } from 'preact'
+import { Type } from 'typebox'
+import { Check } from 'typebox/value'
+import type { ProposalRow } from '../../../projections/proposals/query.ts'
+import { Reason } from '../../api/kit/account-surface.ts'
+import { RequestError } from '../../api/kit/request-error.ts'
+import { cursorMembers, readPage } from '../../api/kit/queries.ts'
+import type { Principal } from '../../app/access/principal.ts'
+import { scopeOfAdminToken } from '../../app/accounts/admin-scope.ts'
+import { isOperator } from '../../domain/token/events.ts'
+import { ButtonForm, TextForm } from '../kit/form.tsx'
+import { hrefOf } from '../kit/href.ts'
+import { Panel } from '../kit/panel.tsx'
+import { Table, type TableColumn } from '../kit/table.tsx'
+import { Facts, Money, Moment, type ZoneClock } from '../kit/values.tsx'
+import type { Page, View } from '../page.tsx'
+
+/** Grants and adjustments that wait for a second user, and their approval. */
+
+interface ListFacts {
+  readonly items: readonly ProposalRow[]
+  readonly next_cursor: string | null
+}
+
+/** Parts a tenant from a proposal in an address: no id has it. */
+const BETWEEN = '~'
+const PATH = '/proposals'
+
+/** The address of one proposal. */
+export const proposalHref = (id: string): string => hrefOf(`${PATH}/${encodeURIComponent(id)}`)
+
+/** The tenant and the proposal that an address names. */
+export function proposalOf(id: string): { readonly tenantId: string; readonly proposalId: string } {
+  const [tenantId = '', proposalId = ''] = id.split(BETWEEN, 2)
+  return { tenantId, proposalId }
+}
+
+/** @throws RequestError for a text that is no reason */
+export function reasonOf(text: string): string {
+  const reason = text.trim()
+  if (Check(Reason, reason)) return reason
+  throw new RequestError('body_invalid', `The reason ${String(Reflect.get(Reason, 'words'))}`)
+}
+
+const idOf = ({ tenantId, proposalId }: ProposalRow): string => `${tenantId}${BETWEEN}${proposalId}`
+
+/** @throws RequestError for a session of a query token */
+function requireAdmin(token: Principal): void {
+  if (token.kind === 'admin') return
+  throw new RequestError('wrong_token_kind', 'Proposals are shown to sessions of an admin token')
+}
+
+function kindOf({ posting }: ProposalRow): string {
+  if (posting.kind === 'grant') return 'credit'
+  return posting.corrects.kind === 'line' ? 'refund of a line' : 'correction of a grant'
+}
+
+const columnsIn = (clock: ZoneClock): readonly TableColumn<ProposalRow>[] => [
+  { name: 'proposed', cell: ({ proposedAtMs }) => <Moment atMs={proposedAtMs} clock={clock} /> },
+  {
+    name: 'proposal',
+    narrow: 'lead',
+    cell: (row) => <a href={proposalHref(idOf(row))}>{kindOf(row)}</a>,
+  },
+  { name: 'tenant', cell: ({ tenantId }) => tenantId },
+  {
+    name: 'amount',
+    right: true,
+    cell: ({ posting }) => <Money amount={posting.amount} currency={posting.currency} />,
+  },
+  { name: 'reason', cell: ({ posting }) => posting.reason },
+  { name: 'state', cell: ({ state }) => state },
+  { name: 'lapses', cell: ({ expiresAtMs }) => <Moment atMs={expiresAtMs} clock={clock} /> },
+]
+
+const listQuery = Type.Object({
+  cursor: cursorMembers.cursor,
+  tz: Type.Optional(Type.String({ maxLength: 64 })),
+})
+
+function ListPage({
+  facts,
+  view,
+}: {
+  readonly facts: ListFacts
+  readonly view: View
+}): JSX.Element {
+  const more = facts.next_cursor
+  return (
+    <>
+      <h1 class="title">Proposals</h1>
+      <section class="panel" aria-label="Proposals">
+        <Table
+          label="Proposed grants and adjustments"
+          columns={columnsIn(view.clock)}
+          rows={facts.items}
+          keyOf={idOf}
+          empty="Nothing waits for a second user, and nothing did."
+        />
+        {more === null ? null : (
+          <p class="pager">
+            <a class="button" href={hrefOf(PATH, { cursor: more })}>
+              Older
+            </a>
+          </p>
+        )}
+      </section>
+    </>
+  )
+}
+
+/** Proposals within the reach of an admin token, newest first. */
+export const proposalsPage: Page<typeof listQuery, ListFacts> = {
+  path: PATH,
+  roles: ['finance', 'support'],
+  query: listQuery,
+  read: async ({ accounts: { proposals } }, _who, { query: { cursor }, token }) => {
+    requireAdmin(token)
+    const asked = { limit: 50, ...(cursor === undefined ? {} : { cursor }) }
+    const scope = scopeOfAdminToken(token)
+    return readPage(
+      asked,
+      (page) => proposals.list(scope, { ...page, state: undefined, tenantId: undefined }),
+      ({ proposalId }) => proposalId,
+    )
+  },
+  title: () => 'Proposals',
+  show: (facts, view) => <ListPage facts={facts} view={view} />,
+}
+
+function factsOf(row: ProposalRow, { clock, token }: View) {
+  const { posting, by } = row
+  const corrects = posting.kind === 'grant' ? undefined : posting.corrects
+  const persons = isOperator(token)
+    ? [['proposed by', by === null ? 'a shell' : `${by.userId} of ${by.tenantId}`] as const]
+    : []
+  return [
+    ['tenant', row.tenantId],
+    ['amount', <Money amount={posting.amount} currency={posting.currency} />],
+    ...(corrects === undefined
+      ? []
+      : [['corrects', corrects.kind === 'line' ? corrects.lineId : corrects.grantId] as const]),
+    ['reason', posting.reason],
+    ...persons,
+    ['proposed', <Moment atMs={row.proposedAtMs} clock={clock} />],
+    ['lapses', <Moment atMs={row.expiresAtMs} clock={clock} />],
+    ...(row.reason === null ? [] : [['rejected because', row.reason] as const]),
+  ] as const
+}
+
+function Decision({ row, view }: { readonly row: ProposalRow; readonly view: View }): JSX.Element {
+  const { token, fault, requestKey } = view
+  if (row.state !== 'proposed') return <p class="panel note">It is {row.state}.</p>
+  if (!isOperator(token) || token.role === 'support')
+    return <p class="panel note">An operator of finance approves or rejects it.</p>
+  const { amount, currency } = row.posting
+  const href = proposalHref(idOf(row))
+  return (
+    <>
+      <ButtonForm
+        name="approve"
+        title="Approve it"
+        action={`${href}/approve`}
+        requestKey={requestKey}
+        button="Approve"
+        fault={fault}
+      >
+        It posts {amount} {currency} to {row.tenantId}, as it was proposed. Another user than the
+        one who proposed it approves it.
+      </ButtonForm>
+      <TextForm
+        name="reject"
+        title="Reject it"
+        action={`${href}/reject`}
+        requestKey={requestKey}
+        label="Reason"
+        button="Reject"
+        fault={fault}
+      >
+        It ends without a posting; the same is proposed again under a new id.
+      </TextForm>
+    </>
+  )
+}
+
+const oneQuery = Type.Object({ tz: listQuery.properties.tz })
+
+/** One proposal with the forms that decide it. */
+export const proposalPage: Page<typeof oneQuery, ProposalRow> = {
+  path: `${PATH}/:id`,
+  roles: ['finance', 'support'],
+  query: oneQuery,
+  read: ({ accounts: { proposals } }, _who, { id, token }) => {
+    requireAdmin(token)
+    return proposals.find(scopeOfAdminToken(token), proposalOf(id))
+  },
+  title: ({ tenantId }) => `Proposal for ${tenantId}`,
+  show: (row, view) => (
+    <>
+      <h1 class="title">
+        Proposed {kindOf(row)} for {row.tenantId}
+      </h1>
+      <Panel id="terms" title="What would be posted">
+        <Facts facts={factsOf(row, view)} />
+      </Panel>
+      <Decision row={row} view={view} />
+    </>
+  ),
+}
