@@ -44,6 +44,8 @@ t.test('the first call of each page works when pasted, and answers as printed', 
     }
     t.ok(example.lineNumber <= MAX_LINES_BEFORE, `${name} begins with them`)
     const call = printedCalls(example.call, stack.url)
+    // A page may show how far the read models are.
+    await stack.caughtUp()
     const { code, stdout } = await shell(
       `curl() { command curl --silent --show-error "$@"; }\n${call}`,
       folder,
