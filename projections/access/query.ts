@@ -177,7 +177,7 @@ export async function listTenants(
 const { position: __position, ...shownOfUsers } = users.table.record.columns
 
 export interface UserRow extends StoredRow<typeof shownOfUsers> {
-  /** Why it is suspended; null: it is not. */
+  /** The reason of its suspension; null: it is not suspended. */
   readonly suspendedReason: string | null
 }
 

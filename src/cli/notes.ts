@@ -87,7 +87,7 @@ async function noteCommand(
   if (!done.changed) note('this note was already posted')
 }
 
-/** `tollgate poll`: each time with a note of its own, unless one is named. */
+/** `tollgate poll` writes another note each time, unless one is named. */
 async function pollCommand(
   session: Session,
   lifeId: string,

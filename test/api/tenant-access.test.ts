@@ -4,7 +4,7 @@ import type { RequestPurpose } from '../../src/domain/account/status.ts'
 import { DomainError } from '../../src/kernel/errors.ts'
 import { startApp, tokensByScheme } from './support/app.ts'
 
-/** What each route of the description counts as, where the life of a tenant decides what its tokens may do. */
+/** The purpose of each route of the description, by which the life of a tenant decides what its tokens may do. */
 
 const asked: RequestPurpose[] = []
 const { app } = await startApp({

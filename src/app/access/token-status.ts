@@ -23,7 +23,7 @@ export interface TokenStatus {
   readonly addresses: readonly string[] | undefined
   readonly issuedAtMs: number
   readonly expiresAtMs: number | undefined
-  /** Why its calls and creations are refused; undefined: its tenant and its user are not suspended. */
+  /** The refusal of its calls and creations; undefined: its tenant and its user are not suspended. */
   readonly refused: Pick<DomainError, 'code' | 'message'> | undefined
   /** The limits of the token, its user and its tenant, if they have any. */
   readonly limits: readonly KeyLimits[]

@@ -71,7 +71,7 @@ const fileWords = (data: {
 const failed = (data: { readonly code: string; readonly message: string }) =>
   ({ detail: failureWords(data), state: 'failed' }) as const
 
-/** Who ended a task without a result, and how. */
+/** Says who ended a task without a result, and how. */
 function failureOf({
   absence,
   givenUp,

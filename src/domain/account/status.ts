@@ -118,7 +118,7 @@ export const tenantStatus = accountSetting({
   },
 })
 
-/** What a request of a token does: it begins something that may cost, changes settings, or reads and deletes. */
+/** A request of a token begins something that may cost, changes settings, or reads and deletes. */
 export type RequestPurpose = 'create' | 'change' | 'read'
 
 /** A token, as far as the life of its tenant decides what it may do. */

@@ -9,7 +9,7 @@ import type { Note, NoteEvent } from './events.ts'
 /** Notes of one tenant: its support writes few, and a program that writes many is stopped. */
 export const MAX_NOTES = 10_000
 const MAX_TEXT_CHARACTERS = 1_000
-/** How often the provider is asked again about one task on request within `ASKED_WITHIN_MS`. */
+/** The provider is asked again about one task on request at most so often within `ASKED_WITHIN_MS`. */
 export const MAX_ASKED = 6
 const ASKED_WITHIN_MS = 60_000
 

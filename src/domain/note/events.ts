@@ -20,7 +20,7 @@ export const noteEvents = {
     noteId: Type.String(),
     /** The gateway's id of the task, call, asset or file. */
     about: Type.String(),
-    /** What the note explains; absent: it is only a note. Whether it was done, the life itself says. */
+    /** The action that the note explains; absent: it is only a note. The life itself says whether it was done. */
     action: Type.Optional(ActionSchema),
     /** 1 to 1,000 printable characters in lines. */
     text: Type.String(),

@@ -135,7 +135,7 @@ export type TaskState =
       readonly deleted: boolean
       /** Why it counts as never accepted; undefined where it ended in any other way. */
       readonly absence: TaskEventData<'TaskFailed'>['absence']
-      /** How an operator gave it up; undefined where it ended in any other way. */
+      /** The note of the operator who gave it up; undefined where it ended in any other way. */
       readonly givenUp:
         | { readonly noteId: string; readonly at: string; readonly wasUncertain: boolean }
         | undefined

@@ -11,7 +11,7 @@ import { builtProduct } from '../../helpers/product.ts'
 
 const READY_MS = 60_000
 const RUN_MS = 60_000
-/** For a script of many commands, one after the other. */
+/** A script has many commands, one after the other. */
 const SCRIPT_MS = 240_000
 /** Where nobody keeps a `.env` of real stores. */
 export const elsewhere = tmpdir()

@@ -25,7 +25,7 @@ const bounds: fc.Arbitrary<Bounds> = fc.record({
     .map((limits) => JSON.parse(JSON.stringify(limits)) as Bounds['limits']),
 })
 
-/** What is tried of a token: a model, an address, a time and a rate, each for a role. */
+/** The test tries a model, an address, a time and a rate of a token, each for a role. */
 const uses = ['a', 'b', 'c'].flatMap((model) =>
   ['203.0.113.7', '203.0.113.9', '198.51.100.1', '2001:db8::1', '192.0.2.1'].flatMap((address) =>
     ['2026-12-31', '2027-05-31', '2028-01-01'].flatMap((day) =>

@@ -27,8 +27,9 @@ import { createPostNote, type NoteContext, type NoteDeps } from './notes.ts'
 /** Hex digits of an id derived from a request: 128 bits. */
 const DERIVED_ID_LENGTH = 32
 
-/** Who acts: a person by a token; undefined: a shell of an operator. */
+/** The one who acts. */
 export interface SupportActor extends NoteContext {
+  /** Undefined: a shell of an operator. */
   readonly person: Person | undefined
 }
 
@@ -57,7 +58,7 @@ export interface AskedAgain extends PostedNote {
 }
 
 /**
- * What support may do about a life within its scope; another tenant's is `life_not_found`, as one
+ * Support acts on lives within its scope; another tenant's is `life_not_found`, as one
  * that is missing. @throws DomainError of the deciders of notes and tasks, and of the log
  */
 export interface LifeActions {

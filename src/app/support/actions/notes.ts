@@ -21,7 +21,7 @@ export interface NoteDeps {
   readonly clock: Clock
 }
 
-/** Who posts it, as the log records it. */
+/** The author of a note, as the log records it. */
 export interface NoteContext {
   /** The request, or the program that ran the command. */
   readonly correlationId: string

@@ -52,7 +52,7 @@ function actionsOf({ pool, settle }: World, { deps }: Replica): LifeActions {
 const notesOf = async ({ log }: World): Promise<readonly object[]> =>
   (await log.readStream(noteStream(TENANT))).map(({ data }) => data)
 
-/** What the ledger has of a task: its hold, and how many lines, adjustments and settlements. */
+/** The ledger's figures of a task: its hold, and how many lines, adjustments and settlements. */
 async function moneyOf(world: World, id: string) {
   await world.settle()
   const { rows } = await world.pool.query<{ lines: number; held: string; posted: number }>(
