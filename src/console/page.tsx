@@ -3,7 +3,9 @@ import { gzip } from 'node:zlib'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { JSX } from 'preact'
 import type { Static, TObject } from 'typebox'
+import { NewId } from '../api/kit/account-surface.ts'
 import { principalOf } from '../api/kit/authenticate.ts'
+import { acceptedEncodings } from '../api/kit/kept-pages.ts'
 import { RequestError } from '../api/kit/request-error.ts'
 import { readZone } from '../api/query/time-range.ts'
 import type { Services } from '../api/kit/services.ts'
@@ -12,14 +14,14 @@ import type { Principal } from '../app/access/principal.ts'
 import type { TokenRole } from '../domain/token/events.ts'
 import { newId } from '../kernel/ids.ts'
 import { failureOf, isDefect } from './failure.ts'
-import { fieldsOf } from './forms.ts'
+import { checkedField, fieldsOf } from './forms.ts'
 import type { FormFault } from './kit/form.tsx'
 import { hrefOf } from './kit/href.ts'
 import { renderPage } from './kit/layout.tsx'
 import { type ZoneClock, zoneClock } from './kit/values.tsx'
 import { readingAs } from './reading-as.ts'
 
-/** One page: what it reads, who may see it, and how it looks. */
+/** Pages: each declares what it reads, who may see it, and how it looks. */
 
 /** The facts of a request that a page shows as well as its own. */
 export interface View {
@@ -45,7 +47,7 @@ export class Elsewhere {
 /** The use cases that pages and their forms call. */
 export type ConsoleServices = QueryServices & Pick<Services, 'accounts'>
 
-/** What was asked of a page. */
+/** A request for a page. */
 interface Asked<Query extends TObject> {
   readonly id: string
   readonly query: Static<Query>
@@ -82,8 +84,8 @@ export async function sendPage(
   const [path = ''] = request.url.split('?', 1)
   const text = renderPage({ ...page, path, reader: request.reader })
   void reply.type('text/html; charset=utf-8').header('vary', 'Accept-Encoding')
-  const takesGzip = /\bgzip\b/.test(request.headers['accept-encoding'] ?? '')
-  if (!takesGzip || text.length < COMPRESSED_BYTES) return reply.send(text)
+  if (!acceptedEncodings(request).has('gzip') || text.length < COMPRESSED_BYTES)
+    return reply.send(text)
   return reply.header('content-encoding', 'gzip').send(await promisify(gzip)(text))
 }
 
@@ -156,8 +158,8 @@ export function pageRoute<Query extends TObject, Facts>(
   )
 }
 
-/** Matches the ids that a request may choose. */
-const possibleKey = /^[A-Za-z0-9_-]{1,64}$/
+/** The key of a form is the id of what it makes. */
+const Key = NewId('Key of a form.')
 
 /** A form of one text below a page, for holders of admin tokens. */
 interface FormOf {
@@ -188,10 +190,8 @@ export function formRoute<Query extends TObject, Facts>(
       const { text, key } = fieldsOf(request, ['text', 'key'])
       if (principalOf(request).kind !== 'admin')
         throw new RequestError('wrong_token_kind', 'This needs a session of an admin token')
-      if (!possibleKey.test(key))
-        throw new RequestError('body_invalid', 'The key of the form is not valid')
       try {
-        await act(request, { id, text, key })
+        await act(request, { id, text, key: checkedField('key of the form', Key, key) })
       } catch (error) {
         const failure = failureOf(error, request.id)
         if (isDefect(failure)) throw error

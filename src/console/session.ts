@@ -3,14 +3,15 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import type { Queryable } from '../../projections/engine/queryable.ts'
 import { tenantNames, tokenLabels } from '../../projections/access/query.ts'
-import { requireRole, requireTokenAddress } from '../api/kit/authenticate.ts'
+import { refusalOf, requireRole, requireTokenAddress } from '../api/kit/authenticate.ts'
 import { RequestError } from '../api/kit/request-error.ts'
 import type { ConsoleSessions } from '../app/access/console-sessions.ts'
-import type { Authenticate, Principal, Refused, Resume } from '../app/access/principal.ts'
+import type { Authenticate, Principal, Resume } from '../app/access/principal.ts'
 import type { TenantAccess } from '../app/access/tenant-access.ts'
 import { isOperator } from '../domain/token/events.ts'
 import { sha256Hex } from '../kernel/ids.ts'
 import type { EntryCodes } from './entry-codes.ts'
+import { failureOf } from './failure.ts'
 import { fieldsOf } from './forms.ts'
 import { isConfidential, sessionCookie, sessionIn } from './guard.ts'
 import { hrefOf, nextPlace } from './kit/href.ts'
@@ -55,24 +56,7 @@ async function readerOf(db: Queryable, principal: Principal): Promise<Reader> {
   }
 }
 
-const refusals = {
-  unknown: 'The token is not valid.',
-  expired: 'The token has expired.',
-  disabled: 'The token has been disabled.',
-  unavailable: 'Tokens cannot be checked at the moment. Try again in a moment.',
-  too_many_unknown:
-    'Too many wrong tokens came from this address. Wait a minute, then sign in again.',
-} as const satisfies Record<Refused['reason'], string>
-
-const statuses = {
-  unknown: 401,
-  expired: 401,
-  disabled: 401,
-  unavailable: 503,
-  too_many_unknown: 429,
-} as const satisfies Record<Refused['reason'], number>
-
-/** Why a sign-in was refused, for the page that shows the form again. */
+/** A sign-in that was refused, for the page that shows the form again. */
 export interface RefusedSignIn {
   readonly status: number
   readonly fault: string
@@ -95,7 +79,10 @@ async function signIn(
 ): Promise<RefusedSignIn | undefined> {
   requireConfidential(request)
   const answer = await authenticate(secret, request.ip)
-  if (!answer.ok) return { status: statuses[answer.reason], fault: refusals[answer.reason] }
+  if (!answer.ok) {
+    const { status, message } = failureOf(refusalOf(answer), request.id)
+    return { status, fault: message }
+  }
   const { principal } = answer
   requireTokenAddress(request, principal)
   if (principal.kind !== 'query' && principal.kind !== 'admin') {
@@ -175,8 +162,7 @@ export function requireSession(app: FastifyInstance, deps: Omit<SessionDeps, 'co
     const id = sessionIn(request)
     const hash = id === undefined ? undefined : await deps.sessions.find(id)
     const answer = hash === undefined ? undefined : await deps.resume(hash)
-    if (answer?.ok === false && answer.reason === 'unavailable')
-      throw new RequestError('outage', refusals.unavailable)
+    if (answer?.ok === false && answer.reason === 'unavailable') throw refusalOf(answer)
     if (answer?.ok !== true) {
       if (id !== undefined) void reply.header('set-cookie', sessionCookie(request, undefined))
       const next = request.method === 'GET' ? request.url : undefined

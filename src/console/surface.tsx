@@ -1,15 +1,15 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { actorOf } from '../api/kit/account-surface.ts'
-import { principalOf, useQueryBounds } from '../api/kit/authenticate.ts'
+import { adminScopeOf } from '../api/admin/envelope.ts'
+import { actorOf, Reason } from '../api/kit/account-surface.ts'
+import { useQueryBounds } from '../api/kit/authenticate.ts'
 import type { Envelope } from '../api/kit/envelope.ts'
 import type { Mount, Surface } from '../api/kit/surface.ts'
 import type { Queries } from '../api/query/services.ts'
-import { scopeOfAdminToken } from '../app/accounts/admin-scope.ts'
 import { createConsoleSessions } from '../app/access/console-sessions.ts'
 import type { Clock } from '../kernel/clock.ts'
 import { createEntryCodes } from './entry-codes.ts'
 import { failureOf } from './failure.ts'
-import { FORM_BYTES, useForms } from './forms.ts'
+import { checkedField, FORM_BYTES, useForms } from './forms.ts'
 import { guardHeaders, useGuard } from './guard.ts'
 import { hrefOf, lifeHref } from './kit/href.ts'
 import { type Reader, renderPage } from './kit/layout.tsx'
@@ -20,13 +20,7 @@ import { findPage } from './pages/find.tsx'
 import { lifePage } from './pages/life.tsx'
 import { linesPage } from './pages/lines.tsx'
 import { overviewPage } from './pages/overview.tsx'
-import {
-  proposalHref,
-  proposalOf,
-  proposalPage,
-  proposalsPage,
-  reasonOf,
-} from './pages/proposals.tsx'
+import { proposalHref, proposalOf, proposalPage, proposalsPage } from './pages/proposals.tsx'
 import { ProblemPage, problemTitle } from './pages/problem.tsx'
 import { EnterPage, SignInPage } from './pages/sign-in.tsx'
 import { requireSession, type SessionDeps, sessionRoutes } from './session.ts'
@@ -109,13 +103,7 @@ function lifeForms(app: FastifyInstance, services: ConsoleServices): void {
   for (const action of lifeActions)
     formRoute(app, services, lifePage, {
       ...action,
-      act: (request, { id: lifeId, text, key }) =>
-        doLifeAction(lives, action, principalOf(request), {
-          lifeId,
-          text,
-          key,
-          requestId: request.id,
-        }),
+      act: (request, sent) => doLifeAction(lives, action, request, sent),
       next: lifeHref,
     })
 }
@@ -123,20 +111,19 @@ function lifeForms(app: FastifyInstance, services: ConsoleServices): void {
 function proposalForms(app: FastifyInstance, services: ConsoleServices): void {
   const { proposals } = services.accounts
   const form = { roles: ['finance'], next: proposalHref } as const
-  const scopeOf = (request: FastifyRequest) => scopeOfAdminToken(principalOf(request))
   formRoute(app, services, proposalPage, {
     ...form,
     name: 'approve',
     act: async (request, { id }) => {
-      await proposals.approve(scopeOf(request), actorOf(request), proposalOf(id))
+      await proposals.approve(adminScopeOf(request), actorOf(request), proposalOf(id))
     },
   })
   formRoute(app, services, proposalPage, {
     ...form,
     name: 'reject',
     act: async (request, { id, text }) => {
-      const input = { ...proposalOf(id), reason: reasonOf(text) }
-      await proposals.reject(scopeOf(request), actorOf(request), input)
+      const input = { ...proposalOf(id), reason: checkedField('reason', Reason, text) }
+      await proposals.reject(adminScopeOf(request), actorOf(request), input)
     },
   })
 }

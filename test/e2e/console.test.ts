@@ -373,7 +373,7 @@ t.test('a role sees its pages and panels, and reads which role sees the others',
     text: /1 event, as the log has them/,
   })
   const financial = await ask(life, { cookie: finance })
-  t.match(financial, { status: 200, text: /for the role support/ })
+  t.match(financial, { status: 200, text: /Shown to the role support/ })
   t.notMatch(financial.text, /CallSettled/)
   for (const path of ['/console/find', '/console/failed'])
     for (const cookie of [finance, support])
@@ -400,6 +400,38 @@ t.test(
         t.equal(status, roles.includes(role) ? 200 : 403, `${path} with the role ${role}`)
       }
     }
+  },
+)
+
+t.test(
+  'a date stands for the preset that its form sends too, and links have absolute times',
+  async (t) => {
+    const today = new Date().toISOString().slice(0, 10)
+    for (const path of ['/console/ledger/lines', '/console/failed']) {
+      const dated = await ask(`${path}?time_preset=30d&from=${today}&to=&tz=`, { cookie: operator })
+      t.match(dated, { status: 200 }, path)
+      const later = await ask(`${path}?time_preset=24h&from=2099-01-01`, { cookie: operator })
+      t.match(later, { status: 200, text: /class="empty"/ }, 'the preset is not read')
+    }
+    const overview = await ask('/console?tz=Asia%2FKolkata', { cookie: reader })
+    const days = [...overview.text.matchAll(/<a href="(\/console\/ledger\/lines[^"]*)"><title>/g)]
+    t.equal(days.length, 2 * 14, 'both currencies have fourteen days')
+    const [last = ''] = days.slice(-1).map(([, href = '']) => href.replaceAll('&amp;', '&'))
+    const { searchParams } = new URL(last, url)
+    const [from, to] = ['from', 'to'].map((name) => searchParams.get(name) ?? '')
+    t.match(from, /T18:30:00\.000Z$/, 'a day of Kolkata begins then')
+    t.equal(Date.parse(to ?? '') - Date.parse(from ?? ''), 86_400_000)
+    t.match(await ask(last, { cookie: reader }), { status: 200, text: new RegExp(callId) })
+    for (let n = 0; n < 26; n += 1) await chat(demo.modelToken)
+    await stack.caughtUp()
+    const first = await ask('/console/ledger/lines', { cookie: reader })
+    const [, older = ''] = /<a class="button" href="([^"]*)">Older/.exec(first.text) ?? []
+    t.match(older, /from=\d{4}-/)
+    t.notMatch(older, 'time_preset')
+    const second = await ask(older.replaceAll('&amp;', '&'), { cookie: reader })
+    t.match(second, { status: 200, text: />Newest</ })
+    const ids = (text: string) => [...text.matchAll(/call_\w{26}(?=<|")/g)].map(([id]) => id)
+    t.ok(second.text.includes('<tr>') && ids(second.text).length > 0, 'the second page has lines')
   },
 )
 

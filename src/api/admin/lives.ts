@@ -1,8 +1,9 @@
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { Type } from 'typebox'
-import type { PostedNote, SupportActor } from '../../app/support/actions/life-actions.ts'
+import { type Static, Type } from 'typebox'
+import type { NoteInput, PostedNote, SupportActor } from '../../app/support/actions/life-actions.ts'
 import { noteActions } from '../../domain/note/events.ts'
+import type { TokenRole } from '../../domain/token/events.ts'
 import { actorOf, NewId, success, successOf } from '../kit/account-surface.ts'
 import { PostingKeySchema } from '../kit/idempotency.ts'
 import { RequestError } from '../kit/request-error.ts'
@@ -11,7 +12,14 @@ import type { Services } from '../kit/services.ts'
 import { markReplayed, postingName } from './credit.ts'
 import { adminScopeOf, describe } from './envelope.ts'
 
-/** What support may do about a life: write a note, ask the provider again, give a task up. */
+/** Support writes notes about lives, asks providers again, and gives tasks up. */
+
+/** The roles of admin tokens that may use each route. */
+export const lifeRoles = {
+  note: ['support'],
+  poll: ['support'],
+  giveUp: ['finance', 'support'],
+} as const satisfies Record<string, readonly TokenRole[]>
 
 const ParamsSchema = Type.Object({
   id: Type.String({ description: 'Every id that a life is found by.' }),
@@ -85,9 +93,10 @@ const noteFailures = [
   'database_unavailable',
 ] as const
 
-const byOf = (request: FastifyRequest): SupportActor => {
-  const { requestId: correlationId, ...person } = actorOf(request)
-  return { correlationId, actor: person.tokenId, person }
+/** The person who acts by the token of a request. */
+export function supportActorOf(request: FastifyRequest): SupportActor {
+  const { tenantId, userId, tokenId, requestId: correlationId } = actorOf(request)
+  return { correlationId, actor: tokenId, person: { tenantId, userId, tokenId } }
 }
 
 /** The name of a note. @throws RequestError `parameter_invalid` if there is none, or two */
@@ -100,6 +109,15 @@ function nameOf(request: FastifyRequest, id: string | undefined) {
       'note_id',
     )
   return name
+}
+
+/** A note, or the reason of an action, as a request asks for it. */
+function inputOf(
+  request: FastifyRequest<{ readonly Params: Static<typeof ParamsSchema> }>,
+  text: string,
+  noteId: string | undefined,
+): NoteInput {
+  return { lifeId: request.params.id, text, name: nameOf(request, noteId) }
 }
 
 function shownNote({ noteId: id, tenantId, about, action, text, changed }: PostedNote) {
@@ -121,14 +139,12 @@ export function lifeRoutes(
   })
   const given = { params: ParamsSchema, headers: PostingKeySchema }
   app.post('/lives/:id/notes', {
-    config: { roles: ['support'] },
+    config: { roles: lifeRoles.note },
     schema: { ...note, ...given, body: NewNoteSchema },
     handler: async (request, reply) => {
-      const { text, note_id: id } = request.body
-      const name = nameOf(request, id)
-      const input = { lifeId: request.params.id, text, name }
-      const done = await lives.note(adminScopeOf(request), byOf(request), input)
-      markReplayed(reply, name, done.changed)
+      const input = inputOf(request, request.body.text, request.body.note_id)
+      const done = await lives.note(adminScopeOf(request), supportActorOf(request), input)
+      markReplayed(reply, input.name, done.changed)
       return success(shownNote(done))
     },
   })
@@ -145,14 +161,12 @@ function pollRoute(instance: FastifyInstance, lives: Services['accounts']['lives
     failures: [...noteFailures, 'poll_refused', 'task_ended'],
   })
   instance.withTypeProvider<TypeBoxTypeProvider>().post('/lives/:id/poll', {
-    config: { roles: ['support'] },
+    config: { roles: lifeRoles.poll },
     schema: { ...poll, params: ParamsSchema, headers: PostingKeySchema, body: PollSchema },
     handler: async (request, reply) => {
-      const { reason: text, note_id: id } = request.body
-      const name = nameOf(request, id)
-      const input = { lifeId: request.params.id, text, name }
-      const done = await lives.poll(adminScopeOf(request), byOf(request), input)
-      markReplayed(reply, name, done.changed)
+      const input = inputOf(request, request.body.reason, request.body.note_id)
+      const done = await lives.poll(adminScopeOf(request), supportActorOf(request), input)
+      markReplayed(reply, input.name, done.changed)
       void reply.code(202)
       return success({ ...shownNote(done), due: done.due })
     },
@@ -167,14 +181,12 @@ function giveUpRoute(instance: FastifyInstance, lives: Services['accounts']['liv
     failures: [...noteFailures, 'give_up_refused'],
   })
   instance.withTypeProvider<TypeBoxTypeProvider>().post('/lives/:id/give-up', {
-    config: { roles: ['finance', 'support'] },
+    config: { roles: lifeRoles.giveUp },
     schema: { ...giveUp, params: ParamsSchema, headers: PostingKeySchema, body: GiveUpSchema },
     handler: async (request, reply) => {
-      const { reason: text, note_id: id } = request.body
-      const name = nameOf(request, id)
-      const input = { lifeId: request.params.id, text, name }
-      const done = await lives.giveUp(adminScopeOf(request), byOf(request), input)
-      markReplayed(reply, name, done.changed)
+      const input = inputOf(request, request.body.reason, request.body.note_id)
+      const done = await lives.giveUp(adminScopeOf(request), supportActorOf(request), input)
+      markReplayed(reply, input.name, done.changed)
       return success(shownNote(done))
     },
   })

@@ -121,7 +121,8 @@ function purposeOf(request: FastifyRequest, kind: TokenKind): RequestPurpose {
 const ownerOf = (refused: Refused): TokenOwner | undefined =>
   'token' in refused ? refused.token : undefined
 
-function refusalOf(refused: Refused): Error {
+/** The failure of a request whose token was refused. */
+export function refusalOf(refused: Refused): Error {
   switch (refused.reason) {
     case 'unavailable':
       return new RequestError('outage', 'Tokens cannot be checked at the moment')

@@ -18,15 +18,21 @@ const compressors = {
 } as const
 type Encoding = keyof typeof compressors
 
-/** The best encoding that the caller accepts; undefined for none. */
-function encodingOf(request: FastifyRequest): Encoding | undefined {
+/** The encodings that the caller accepts, by their names. */
+export function acceptedEncodings(request: FastifyRequest): ReadonlySet<string> {
   const accepted = (request.headers['accept-encoding'] ?? '')
     .toLowerCase()
     .split(',')
     .map((one) => one.split(';').map((part) => part.trim()))
     .filter(([, weight = '']) => !/^q=0(?:\.0{1,3})?$/.test(weight))
-    .map(([name]) => name)
-  return accepted.includes('br') ? 'br' : accepted.includes('gzip') ? 'gzip' : undefined
+    .map(([name = '']) => name)
+  return new Set(accepted)
+}
+
+/** The best encoding that the caller accepts; undefined for none. */
+function encodingOf(request: FastifyRequest): Encoding | undefined {
+  const accepted = acceptedEncodings(request)
+  return accepted.has('br') ? 'br' : accepted.has('gzip') ? 'gzip' : undefined
 }
 
 class Page {

@@ -95,7 +95,7 @@ export interface Services {
     readonly settings: ManagedSettings
     readonly priceBooks: ManagedPriceBooks
     readonly balances: ReadBalances
-    /** What support may do about tasks, calls, assets and files. */
+    /** Notes about tasks, calls, assets and files, and the safe actions of support. */
     readonly lives: LifeActions
   }
   readonly support: {

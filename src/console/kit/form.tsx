@@ -18,7 +18,7 @@ interface FormOptions {
   readonly requestKey: string
   readonly button: string
   readonly fault: FormFault | undefined
-  /** What the form will do. */
+  /** Words that say what the form will do. */
   readonly children: ComponentChildren
 }
 

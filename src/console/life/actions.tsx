@@ -1,14 +1,16 @@
+import type { FastifyRequest } from 'fastify'
 import type { JSX } from 'preact'
+import { adminScopeOf } from '../../api/admin/envelope.ts'
+import { lifeRoles, supportActorOf } from '../../api/admin/lives.ts'
 import type { Services } from '../../api/kit/services.ts'
 import type { Principal } from '../../app/access/principal.ts'
-import { scopeOfAdminToken } from '../../app/accounts/admin-scope.ts'
 import { isOperator, type TokenRole } from '../../domain/token/events.ts'
 import { lifeHref } from '../kit/href.ts'
 import { TextForm } from '../kit/form.tsx'
 import { grouped } from '../kit/values.tsx'
 import type { LifeView } from './panels.tsx'
 
-/** What support may do about a life, as forms: the same as the commands and routes of that name. */
+/** Forms by which support acts on a life: they do the same as the commands and routes of that name. */
 
 type Lives = Services['accounts']['lives']
 
@@ -20,31 +22,20 @@ interface LifeAction {
 }
 
 export const lifeActions: readonly LifeAction[] = [
-  { name: 'note', roles: ['support'], act: (lives) => lives.note },
-  { name: 'poll', roles: ['support'], act: (lives) => lives.poll },
-  { name: 'give-up', roles: ['finance', 'support'], act: (lives) => lives.giveUp },
+  { name: 'note', roles: lifeRoles.note, act: (lives) => lives.note },
+  { name: 'poll', roles: lifeRoles.poll, act: (lives) => lives.poll },
+  { name: 'give-up', roles: lifeRoles.giveUp, act: (lives) => lives.giveUp },
 ]
 
 /** Does what a form asks for. @throws DomainError of `LifeActions` */
 export async function doLifeAction(
   lives: Lives,
   { act }: LifeAction,
-  token: Principal,
-  sent: {
-    readonly lifeId: string
-    readonly text: string
-    readonly key: string
-    readonly requestId: string
-  },
+  request: FastifyRequest,
+  sent: { readonly id: string; readonly text: string; readonly key: string },
 ): Promise<void> {
-  const { tenantId, userId, tokenId } = token
-  const by = {
-    correlationId: sent.requestId,
-    actor: tokenId,
-    person: { tenantId, userId, tokenId },
-  }
-  const input = { lifeId: sent.lifeId, text: sent.text, name: { id: sent.key, key: undefined } }
-  await act(lives)(scopeOfAdminToken(token), by, input)
+  const input = { lifeId: sent.id, text: sent.text, name: { id: sent.key, key: undefined } }
+  await act(lives)(adminScopeOf(request), supportActorOf(request), input)
 }
 
 /** Whether a token may do it, as far as its kind and role say. */
@@ -80,7 +71,7 @@ function Words({ name, view }: { readonly name: LifeAction['name']; readonly vie
   )
 }
 
-/** Which actions make sense for a life as it is; the log decides when they are done. */
+/** Whether an action makes sense for a life as it is; the log decides when it is done. */
 function isOffered(name: LifeAction['name'], { life, token }: LifeView): boolean {
   if (name === 'note') return true
   const isOpen = life.kind === 'task' && life.deadline_at !== null

@@ -3,6 +3,7 @@ import type { readHistory } from '../../api/query/history.ts'
 import { relatedWords } from '../../api/query/lives/ticket.ts'
 import { formatDuration } from '../../kernel/duration.ts'
 import { apiPath, lifeHref } from '../kit/href.ts'
+import type { PanelFacts } from '../kit/panel.tsx'
 import { Facts, grouped, Money } from '../kit/values.tsx'
 import type { View } from '../page.tsx'
 import type { ShownLife } from './timeline.tsx'
@@ -13,8 +14,8 @@ type History = Awaited<ReturnType<typeof readHistory>>
 
 export interface LifeFacts {
   readonly life: ShownLife
-  /** The events of the life; undefined for a role that may not see them. */
-  readonly history: History | undefined
+  /** The events of the life. */
+  readonly history: PanelFacts<History>
   readonly reply: string
   readonly at: number | undefined
   readonly against: number | undefined
@@ -199,9 +200,9 @@ export function Reply({ reply }: LifeView): JSX.Element {
   )
 }
 
-export function Events({ history }: LifeView): JSX.Element {
-  if (history === undefined)
-    return <p class="panel note">The events as the log has them are for the role support.</p>
+export function Events({ history: of }: LifeView): JSX.Element {
+  if ('why' in of) return <p class="panel note">The events as the log has them: {of.why}</p>
+  const { facts: history } = of
   return (
     <details class="panel raw">
       <summary>

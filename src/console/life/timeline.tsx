@@ -88,7 +88,7 @@ function Lane({
   )
 }
 
-/** How a label at a place is set, so that it stays within the picture and out of the fold behind it. */
+/** The side on which a label is set: it stays within the picture and out of the fold behind it. */
 function anchorOf(at: number, folds: readonly Fold[]): 'first' | 'last' | '' {
   if (at < 0.02) return 'first'
   return at > 0.94 || folds.some(({ from }) => from === at) ? 'last' : ''

@@ -2,10 +2,12 @@ import type { JSX } from 'preact'
 import { type Static, Type } from 'typebox'
 import { failureMembers, readFailures } from '../../api/query/failures.ts'
 import { readRefusals } from '../../api/query/refusals.ts'
+import type { TimeRange } from '../../api/query/time-range.ts'
 import { fromTimestamp } from '../../kernel/clock.ts'
 import { type FilterField, FilterForm } from '../kit/filter.tsx'
 import { hrefOf, lifeHref } from '../kit/href.ts'
 import { Panel } from '../kit/panel.tsx'
+import { Pager, withTime } from '../kit/time-pages.tsx'
 import { Table, type TableColumn } from '../kit/table.tsx'
 import { grouped, Id, Moment, type ZoneClock } from '../kit/values.tsx'
 import type { Page, View } from '../page.tsx'
@@ -33,6 +35,7 @@ type Query = Static<typeof query>
 
 interface FailedFacts {
   readonly query: Query
+  readonly range: TimeRange
   readonly failures: Failures
   readonly refusals: Refusals
 }
@@ -72,8 +75,8 @@ const failureColumns = (clock: ZoneClock): readonly TableColumn<Failure>[] => [
   },
 ]
 
-/** The last requests of a count, each of which can be found. */
-function Samples({ samples }: Refused): JSX.Element {
+/** The last request of a count. */
+function LastRequest({ samples }: Refused): JSX.Element {
   const [last] = samples
   if (last === undefined) return <></>
   const param = last.param === null ? '' : ` (${last.param})`
@@ -91,13 +94,12 @@ const refusalColumns = (clock: ZoneClock): readonly TableColumn<Refused>[] => [
   { name: 'code', narrow: 'lead', cell: (one) => <code>{one.code ?? 'of any reason'}</code> },
   { name: 'route', cell: ({ route }) => route ?? 'any' },
   { name: 'of', cell: ofToken },
-  { name: 'last request', cell: Samples },
+  { name: 'last request', cell: LastRequest },
 ]
 
 function FailedPage({ facts, view }: { readonly facts: FailedFacts; readonly view: View }) {
-  const { query, failures, refusals } = facts
+  const { query, range, failures, refusals } = facts
   const { clock } = view
-  const more = failures.next_cursor
   return (
     <>
       <h1 class="title">Failed and refused</h1>
@@ -111,13 +113,7 @@ function FailedPage({ facts, view }: { readonly facts: FailedFacts; readonly vie
             keyOf={({ id }) => id}
             empty="No request failed in this time. Choose a longer time, or leave a field empty."
           />
-          {more === null ? null : (
-            <p class="pager">
-              <a class="button" href={hrefOf(PATH, { ...query, cursor: more })}>
-                Older
-              </a>
-            </p>
-          )}
+          <Pager path={PATH} query={query} range={range} next={failures.next_cursor} />
         </Panel>
         <Panel id="refusals" title="Refused, by hour">
           <p class="note">
@@ -145,16 +141,14 @@ export const failedPage: Page<typeof query, FailedFacts> = {
   roles: ['finance', 'support'],
   query,
   read: async (services, who, { query: asked }) => {
-    const isTimed = (asked.from ?? asked.to ?? asked.time_preset) !== undefined
-    const shown: Query =
-      isTimed || asked.cursor !== undefined ? asked : { ...asked, time_preset: '24h' }
+    const shown = withTime(asked, '24h')
     const { cursor: _ofFailures, ...first } = shown
-    const [failures, refusals] = await Promise.all([
-      readFailures(services, who, { ...shown, limit: 50 }).then(({ page }) => page()),
+    const [list, refusals] = await Promise.all([
+      readFailures(services, who, { ...shown, limit: 50 }),
       // It throws at once, where the other may have been refused too.
       Promise.resolve().then(() => readRefusals(services, who, { ...first, limit: 50 }).page()),
     ])
-    return { query: shown, failures, refusals }
+    return { query: shown, range: list.facts, failures: await list.page(), refusals }
   },
   title: () => 'Failed and refused',
   show: (facts, view) => <FailedPage facts={facts} view={view} />,

@@ -29,9 +29,9 @@ const lives: ReadonlySet<string> = new Set([
 ])
 
 /** The page of what was found; undefined where the console has none. */
-function hrefOfItem({ kind, id }: FoundItem): string | undefined {
-  if (lives.has(kind)) return lifeHref(id)
-  return kind === 'line' ? lifeHref(id.replace(/:\d+$/, '')) : undefined
+function hrefOfItem({ kind, id }: FoundItem, tz: string | undefined): string | undefined {
+  if (lives.has(kind)) return lifeHref(id, { tz })
+  return kind === 'line' ? lifeHref(id.replace(/:\d+$/, ''), { tz }) : undefined
 }
 
 /** Examples of what can be looked for, each with what it opens. */
@@ -74,7 +74,9 @@ const columnsIn = (clock: ZoneClock): readonly TableColumn<FoundItem>[] => [
   {
     name: 'id',
     narrow: 'lead',
-    cell: (item) => <Id id={item.id} href={hrefOfItem(item)} />,
+    cell: (item) => (
+      <Id id={item.id} href={hrefOfItem(item, clock.zone === 'UTC' ? undefined : clock.zone)} />
+    ),
   },
   {
     name: 'of',
@@ -136,7 +138,7 @@ const query = Type.Object({
   tz: Type.Optional(Type.String({ maxLength: 64 })),
 })
 
-/** What an id, a name or a pasted text stands for; one hit alone is opened at once. */
+/** Finds what an id, a name or a pasted text stands for; one hit alone is opened at once. */
 export const findPage: Page<typeof query, FindFacts> = {
   path: '/find',
   roles: ['finance', 'support'],
@@ -145,16 +147,12 @@ export const findPage: Page<typeof query, FindFacts> = {
     if (q === undefined) return undefined
     const found = await readSearch(support, who, { ...asked, q })
     const [only, second] = found.items
-    const href = only === undefined || second !== undefined ? undefined : hrefOfItem(only)
-    if (href !== undefined && !found.more) return new Elsewhere(withZone(href, tz))
+    const href = only === undefined || second !== undefined ? undefined : hrefOfItem(only, tz)
+    if (href !== undefined && !found.more) return new Elsewhere(href)
     return { ...found, word: q }
   },
   title: (found) => (found === undefined ? 'Find' : `${found.word.slice(0, 40)} – find`),
   word: (found) => found?.word ?? '',
   show: (found, { clock }) =>
     found === undefined ? <Tips /> : <FindPage found={found} clock={clock} />,
-}
-
-function withZone(href: string, tz: string | undefined): string {
-  return tz === undefined ? href : `${href}?tz=${encodeURIComponent(tz)}`
 }

@@ -3,9 +3,9 @@ import { readHistory } from '../../api/query/history.ts'
 import { readLife } from '../../api/query/lives/route.ts'
 import { LifeQuerySchema } from '../../api/query/lives/schemas.ts'
 import { ticketOf, verdictOf } from '../../api/query/lives/ticket.ts'
-import type { TokenRole } from '../../domain/token/events.ts'
 import { fromTimestamp } from '../../kernel/clock.ts'
 import { hrefOf, lifeHref } from '../kit/href.ts'
+import { panelFacts } from '../kit/panel.tsx'
 import { Facts, Id, Moment } from '../kit/values.tsx'
 import { Actions } from '../life/actions.tsx'
 import {
@@ -127,9 +127,6 @@ function LifePage({ facts, view }: { readonly facts: LifeFacts; readonly view: V
   )
 }
 
-/** Roles that may see the events of the log. */
-const rolesOfEvents: ReadonlySet<TokenRole | undefined> = new Set([undefined, 'support'])
-
 /** The life of a call, a task, an asset or a file. */
 export const lifePage: Page<typeof LifeQuerySchema, LifeFacts> = {
   path: '/life/:id',
@@ -137,7 +134,7 @@ export const lifePage: Page<typeof LifeQuerySchema, LifeFacts> = {
   query: LifeQuerySchema,
   read: async ({ queries: { reads } }, who, { id, query: { at, against, tz } }) => {
     const life = await readLife(reads, who, id, { at, against, tz })
-    const history = rolesOfEvents.has(who.role) ? await readHistory(reads, who, life.id) : undefined
+    const history = await panelFacts(who, ['support'], () => readHistory(reads, who, life.id))
     return { life, history, reply: ticketOf(life).reply, at, against, tz }
   },
   title: ({ life }) => life.id,

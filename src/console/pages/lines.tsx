@@ -2,10 +2,12 @@ import type { JSX } from 'preact'
 import { type Static, Type } from 'typebox'
 import { readLines } from '../../api/query/ledger.ts'
 import { reportMembers } from '../../api/query/report-query.ts'
+import type { TimeRange } from '../../api/query/time-range.ts'
 import { Cursor } from '../../api/query/schemas.ts'
 import { fromTimestamp } from '../../kernel/clock.ts'
 import { type FilterField, FilterForm } from '../kit/filter.tsx'
 import { apiPath, hrefOf, lifeHref } from '../kit/href.ts'
+import { Pager, withTime } from '../kit/time-pages.tsx'
 import { Table, type TableColumn } from '../kit/table.tsx'
 import { grouped, Id, Money, Moment, type ZoneClock } from '../kit/values.tsx'
 import type { Page, View } from '../page.tsx'
@@ -21,6 +23,7 @@ type Query = Static<typeof query>
 
 interface LinesFacts {
   readonly query: Query
+  readonly range: TimeRange
   readonly lines: Lines
 }
 
@@ -91,8 +94,7 @@ function LinesPage({
   readonly facts: LinesFacts
   readonly view: View
 }): JSX.Element {
-  const { query, lines } = facts
-  const more = lines.next_cursor
+  const { query, range, lines } = facts
   return (
     <>
       <h1 class="title">Ledger</h1>
@@ -105,18 +107,7 @@ function LinesPage({
           keyOf={({ line_id: id }) => id}
           empty="Nothing was settled in this time. Choose a longer time, or leave a field empty."
         />
-        <p class="pager">
-          {query.cursor === undefined ? null : (
-            <a class="button" href={hrefOf(PATH, { ...query, cursor: undefined })}>
-              Newest
-            </a>
-          )}
-          {more === null ? null : (
-            <a class="button" href={hrefOf(PATH, { ...query, cursor: more })}>
-              Older
-            </a>
-          )}
-        </p>
+        <Pager path={PATH} query={query} range={range} next={lines.next_cursor} />
         <p class="note">
           As of position {lines.as_of} of the log. As a file: <code>tollgate export lines</code>, or{' '}
           <code>GET /api/query/v1/ledger/lines?format=csv</code> with a query token.
@@ -132,11 +123,9 @@ export const linesPage: Page<typeof query, LinesFacts> = {
   roles: ['finance'],
   query,
   read: async (services, who, { query: asked }) => {
-    const isTimed = (asked.from ?? asked.to ?? asked.time_preset) !== undefined
-    const shown: Query =
-      isTimed || asked.cursor !== undefined ? asked : { ...asked, time_preset: '30d' }
-    const { page } = await readLines(services, who, { ...shown, limit: 50 })
-    return { query: shown, lines: await page() }
+    const shown = withTime(asked, '30d')
+    const { facts, page } = await readLines(services, who, { ...shown, limit: 50 })
+    return { query: shown, range: facts, lines: await page() }
   },
   title: () => 'Ledger',
   show: (facts, view) => <LinesPage facts={facts} view={view} />,

@@ -7,7 +7,8 @@ import { readZone, timeRangeMembers } from '../../api/query/time-range.ts'
 import { readUsage } from '../../api/query/usage.ts'
 import type { QueryServices } from '../../api/query/services.ts'
 import type { Principal } from '../../app/access/principal.ts'
-import { fromTimestamp } from '../../kernel/clock.ts'
+import { fromTimestamp, toTimestamp } from '../../kernel/clock.ts'
+import type { ZonedPeriod } from '../../kernel/time-zone.ts'
 import { DayChart } from '../kit/chart.tsx'
 import { apiPath, hrefOf, lifeHref } from '../kit/href.ts'
 import { FactsPanel, type PanelFacts, panelFacts } from '../kit/panel.tsx'
@@ -40,8 +41,8 @@ interface OverviewFacts {
   readonly query: Query
   /** Undefined: all tenants. */
   readonly tenantId: string | undefined
-  /** Days of the zone in order, `YYYY-MM-DD`. */
-  readonly days: readonly string[]
+  /** Days of the zone in order. */
+  readonly days: readonly ZonedPeriod[]
   readonly balances: PanelFacts<Balances> | undefined
   readonly spend: PanelFacts<Usage>
   /** Tenants by what they used yesterday; undefined for one tenant. */
@@ -49,22 +50,18 @@ interface OverviewFacts {
   readonly failures: PanelFacts<Failures>
 }
 
-/** The last days of a zone, today included. Noon is in its day on every day of the year. */
-function lastDays(tz: string | undefined, nowMs: number, count: number): readonly string[] {
-  const zone = readZone(tz)
-  const today = zone.timestampAt(nowMs).slice(0, 10)
-  const noonMs = fromTimestamp(`${today}T12:00:00Z`)
-  return Array.from({ length: count }, (_, index) => {
-    const atMs = noonMs - (count - 1 - index) * DAY_MS
-    return new Date(atMs).toISOString().slice(0, 10)
-  })
+/** The last days of a zone, today included. */
+function lastDays(tz: string | undefined, nowMs: number, count: number): readonly ZonedPeriod[] {
+  return readZone(tz)
+    .daysBetween(nowMs - count * DAY_MS, nowMs + 1)
+    .slice(-count)
 }
 
 async function read(services: QueryServices, who: Principal, asked: Query): Promise<OverviewFacts> {
   const { tz, tenant_id } = asked
   const isOfAll = who.scope?.level === 'all_tenants' && tenant_id === undefined
   const days = lastDays(tz, services.clock.nowMs(), isOfAll ? DAYS_OF_ALL : DAYS)
-  const [from = ''] = days
+  const from = days[0]?.name ?? ''
   const ofTenant = tenant_id === undefined ? {} : { tenant_id }
   const usage = (more: Parameters<typeof readUsage>[2]) => async () =>
     (await readUsage(services, who, { ...asked, ...more })).page()
@@ -133,11 +130,14 @@ function Spend({ facts }: { readonly facts: OverviewFacts }): JSX.Element {
   const { spend, days, query } = facts
   if ('why' in spend) return <p class="panel note">Spend: {spend.why}</p>
   const { items, totals } = spend.facts
-  const from = apiPath('/usage', { from: days[0], group_by: 'day,model', ...query })
+  const from = apiPath('/usage', { from: days[0]?.name, group_by: 'day,model', ...query })
   if (totals.length === 0)
     return <p class="panel note">Nothing was settled in {days.length} days.</p>
-  const next = (day: string): string =>
-    new Date(fromTimestamp(`${day}T12:00:00Z`) + DAY_MS).toISOString().slice(0, 10)
+  const linesOf = (day: string, currency: string): string => {
+    const period = days.find(({ name }) => name === day)
+    const bounds = period && { from: toTimestamp(period.fromMs), to: toTimestamp(period.toMs) }
+    return hrefOf('/ledger/lines', { ...query, ...bounds, currency })
+  }
   return (
     <div class="charts">
       {totals.map(({ currency }) => (
@@ -145,7 +145,7 @@ function Spend({ facts }: { readonly facts: OverviewFacts }): JSX.Element {
           key={currency}
           title="Spend by day and model"
           currency={currency}
-          days={days}
+          days={days.map(({ name }) => name)}
           cells={items
             .filter((item) => item.currency === currency)
             .map((item) => ({
@@ -154,9 +154,7 @@ function Spend({ facts }: { readonly facts: OverviewFacts }): JSX.Element {
               amount: item.amount,
             }))}
           from={from}
-          hrefOf={(day) =>
-            hrefOf('/ledger/lines', { ...query, from: day, to: next(day), currency })
-          }
+          hrefOf={(day) => linesOf(day, currency)}
         />
       ))}
     </div>

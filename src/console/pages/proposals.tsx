@@ -1,8 +1,6 @@
 import type { JSX } from 'preact'
-import { Type } from 'typebox'
-import { Check } from 'typebox/value'
+import { type Static, Type } from 'typebox'
 import type { ProposalRow } from '../../../projections/proposals/query.ts'
-import { Reason } from '../../api/kit/account-surface.ts'
 import { RequestError } from '../../api/kit/request-error.ts'
 import { cursorMembers, readPage } from '../../api/kit/queries.ts'
 import type { Principal } from '../../app/access/principal.ts'
@@ -11,17 +9,26 @@ import { isOperator } from '../../domain/token/events.ts'
 import { ButtonForm, TextForm } from '../kit/form.tsx'
 import { hrefOf } from '../kit/href.ts'
 import { Panel } from '../kit/panel.tsx'
+import { Pager } from '../kit/time-pages.tsx'
 import { Table, type TableColumn } from '../kit/table.tsx'
 import { Facts, Money, Moment, type ZoneClock } from '../kit/values.tsx'
 import type { Page, View } from '../page.tsx'
 
 /** Grants and adjustments that wait for a second user, and their approval. */
 
+const listQuery = Type.Object({
+  cursor: cursorMembers.cursor,
+  tz: Type.Optional(Type.String({ maxLength: 64 })),
+})
+
 interface ListFacts {
+  readonly query: Static<typeof listQuery>
   readonly items: readonly ProposalRow[]
   readonly next_cursor: string | null
 }
 
+/** Proposals are listed without a time. */
+const ALL = { fromMs: undefined, toMs: undefined }
 /** Parts a tenant from a proposal in an address: no id has it. */
 const BETWEEN = '~'
 const PATH = '/proposals'
@@ -33,13 +40,6 @@ export const proposalHref = (id: string): string => hrefOf(`${PATH}/${encodeURIC
 export function proposalOf(id: string): { readonly tenantId: string; readonly proposalId: string } {
   const [tenantId = '', proposalId = ''] = id.split(BETWEEN, 2)
   return { tenantId, proposalId }
-}
-
-/** @throws RequestError for a text that is no reason */
-export function reasonOf(text: string): string {
-  const reason = text.trim()
-  if (Check(Reason, reason)) return reason
-  throw new RequestError('body_invalid', `The reason ${String(Reflect.get(Reason, 'words'))}`)
 }
 
 const idOf = ({ tenantId, proposalId }: ProposalRow): string => `${tenantId}${BETWEEN}${proposalId}`
@@ -73,11 +73,6 @@ const columnsIn = (clock: ZoneClock): readonly TableColumn<ProposalRow>[] => [
   { name: 'lapses', cell: ({ expiresAtMs }) => <Moment atMs={expiresAtMs} clock={clock} /> },
 ]
 
-const listQuery = Type.Object({
-  cursor: cursorMembers.cursor,
-  tz: Type.Optional(Type.String({ maxLength: 64 })),
-})
-
 function ListPage({
   facts,
   view,
@@ -85,7 +80,6 @@ function ListPage({
   readonly facts: ListFacts
   readonly view: View
 }): JSX.Element {
-  const more = facts.next_cursor
   return (
     <>
       <h1 class="title">Proposals</h1>
@@ -97,13 +91,7 @@ function ListPage({
           keyOf={idOf}
           empty="Nothing waits for a second user, and nothing did."
         />
-        {more === null ? null : (
-          <p class="pager">
-            <a class="button" href={hrefOf(PATH, { cursor: more })}>
-              Older
-            </a>
-          </p>
-        )}
+        <Pager path={PATH} query={facts.query} range={ALL} next={facts.next_cursor} />
       </section>
     </>
   )
@@ -114,15 +102,17 @@ export const proposalsPage: Page<typeof listQuery, ListFacts> = {
   path: PATH,
   roles: ['finance', 'support'],
   query: listQuery,
-  read: async ({ accounts: { proposals } }, _who, { query: { cursor }, token }) => {
+  read: async ({ accounts: { proposals } }, _who, { query, token }) => {
     requireAdmin(token)
+    const { cursor } = query
     const asked = { limit: 50, ...(cursor === undefined ? {} : { cursor }) }
     const scope = scopeOfAdminToken(token)
-    return readPage(
+    const found = await readPage(
       asked,
       (page) => proposals.list(scope, { ...page, state: undefined, tenantId: undefined }),
       ({ proposalId }) => proposalId,
     )
+    return { ...found, query }
   },
   title: () => 'Proposals',
   show: (facts, view) => <ListPage facts={facts} view={view} />,

@@ -1,0 +1,61 @@
+import type { JSX } from 'preact'
+import type { TimeRange } from '../../api/query/time-range.ts'
+import { toTimestamp } from '../../kernel/clock.ts'
+import { hrefOf } from './href.ts'
+
+/** Lists of a time, page by page. */
+
+/** The members of a query that name its time and its page. */
+interface TimeQuery {
+  readonly from?: string
+  readonly to?: string
+  readonly time_preset?: string
+  readonly cursor?: string
+}
+
+/**
+ * The query with the usual range where it names no time. A form sends its preset with every field, so
+ * that a date that was filled in stands for the preset.
+ */
+export function withTime<Query extends TimeQuery, Preset extends NonNullable<Query['time_preset']>>(
+  asked: Query,
+  usual: Preset,
+): Query {
+  const { time_preset: preset, ...dated } = asked
+  if (asked.from !== undefined || asked.to !== undefined) return dated as Query
+  return preset === undefined ? { ...asked, time_preset: usual } : asked
+}
+
+/** Links to the newest page and to the next one; both have absolute times, so that they can be kept. */
+export function Pager({
+  path,
+  query,
+  range: { fromMs, toMs },
+  next,
+}: {
+  readonly path: string
+  readonly query: TimeQuery
+  readonly range: TimeRange
+  /** The cursor of the next page; null: there is none. */
+  readonly next: string | null
+}): JSX.Element | null {
+  if (next === null && query.cursor === undefined) return null
+  const { time_preset: _preset, cursor: _cursor, ...others } = query
+  const bound = (unixMs: number | undefined) =>
+    unixMs === undefined ? undefined : toTimestamp(unixMs)
+  const absolute = { ...others, from: bound(fromMs), to: bound(toMs) }
+  return (
+    <p class="pager">
+      {query.cursor === undefined ? null : (
+        <a class="button" href={hrefOf(path, absolute)}>
+          Newest
+        </a>
+      )}
+      {next === null ? null : (
+        <a class="button" href={hrefOf(path, { ...absolute, cursor: next })}>
+          Older
+        </a>
+      )}
+    </p>
+  )
+}
