@@ -17,9 +17,9 @@ interface TimeQuery {
  * The query with the usual range where it names no time. A form sends its preset with every field, so
  * that a date that was filled in stands for the preset.
  */
-export function withTime<Query extends TimeQuery, Preset extends NonNullable<Query['time_preset']>>(
+export function withTime<Query extends TimeQuery>(
   asked: Query,
-  usual: Preset,
+  usual: NonNullable<Query['time_preset']>,
 ): Query {
   const { time_preset: preset, ...dated } = asked
   if (asked.from !== undefined || asked.to !== undefined) return dated as Query
