@@ -171,11 +171,12 @@ export function requireSession(app: FastifyInstance, deps: Omit<SessionDeps, 'co
     const { principal } = answer
     request.tokenOwner = principal
     requireTokenAddress(request, principal)
+    // First, so that a refusal has the head of the page, with its places.
+    request.reader = await readerOf(deps.db, principal)
     requireRole(request, principal)
     const purpose = request.method === 'POST' ? 'change' : 'read'
     if (!request.is404) await deps.tenantAccess.check(principal, purpose)
     request.principal = principal
-    request.reader = await readerOf(deps.db, principal)
     return undefined
   })
 }

@@ -367,6 +367,9 @@ t.test('a role sees its pages and panels, and reads which role sees the others',
     status: 403,
     text: /is for tokens of the role finance, or without a role; this one has the role support/,
   })
+  const refused = await ask('/console/ledger/lines', { cookie: support })
+  t.match(refused.text, /<nav aria-label="Pages">/, 'the refusal has the head of the page')
+  t.notMatch(refused.text, /href="\/console\/ledger/, 'without the place that the role has not')
   const life = `/console/life/${callId}`
   t.match(await ask(life, { cookie: support }), {
     status: 200,

@@ -28,9 +28,13 @@ export interface PageOptions {
   readonly children: ComponentChildren
 }
 
-const placesOf = ({ isAdmin }: Reader): readonly (readonly [href: string, name: string])[] => [
+/** The places that the role of the reader has. */
+const placesOf = ({
+  isAdmin,
+  role,
+}: Reader): readonly (readonly [href: string, name: string])[] => [
   ['/console', 'Overview'],
-  ['/console/ledger/lines', 'Ledger'],
+  ...(role === 'support' ? [] : [['/console/ledger/lines', 'Ledger'] as const]),
   ['/console/failed', 'Failed'],
   ...(isAdmin ? [['/console/proposals', 'Proposals'] as const] : []),
   ['/docs', 'API'],

@@ -111,7 +111,7 @@ function Tile({
 }
 
 function Tiles({ of }: { readonly of: PanelFacts<Balances> }): JSX.Element {
-  if ('why' in of) return <p class="panel note">{of.why}</p>
+  if ('why' in of) return <p class="panel note">Balances: {of.why}</p>
   const accounts = of.facts.items.flatMap(({ tenant_id: tenantId, accounts: all }) =>
     all.map((account) => ({ account, from: apiPath('/balance', { tenant_id: tenantId }) })),
   )
