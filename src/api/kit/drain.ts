@@ -6,6 +6,8 @@ import { openConnections } from './connections.ts'
 const SWEEP_MS = 50
 /** The most turns of the event loop in which waiting connections are accepted. */
 const MAX_TAKING_TURNS = 1_000
+/** A client that a busy machine holds up sends its request this much later than it connects. */
+const UNUSED_MS = 500
 
 /**
  * While the process is about to end, each connection closes after its answer, and the answer says
@@ -62,9 +64,10 @@ export async function drain(app: FastifyInstance, boundMs: number): Promise<void
   })
   const closing = app.close()
   // A connection that was busy when closing began would otherwise be kept alive for its client.
+  const unusedUntilMs = performance.now() + Math.min(UNUSED_MS, boundMs)
   const sweep = (): void => {
     app.server.closeIdleConnections()
-    closeUnusedConnections(app)
+    if (performance.now() >= unusedUntilMs) closeUnusedConnections(app)
   }
   // Runs after requests that arrived meanwhile were read, however late the timer is.
   const sweeping = setInterval(() => setImmediate(sweep), SWEEP_MS)

@@ -1,5 +1,6 @@
 import { connect, type AddressInfo, type Socket } from 'node:net'
 import { once } from 'node:events'
+import { setTimeout as sleep } from 'node:timers/promises'
 import Fastify, { type FastifyInstance } from 'fastify'
 import t from 'tap'
 import { useConnections } from '../../../src/api/kit/connections.ts'
@@ -20,7 +21,11 @@ function followConnections(app: FastifyInstance): void {
 }
 
 async function start(handler: () => Promise<unknown>): Promise<FastifyInstance> {
-  const app = Fastify({ forceCloseConnections: 'idle', keepAliveTimeout: 60_000 })
+  const app = Fastify({
+    forceCloseConnections: 'idle',
+    return503OnClosing: false,
+    keepAliveTimeout: 60_000,
+  })
   followConnections(app)
   app.get('/', handler)
   await app.listen({ port: 0, host: '127.0.0.1' })
@@ -45,6 +50,17 @@ void t.test('an idle connection that sent no request does not delay the shutdown
   const closed = once(socket, 'close')
   t.ok((await tookMs(drain(app, BOUND_MS))) < BOUND_MS / 2)
   await closed
+})
+
+void t.test('a request that follows its connection late is answered', async (t) => {
+  const app = await start(async () => Promise.resolve('answered'))
+  const socket = await open(app)
+  const draining = drain(app, BOUND_MS)
+  await sleep(200)
+  const answer = once(socket, 'data')
+  socket.write('GET / HTTP/1.1\r\nhost: x\r\n\r\n')
+  t.match(String((await answer)[0]), /^HTTP\/1\.1 200[\s\S]*answered$/)
+  await draining
 })
 
 /** A handler that answers when the test lets it. */
