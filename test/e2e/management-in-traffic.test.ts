@@ -119,6 +119,15 @@ async function answered({ seen }: Traffic, status: number, sinceMs: number): Pro
   return performance.now()
 }
 
+/** Looks on for a while, and on a busy machine until each had a call in that time. */
+async function look(at: readonly Traffic[], sinceMs: number): Promise<void> {
+  await sleep(LOOK_MS)
+  for (const one of at)
+    await eventually('a call was answered meanwhile', () =>
+      one.seen.some(({ startedMs }) => startedMs >= sinceMs),
+    )
+}
+
 const statuses = (seen: readonly Seen[]): Readonly<Record<number, number>> => {
   const counts: Record<number, number> = {}
   for (const { answer } of seen) counts[answer.status] = (counts[answer.status] ?? 0) + 1
@@ -149,11 +158,11 @@ await t.test('grants, a disabled token and budgets in the middle of traffic', as
   await setBudgets(busy.tenantId, [{ ...none, hard: '0' }])
   const disabledMs = await answered(ofDisabled, 401, decidingMs)
   const budgetedMs = await answered(ofBudgeted, 402, decidingMs)
-  await sleep(LOOK_MS)
+  await look([ofDisabled, ofBudgeted], Math.max(disabledMs, budgetedMs))
   const liftingMs = performance.now()
   await setBudgets(busy.tenantId, [])
   const liftedMs = await answered(ofBudgeted, 200, liftingMs)
-  await sleep(LOOK_MS)
+  await look([ofBudgeted], liftedMs)
   const overMs = performance.now()
   for (const one of [ofDisabled, ofBudgeted, ofKept]) await one.stop()
 
