@@ -35,6 +35,7 @@ const benchmarks: Readonly<Record<string, () => Promise<{ readonly run: Benchmar
   explain: () => import('./explain.ts'),
   export: () => import('./export.ts'),
   support: () => import('./support.ts'),
+  console: () => import('./console.ts'),
 }
 
 const results = fileURLToPath(new URL('./results/', import.meta.url))
