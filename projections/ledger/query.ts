@@ -13,7 +13,7 @@ export {
   refundCell,
   type Cells,
 } from './read/export.ts'
-export { correctionsOf, lineFacts, linesOfSource, type Correction } from './read/adjustments.ts'
+export { correctionsOf, lineFacts, linesByIds, type Correction } from './read/adjustments.ts'
 export {
   creditKinds,
   listCredits,

@@ -129,7 +129,7 @@ function finance(line: Line): Readonly<Record<string, Read>> {
     'log, lines of a request counted': (db) =>
       ledger.countLines(db, { ...big, ...allKinds, requestId }),
     'log, credits counted': (db) => ledger.countCredits(db, { ...big, ...allKinds }),
-    'lines of a source': (db) => ledger.linesOfSource(db, sourceId, 8),
+    'lines by their ids': (db) => ledger.linesByIds(db, [line.line_id]),
     'what a source was settled at': (db) => ledger.settledSource(db, sourceId),
     'amounts of sources': (db) => ledger.settledAmounts(db, [sourceId]),
     'facts of a line': (db) => ledger.lineFacts(db, line.line_id),

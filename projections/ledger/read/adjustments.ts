@@ -42,17 +42,20 @@ export interface Correction {
   readonly postedAtMs: number
 }
 
-/** The lines of a task or call in their order; more than `limit` are not read. */
-export async function linesOfSource(
+/**
+ * Lines by their ids, in their order. A search by the task or call would walk the whole ledger in this
+ * order where Postgres does not know yet how few lines one has.
+ */
+export async function linesByIds(
   db: Queryable,
-  sourceId: string,
-  limit: number,
+  lineIds: readonly string[],
 ): Promise<readonly AdjustedLine[]> {
+  if (lineIds.length === 0) return []
   const { rows } = await db.query<LineRecord & Pick<AdjustedLine, 'adjusted'>>({
-    name: 'ledger.lines-of-source',
-    text: `select ${lineSelection}, ${adjustedSelection} from ledger.lines l where l.source_id = $1
-           order by l.seq limit $2`,
-    values: [sourceId, limit],
+    name: 'ledger.lines-by-ids',
+    text: `select ${lineSelection}, ${adjustedSelection} from ledger.lines l
+           where l.line_id = any($1::text[]) order by l.seq`,
+    values: [lineIds],
   })
   return rows.map((row) => ({ ...toLine(row), adjusted: row.adjusted }))
 }

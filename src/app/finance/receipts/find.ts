@@ -1,5 +1,5 @@
 import type { Queryable } from '../../../../projections/engine/queryable.ts'
-import { correctionsOf, linesOfSource } from '../../../../projections/ledger/query.ts'
+import { correctionsOf, linesByIds } from '../../../../projections/ledger/query.ts'
 import { historyOf, type TimelineScope } from '../../../../projections/timeline/query.ts'
 import type { RecordedEvent } from '../../../eventlog/log/types.ts'
 import { callIdOfAnswer } from '../../../kernel/ids.ts'
@@ -69,10 +69,10 @@ export async function findReceipt(
   const events = own.map(({ event }) => event)
   const status = receiptStatusOf(opening, events)
   const count = status.state === 'settled' ? status.settlement.lines.length : 0
-  // Lines are numbered from 1, so their corrections can be read before the lines.
+  // Lines are numbered from 1.
   const lineIds = Array.from({ length: count }, (_, index) => `${sourceId}:${index + 1}`)
   const [lines, corrections] = await Promise.all([
-    count === 0 ? [] : linesOfSource(db, sourceId, count),
+    linesByIds(db, lineIds),
     correctionsOf(db, lineIds, MAX_RECEIPT_CORRECTIONS),
   ])
   if (status.state === 'settled' && lines.length < count) return { behind: status.position }
