@@ -19,7 +19,7 @@ import type { FormFault } from './kit/form.tsx'
 import { hrefOf } from './kit/href.ts'
 import { renderPage } from './kit/layout.tsx'
 import { type ZoneClock, zoneClock } from './kit/values.tsx'
-import { readingAs } from './reading-as.ts'
+import { lookBefore, readingAs } from './reading-as.ts'
 
 /** Pages: each declares what it reads, who may see it, and how it looks. */
 
@@ -66,6 +66,8 @@ export interface Page<Query extends TObject, Facts> {
     who: Principal,
     asked: Asked<Query> & { readonly token: Principal },
   ) => Promise<Facts | Elsewhere>
+  /** The tenant that the page is about: those who are not of it say first why they look. */
+  readonly tenantOf?: (facts: Facts) => string | undefined
   readonly title: (facts: Facts) => string
   /** The word that the search field shows. */
   readonly word?: (facts: Facts) => string
@@ -112,7 +114,7 @@ function leaveOutEmpty(request: FastifyRequest, _reply: FastifyReply, done: () =
 /** Reads a page and answers it, also where it answers a form that was refused. */
 async function answerPage<Query extends TObject, Facts>(
   services: ConsoleServices,
-  { read, show, title, word }: Page<Query, Facts>,
+  { read, show, tenantOf, title, word }: Page<Query, Facts>,
   request: FastifyRequest,
   reply: FastifyReply,
   asked: Asked<Query>,
@@ -125,6 +127,11 @@ async function answerPage<Query extends TObject, Facts>(
     void reply.header('hx-push-url', shortUrl(request, asked.query))
   const facts = await read(services, who, { ...asked, token })
   if (facts instanceof Elsewhere) return reply.redirect(facts.href, 303)
+  const look = lookBefore(request, token, tenantOf?.(facts))
+  // The script would put a part of the form into the page.
+  if (look !== undefined && request.headers['hx-request'] !== undefined)
+    return reply.header('hx-redirect', look).send()
+  if (look !== undefined) return reply.redirect(look, 303)
   const clock = clockOf(Object(asked.query))
   const nowMs = services.clock.nowMs()
   const requestKey = newId('note', nowMs)

@@ -1,7 +1,20 @@
+import type { FastifyRequest } from 'fastify'
 import type { Principal } from '../app/access/principal.ts'
+import { hrefOf } from './kit/href.ts'
 
 /** An administrator reads what it administers, as a query token of its scope would. */
 export function readingAs(principal: Principal): Principal {
   if (principal.kind === 'query') return principal
   return { ...principal, kind: 'query', scope: principal.scope ?? { level: 'all_tenants' } }
+}
+
+/** The form that must be sent before a page of a tenant; undefined: none must. */
+export function lookBefore(
+  { url, viewedTenants }: Pick<FastifyRequest, 'url' | 'viewedTenants'>,
+  token: Principal,
+  tenantId: string | undefined,
+): string | undefined {
+  const isOutside = readingAs(token).scope?.level === 'all_tenants' && token.tenantId !== tenantId
+  if (tenantId === undefined || !isOutside || viewedTenants.includes(tenantId)) return undefined
+  return hrefOf('/look', { tenant_id: tenantId, next: url })
 }

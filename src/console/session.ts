@@ -33,6 +33,8 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** The holder of the session, as the head of its pages shows it. */
     reader: Reader | undefined
+    /** Tenants that the session has given a reason to look at. */
+    viewedTenants: readonly string[]
   }
 }
 
@@ -158,10 +160,12 @@ export function sessionRoutes(
  */
 export function requireSession(app: FastifyInstance, deps: Omit<SessionDeps, 'codes'>): void {
   app.decorateRequest('reader', undefined)
+  // Set before it is read, as `reader` is: an array as the usual value would be one for all requests.
+  app.decorateRequest('viewedTenants')
   app.addHook('onRequest', async (request, reply) => {
     const id = sessionIn(request)
-    const hash = id === undefined ? undefined : await deps.sessions.find(id)
-    const answer = hash === undefined ? undefined : await deps.resume(hash)
+    const session = id === undefined ? undefined : await deps.sessions.find(id)
+    const answer = session && (await deps.resume(session.secretHash))
     if (answer?.ok === false && answer.reason === 'unavailable') throw refusalOf(answer)
     if (answer?.ok !== true) {
       if (id !== undefined) void reply.header('set-cookie', sessionCookie(request, undefined))
@@ -170,6 +174,7 @@ export function requireSession(app: FastifyInstance, deps: Omit<SessionDeps, 'co
     }
     const { principal } = answer
     request.tokenOwner = principal
+    request.viewedTenants = session?.viewedTenants ?? []
     requireTokenAddress(request, principal)
     // First, so that a refusal has the head of the page, with its places.
     request.reader = await readerOf(deps.db, principal)

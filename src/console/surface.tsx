@@ -13,6 +13,7 @@ import { checkedField, FORM_BYTES, useForms } from './forms.ts'
 import { guardHeaders, useGuard } from './guard.ts'
 import { hrefOf, lifeHref } from './kit/href.ts'
 import { type Reader, renderPage } from './kit/layout.tsx'
+import { lookRoutes } from './look.tsx'
 import { type ConsoleServices, formRoute, pageRoute, sendPage } from './page.tsx'
 import { failedPage } from './pages/failed.tsx'
 import { doLifeAction, lifeActions } from './life/actions.tsx'
@@ -80,6 +81,7 @@ export function createConsole(
     await app.register((signedIn, _options, done) => {
       requireSession(signedIn, { ...deps, sessions })
       useQueryBounds(signedIn, services)
+      lookRoutes(signedIn, services, sessions)
       pageRoute(signedIn, services, overviewPage)
       pageRoute(signedIn, services, findPage)
       pageRoute(signedIn, services, lifePage)

@@ -24,6 +24,7 @@ import {
   type InstallationEvent,
 } from './installation/events.ts'
 import { noteEvents, noteFacts, noteStreams, type NoteEvent } from './note/events.ts'
+import { viewEvents, viewFacts, viewStreams, type ViewEvent } from './view/events.ts'
 import {
   priceBookEvents,
   priceBookFacts,
@@ -61,6 +62,7 @@ export const eventSchemas = {
   ...assetGroupEvents,
   ...verificationEvents,
   ...noteEvents,
+  ...viewEvents,
   ...installationEvents,
 } as const
 
@@ -79,6 +81,7 @@ export type AnyEvent =
   | AssetGroupEvent
   | VerificationEvent
   | NoteEvent
+  | ViewEvent
   | InstallationEvent
 export type AnyEventType = AnyEvent['type']
 
@@ -101,11 +104,12 @@ const eventFacts: { readonly [T in AnyEventType]: EventFacts<DataOf[T]> } = {
   ...assetGroupFacts,
   ...verificationFacts,
   ...noteFacts,
+  ...viewFacts,
   ...installationFacts,
 }
 
 /**
- * Id of the task, call, file, asset, group, verification or token that an event is about; undefined for
+ * Id of the task, call, file, asset, group, verification, token or looked-at tenant that an event is about; undefined for
  * an event of the account itself.
  */
 export function sourceOf<T extends AnyEventType>(event: EventOf<T>): string | undefined {
@@ -161,5 +165,6 @@ export const streamPrefixes = [
   assetGroupStreams,
   verificationStreams,
   noteStreams,
+  viewStreams,
 ] as const
 export type StreamPrefix = (typeof streamPrefixes)[number]

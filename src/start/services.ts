@@ -22,6 +22,7 @@ import { createReadModelPrices } from '../app/finance/prices/model-prices.ts'
 import { createManagedPriceBooks } from '../app/finance/prices/managed-price-books.ts'
 import type { Channel } from '../app/ports/provider.ts'
 import { createLifeActions } from '../app/support/actions/life-actions.ts'
+import { createViewTenant } from '../app/support/actions/tenant-views.ts'
 import { seeLedger } from '../app/spending/ledger-lag.ts'
 import { createImageTaskUseCases } from '../app/tasks/images/use-cases.ts'
 import { keyHashOf } from '../kernel/keyed-hash.ts'
@@ -190,6 +191,7 @@ function accountsOver(
     tenants,
     balances: accounts.balances,
     lives: createLifeActions({ ...tasks, tasks, findLife: reads.life }),
+    viewTenant: createViewTenant(deps, tenants),
     proposals: createManagedProposals(deps),
     tokens: createManagedTokens({ ...deps, defaultLimits, served }),
     settings: createManagedSettings(

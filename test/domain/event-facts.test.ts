@@ -17,6 +17,7 @@ import { priceBookEvents } from '../../src/domain/pricing/events.ts'
 import { taskEvents } from '../../src/domain/task/events.ts'
 import { tokenEvents } from '../../src/domain/token/events.ts'
 import { uploadEvents } from '../../src/domain/upload/events.ts'
+import { viewEvents } from '../../src/domain/view/events.ts'
 import { verificationEvents } from '../../src/domain/verification/events.ts'
 import { voiceEvents } from '../../src/domain/voice/events.ts'
 import { decodeFixture, eventFixtures } from '../helpers/event-fixtures.ts'
@@ -34,6 +35,7 @@ const sources: readonly (readonly [object, string | undefined])[] = [
   [tokenEvents, 'tokenId'],
   [uploadEvents, 'fileId'],
   [verificationEvents, 'verificationId'],
+  [viewEvents, 'tenantId'],
   [voiceEvents, undefined],
   [writeOffEvents, 'callId'],
 ]

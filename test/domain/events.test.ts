@@ -13,6 +13,7 @@ import { tokenStream } from '../../src/domain/token/events.ts'
 import { uploadStream } from '../../src/domain/upload/events.ts'
 import { verificationStream } from '../../src/domain/verification/events.ts'
 import { noteStream } from '../../src/domain/note/events.ts'
+import { viewStream } from '../../src/domain/view/events.ts'
 import { voiceStream } from '../../src/domain/voice/events.ts'
 import { installationStream } from '../../src/domain/installation/events.ts'
 import { priceBookDigest } from '../../src/domain/pricing/price-book-document.ts'
@@ -125,6 +126,7 @@ t.test('every stream name has a prefix that readers of the log filter by', (t) =
     tokenStream('token_1'),
     uploadStream('4611686018427388'),
     verificationStream('v1'),
+    viewStream('tenant_1'),
     voiceStream({ tenantId: 'tenant_1', voiceId: 'MyVoice_001' }),
   ]
   t.equal(streams.length, streamPrefixes.length, 'each kind once')

@@ -10,7 +10,7 @@ import { until } from '../helpers/eventually.ts'
 import { pageText } from '../helpers/printed-calls.ts'
 import { startStack } from '../helpers/stack.ts'
 import { call, tasksOf } from './support/client.ts'
-import { askConsole, type ConsoleRequest, signInToConsole } from './support/console.ts'
+import { askConsole, type ConsoleRequest, lookAt, signInToConsole } from './support/console.ts'
 
 /** The console over HTTP: sessions, attacks on them, bad input, and what each reader may see. */
 
@@ -191,6 +191,7 @@ t.test('ids of another tenant read byte for byte as missing ones', async (t) => 
       path,
     )
   }
+  await lookAt(url, operator, other.tenantId)
   t.match(await ask(`/console/life/${otherCallId}`, { cookie: operator }), { status: 200 })
 })
 
@@ -336,6 +337,7 @@ t.test('every amount of a page is in the answer of the API that it names', async
 t.test('an operator sees all tenants, and one of them by its address', async (t) => {
   const all = await ask('/console', { cookie: operator })
   t.match(all, { status: 200, text: /All tenants, yesterday and today/ })
+  await lookAt(url, operator, other.tenantId)
   const one = await ask(`/console?tenant_id=${other.tenantId}`, { cookie: operator })
   t.match(one, { status: 200, text: new RegExp(`<h1 class="title">${other.tenantId}`) })
   t.notMatch(one.text, callId)
@@ -400,7 +402,8 @@ t.test(
       const cookie = await signInToConsole(url, secret)
       for (const { path, roles } of documented.filter((one) => !/^ *admin/.test(one.roles))) {
         const { status } = await ask(path, { cookie })
-        t.equal(status, roles.includes(role) ? 200 : 403, `${path} with the role ${role}`)
+        // A form that is not needed leads on.
+        t.equal(status === 303 ? 200 : status, roles.includes(role) ? 200 : 403, `${path}, ${role}`)
       }
     }
   },

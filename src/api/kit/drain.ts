@@ -1,5 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import { setImmediate as turn } from 'node:timers/promises'
+import { monotonicClock } from '../../kernel/clock.ts'
 import { openConnections } from './connections.ts'
 
 /** Interval at which connections whose last answer is sent are closed. */
@@ -64,10 +65,10 @@ export async function drain(app: FastifyInstance, boundMs: number): Promise<void
   })
   const closing = app.close()
   // A connection that was busy when closing began would otherwise be kept alive for its client.
-  const unusedUntilMs = performance.now() + Math.min(UNUSED_MS, boundMs)
+  const unusedUntilMs = monotonicClock.nowMs() + Math.min(UNUSED_MS, boundMs)
   const sweep = (): void => {
     app.server.closeIdleConnections()
-    if (performance.now() >= unusedUntilMs) closeUnusedConnections(app)
+    if (monotonicClock.nowMs() >= unusedUntilMs) closeUnusedConnections(app)
   }
   // Runs after requests that arrived meanwhile were read, however late the timer is.
   const sweeping = setInterval(() => setImmediate(sweep), SWEEP_MS)

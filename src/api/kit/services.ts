@@ -21,6 +21,7 @@ import type { Throttle } from '../../app/spending/throttle/throttle.ts'
 import type { LifeActions } from '../../app/support/actions/life-actions.ts'
 import type { Refusals } from '../../app/support/refusals.ts'
 import type { Search } from '../../app/support/search.ts'
+import type { ViewTenant } from '../../app/support/actions/tenant-views.ts'
 import type { ImageTaskUseCases } from '../../app/tasks/images/types.ts'
 import type { TaskUseCases } from '../../app/tasks/types.ts'
 import type { Catalog } from '../../domain/catalog/catalog.ts'
@@ -97,6 +98,7 @@ export interface Services {
     readonly balances: ReadBalances
     /** Notes about tasks, calls, assets and files, and the safe actions of support. */
     readonly lives: LifeActions
+    readonly viewTenant: ViewTenant
   }
   readonly support: {
     /** Finds what an id, a name or a pasted text stands for. */

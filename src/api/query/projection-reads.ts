@@ -35,7 +35,8 @@ const CONFIRM_TIMEOUT_MS = 3_000
 const MAX_HISTORY_ITEMS = 10_000
 
 /** The events that these histories show: those of tokens and accounts are left out. */
-const shownStreams = /^(?:task|journal|file|upload|voice|asset|assetgroup|verification|notes)-/
+const shownStreams =
+  /^(?:task|journal|file|upload|voice|asset|assetgroup|verification|notes|views)-/
 
 interface ProjectionReadsDeps {
   /** The statements have a timeout. */

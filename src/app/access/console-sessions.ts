@@ -16,14 +16,23 @@ export const SESSION_MAX_MS = 12 * 3_600_000
 const SEEN_EVERY_MS = 60_000
 const PREFIX = 'tcs-'
 
+export interface ConsoleSession {
+  /** The hash of the token's secret. */
+  readonly secretHash: string
+  /** Tenants that its holder has given a reason to look at, from outside of them. */
+  readonly viewedTenants: readonly string[]
+}
+
 export interface ConsoleSessions {
   /** Opens a session, and deletes those that have ended; its id is returned once and kept nowhere. */
   readonly open: (session: {
     readonly secretHash: string
     readonly tokenId: string
   }) => Promise<string>
-  /** The hash of the token's secret; undefined if the session has ended. */
-  readonly find: (id: string) => Promise<string | undefined>
+  /** Finds a session; undefined if it has ended. */
+  readonly find: (id: string) => Promise<ConsoleSession | undefined>
+  /** Notes that a reason was given for looking at a tenant, until the session ends. */
+  readonly viewed: (id: string, tenantId: string) => Promise<void>
   readonly end: (id: string) => Promise<void>
 }
 
@@ -48,9 +57,9 @@ export function createConsoleSessions(db: Queryable): ConsoleSessions {
     },
     find: async (id) => {
       if (!id.startsWith(PREFIX)) return undefined
-      const { rows } = await db.query<{ secret_hash: string; is_due: boolean }>({
+      const { rows } = await db.query<ConsoleSession & { is_due: boolean }>({
         name: 'console-session-find',
-        text: `select secret_hash, last_seen_at < clock_timestamp() - ${SEEN_EVERY_MS} * interval '1 ms' as is_due
+        text: `select secret_hash as "secretHash", viewed_tenants as "viewedTenants", last_seen_at < clock_timestamp() - ${SEEN_EVERY_MS} * interval '1 ms' as is_due
                from ops.console_sessions where id_hash = $1 and not ${HAS_ENDED}`,
         values: [sha256Hex(id)],
       })
@@ -61,7 +70,15 @@ export function createConsoleSessions(db: Queryable): ConsoleSessions {
           text: 'update ops.console_sessions set last_seen_at = clock_timestamp() where id_hash = $1',
           values: [sha256Hex(id)],
         })
-      return row?.secret_hash
+      return row
+    },
+    viewed: async (id, tenantId) => {
+      await db.query({
+        name: 'console-session-viewed',
+        text: `update ops.console_sessions set viewed_tenants = viewed_tenants || $2::text
+               where id_hash = $1 and not $2 = any(viewed_tenants)`,
+        values: [sha256Hex(id), tenantId],
+      })
     },
     end: async (id) => {
       await db.query({
@@ -86,5 +103,6 @@ create table ops.console_sessions (
 );
 create index console_sessions_seen on ops.console_sessions (last_seen_at);
 `,
+    `alter table ops.console_sessions add column viewed_tenants text[] not null default '{}'`,
   ],
 }

@@ -150,6 +150,7 @@ export const failedPage: Page<typeof query, FailedFacts> = {
     ])
     return { query: shown, range: list.facts, failures: await list.page(), refusals }
   },
+  tenantOf: ({ query: { tenant_id: tenantId } }) => tenantId,
   title: () => 'Failed and refused',
   show: (facts, view) => <FailedPage facts={facts} view={view} />,
 }

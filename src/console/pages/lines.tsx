@@ -127,6 +127,7 @@ export const linesPage: Page<typeof query, LinesFacts> = {
     const { facts, page } = await readLines(services, who, { ...shown, limit: 50 })
     return { query: shown, range: facts, lines: await page() }
   },
+  tenantOf: ({ query: { tenant_id: tenantId } }) => tenantId,
   title: () => 'Ledger',
   show: (facts, view) => <LinesPage facts={facts} view={view} />,
 }

@@ -141,6 +141,7 @@ export const noManagement: GatewayServices['accounts'] = {
   priceBooks: noPriceBooks,
   balances: noAccounts.balances,
   lives: noLives,
+  viewTenant: noTenant,
 }
 
 export const nowMs = Date.parse('2026-03-04T05:06:07.000Z')

@@ -32,8 +32,8 @@ t.test('a session is found by its id until it is ended, and neither secret is ke
     await sessions.open({ secretHash, tokenId: 'token_1' }),
     await sessions.open({ secretHash: 'b'.repeat(64), tokenId: 'token_2' }),
   ]
-  t.equal(await sessions.find(one), secretHash)
-  t.equal(await sessions.find(other), 'b'.repeat(64))
+  t.equal((await sessions.find(one))?.secretHash, secretHash)
+  t.equal((await sessions.find(other))?.secretHash, 'b'.repeat(64))
   t.not(one, other)
   t.notMatch(JSON.stringify(await rows(pool)), one, 'the id is in no column')
   for (const id of ['', 'tcs-', one.slice(0, -1), `${one}x`, one.toUpperCase(), "tcs-' or 1=1 --"])
@@ -41,18 +41,18 @@ t.test('a session is found by its id until it is ended, and neither secret is ke
   await sessions.end(one)
   t.equal(await sessions.find(one), undefined)
   await sessions.end(one)
-  t.equal(await sessions.find(other), 'b'.repeat(64))
+  t.equal((await sessions.find(other))?.secretHash, 'b'.repeat(64))
 })
 
 t.test('it ends after half an hour without a request, and after twelve hours', async (t) => {
   const { pool, sessions } = await sessionsIn(t)
   const id = await sessions.open({ secretHash, tokenId: 'token_1' })
   await age(pool, SESSION_IDLE_MS, SESSION_IDLE_MS - 5_000)
-  t.equal(await sessions.find(id), secretHash, 'just in time')
+  t.equal((await sessions.find(id))?.secretHash, secretHash, 'just in time')
   await age(pool, SESSION_IDLE_MS, SESSION_IDLE_MS)
   t.equal(await sessions.find(id), undefined, 'idle')
   await age(pool, SESSION_MAX_MS - 5_000, 0)
-  t.equal(await sessions.find(id), secretHash)
+  t.equal((await sessions.find(id))?.secretHash, secretHash)
   await age(pool, SESSION_MAX_MS, 0)
   t.equal(await sessions.find(id), undefined, 'too long')
   t.equal((await rows(pool)).length, 1)
@@ -71,4 +71,14 @@ t.test('the time of the last request is written once a minute', async (t) => {
   const old = await seenAt()
   await sessions.find(id)
   t.ok((await seenAt()) - old > 50_000, 'it was written')
+})
+
+t.test('a session keeps the tenants that it may look at, each once', async (t) => {
+  const { sessions } = await sessionsIn(t)
+  const id = await sessions.open({ secretHash, tokenId: 'token_1' })
+  const other = await sessions.open({ secretHash, tokenId: 'token_1' })
+  t.same((await sessions.find(id))?.viewedTenants, [])
+  for (const tenant of ['tenant_1', 'tenant_2', 'tenant_1']) await sessions.viewed(id, tenant)
+  t.same((await sessions.find(id))?.viewedTenants, ['tenant_1', 'tenant_2'])
+  t.same((await sessions.find(other))?.viewedTenants, [], 'of this session alone')
 })

@@ -84,7 +84,10 @@ function settledCall(
       priceBookVersion: '2026-11-01',
       currency: 'USD',
       amount: formatAmount(sum),
-      lines: billed.map(({ amountPico, ...line }) => ({ ...line, amount: formatAmount(amountPico) })),
+      lines: billed.map(({ amountPico, ...line }) => ({
+        ...line,
+        amount: formatAmount(amountPico),
+      })),
     },
     settledAt: toTimestamp(atMs),
   }

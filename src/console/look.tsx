@@ -1,0 +1,79 @@
+import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { type Static, Type } from 'typebox'
+import { actorOf, Reason } from '../api/kit/account-surface.ts'
+import { principalOf } from '../api/kit/authenticate.ts'
+import { NameOf } from '../api/query/schemas.ts'
+import type { ConsoleSessions } from '../app/access/console-sessions.ts'
+import { DomainError } from '../kernel/errors.ts'
+import { failureOf, isDefect } from './failure.ts'
+import { checkedField, fieldsOf } from './forms.ts'
+import { sessionIn } from './guard.ts'
+import { nextPlace } from './kit/href.ts'
+import { type ConsoleServices, sendPage } from './page.tsx'
+import { LookPage } from './pages/look.tsx'
+import { lookBefore, readingAs } from './reading-as.ts'
+
+/**
+ * Looks at a tenant by people who are not of it: they say why, once a session and tenant, before its
+ * first page is shown, and the log has it.
+ */
+
+const PATH = '/look'
+
+const Query = Type.Object({
+  tenant_id: NameOf('The tenant.'),
+  next: Type.Optional(Type.String({ maxLength: 4_096 })),
+})
+
+/** The form, and what it does: the look is in the log before the session may see the tenant. */
+export function lookRoutes(
+  app: FastifyInstance,
+  services: ConsoleServices,
+  sessions: Pick<ConsoleSessions, 'viewed'>,
+): void {
+  const show = (
+    request: FastifyRequest,
+    reply: FastifyReply,
+    { tenant_id: tenantId = '', next }: Static<typeof Query>,
+    fault?: { readonly message: string; readonly reason: string },
+  ) => {
+    const children = <LookPage tenantId={tenantId} next={nextPlace(next)} fault={fault} />
+    return sendPage(request, reply, { title: `Look at ${tenantId}`, children })
+  }
+  app
+    .withTypeProvider<TypeBoxTypeProvider>()
+    .get(
+      PATH,
+      { config: { roles: ['finance', 'support'] }, schema: { hide: true, querystring: Query } },
+      async (request, reply) => {
+        const { tenant_id: tenantId, next } = request.query
+        const isNeeded = lookBefore(request, principalOf(request), tenantId) !== undefined
+        return isNeeded ? show(request, reply, request.query) : reply.redirect(nextPlace(next), 303)
+      },
+    )
+  app.post(
+    PATH,
+    { config: { roles: ['finance', 'support'] }, schema: { hide: true } },
+    async (request, reply) => {
+      const {
+        tenant_id: tenantId,
+        reason,
+        next,
+      } = fieldsOf(request, ['tenant_id', 'reason', 'next'])
+      if (readingAs(principalOf(request)).scope?.level !== 'all_tenants')
+        throw new DomainError('scope_denied', 'this needs a token that sees all tenants', {})
+      try {
+        const given = { tenantId, reason: checkedField('reason', Reason, reason) }
+        await services.accounts.viewTenant(actorOf(request), given)
+      } catch (error) {
+        const failure = failureOf(error, request.id)
+        if (isDefect(failure)) throw error
+        const { status, message } = failure
+        return show(request, reply.code(status), { tenant_id: tenantId, next }, { message, reason })
+      }
+      await sessions.viewed(sessionIn(request) ?? '', tenantId)
+      return reply.redirect(nextPlace(next), 303)
+    },
+  )
+}

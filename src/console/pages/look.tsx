@@ -1,0 +1,49 @@
+import type { JSX } from 'preact'
+import { hrefOf } from '../kit/href.ts'
+
+/** Asks a reader from outside a tenant for the reason of the look. */
+export function LookPage({
+  tenantId,
+  next,
+  fault,
+}: {
+  readonly tenantId: string
+  /** The path to go on to. */
+  readonly next: string
+  /** The words of the refusal, and what was written. */
+  readonly fault: { readonly message: string; readonly reason: string } | undefined
+}): JSX.Element {
+  return (
+    <section class="panel sign-in">
+      <h1>Look at {tenantId}</h1>
+      <p>You are not of this tenant: say why you look at it. You are asked once a session.</p>
+      <form method="post" action={hrefOf('/look')}>
+        <input type="hidden" name="tenant_id" value={tenantId} />
+        <input type="hidden" name="next" value={next} />
+        <label>
+          <span>Reason</span>
+          <input
+            name="reason"
+            value={fault?.reason ?? ''}
+            placeholder="case 4711: charged twice"
+            required
+            autofocus
+            autocomplete="off"
+            maxLength={256}
+            aria-invalid={fault === undefined ? undefined : 'true'}
+            aria-describedby={fault === undefined ? 'seen' : 'fault seen'}
+          />
+        </label>
+        {fault === undefined ? null : (
+          <p id="fault" class="fault" role="alert">
+            {fault.message}
+          </p>
+        )}
+        <button type="submit">Look</button>
+      </form>
+      <p id="seen" class="note">
+        The log keeps it. The tenant sees that an operator looked, when and why, and not who.
+      </p>
+    </section>
+  )
+}

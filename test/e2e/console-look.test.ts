@@ -1,0 +1,135 @@
+import t from 'tap'
+import { issueToken } from '../../src/app/accounts/account-commands.ts'
+import { viewStream } from '../../src/domain/view/events.ts'
+import { startStack } from '../helpers/stack.ts'
+import { call, tasksOf } from './support/client.ts'
+import { askConsole, type ConsoleRequest, signInToConsole } from './support/console.ts'
+
+/** An operator who is not of a tenant says why, before its first page is shown. */
+
+const stack = await startStack({ storeProcess: true })
+t.teardown(() => stack.stop())
+const { url, demo, other, access } = stack
+const ask = (path: string, request?: ConsoleRequest) => askConsole(url, path, request)
+const task = String((await tasksOf(url, demo.modelToken).create()).body.id)
+const operatorOf = async (tenantId: string, userId: string): Promise<string> =>
+  (await issueToken(access, { tenantId, userId, kind: 'admin', name: 'Operator' })).secret
+const operator = await operatorOf(other.tenantId, other.userId)
+await stack.caughtUp()
+const looks = async (tenantId = demo.tenantId) =>
+  (await access.log.readStream(viewStream(tenantId))).map(({ data, metadata }) => ({
+    data,
+    metadata,
+  }))
+
+const life = `/console/life/${task}?tz=Asia%2FShanghai`
+const tenantPages = [
+  life,
+  `/console?tenant_id=${demo.tenantId}`,
+  `/console/ledger/lines?tenant_id=${demo.tenantId}`,
+  `/console/failed?tenant_id=${demo.tenantId}`,
+]
+const formOf = async (path: string, cookie: string): Promise<string> =>
+  (await ask(path, { cookie })).headers.get('location') ?? ''
+const given = { tenant_id: demo.tenantId, reason: 'case 4711: charged twice', next: life }
+
+t.test('no page of a tenant is shown before a reason, and every one after it', async (t) => {
+  const cookie = await signInToConsole(url, operator)
+  for (const path of tenantPages) {
+    const before = await ask(path, { cookie })
+    t.equal(before.status, 303, path)
+    t.notMatch(before.text, task)
+    const form = await ask(before.headers.get('location') ?? '', { cookie })
+    t.match(form, { status: 200, text: new RegExp(`Look at ${demo.tenantId}`) })
+    t.notMatch(form.text, 'Settled')
+  }
+  t.same(await looks(), [])
+  const parts = await ask(tenantPages[2] ?? '', { cookie, headers: { 'hx-request': 'true' } })
+  t.match(parts.headers.get('hx-redirect'), /^\/console\/look\?/, 'the script leads on to it')
+  t.equal(parts.text, '')
+
+  for (const [reason, words] of [
+    ['', /reason/],
+    [' \u00a0 ', /reason/],
+    ['a\nb', /reason/],
+    ['x'.repeat(257), /256/],
+  ] as const) {
+    const refused = await ask('/console/look', { cookie, form: { ...given, reason } })
+    t.match(refused, { status: 400, text: words })
+  }
+  t.match(await ask(life, { cookie }), { status: 303 }, 'a refused reason opens nothing')
+  t.same(await looks(), [])
+
+  const done = await ask('/console/look', { cookie, form: given })
+  t.equal(done.status, 303)
+  t.equal(done.headers.get('location'), life)
+  for (const path of tenantPages) t.match(await ask(path, { cookie }), { status: 200 }, path)
+  const [look, ...more] = await looks()
+  t.same(more, [])
+  t.match(look?.data, { reason: given.reason, by: { tenantId: other.tenantId } })
+  t.match(await formOf('/console/look?tenant_id=' + demo.tenantId, cookie), '/console')
+})
+
+t.test('each session is asked, and one hour of a token is one event', async (t) => {
+  const cookie = await signInToConsole(url, operator)
+  t.match(await formOf(life, cookie), /^\/console\/look/)
+  await ask('/console/look', { cookie, form: { ...given, reason: 'another reason' } })
+  t.match(await ask(life, { cookie }), { status: 200 })
+  const times = (await looks()).map(({ data }) => ('viewedAt' in data ? data.viewedAt : ''))
+  t.equal(new Set(times.map((at) => at.slice(0, 13))).size, times.length, 'one an hour')
+})
+
+t.test('people of the tenant are not asked', async (t) => {
+  for (const token of [demo.queryToken, demo.adminToken]) {
+    const cookie = await signInToConsole(url, token)
+    for (const path of tenantPages) t.match(await ask(path, { cookie }), { status: 200 }, path)
+  }
+  const cookie = await signInToConsole(url, demo.queryToken)
+  t.match(await ask('/console/look', { cookie, form: given }), { status: 403 })
+})
+
+t.test('the tenant sees when it was looked at and why, and not by whom', async (t) => {
+  await stack.caughtUp()
+  const path = `${url}/api/query/v1/tasks/${demo.tenantId}/history`
+  const own = await call(path, { token: demo.queryToken })
+  t.match(own.body.data.items ?? own.body.data, [
+    { type: 'TenantViewed', data: { reason: given.reason } },
+  ])
+  for (const word of [other.tenantId, other.userId, '"by"', 'token_'])
+    t.notMatch(own.text, word, word)
+  t.match((await call(path, { token: operator })).text, /wrong_token|token/)
+  t.equal((await call(path, { token: other.queryToken })).status, 404)
+  const everyone = await issueToken(access, {
+    tenantId: other.tenantId,
+    userId: other.userId,
+    kind: 'query',
+    name: 'all',
+    scope: { level: 'all_tenants' },
+  })
+  t.match((await call(path, { token: everyone.secret })).text, other.userId, 'operators see who')
+})
+
+t.test('odd forms are refused in words, and lead nowhere else', async (t) => {
+  const cookie = await signInToConsole(url, operator)
+  for (const tenant_id of ['tenant_none', '', 'a\u0000b', 'x'.repeat(300), '../..'])
+    t.match(
+      await ask('/console/look', { cookie, form: { ...given, tenant_id } }),
+      { status: /^(?:400|404)$/ },
+      tenant_id.slice(0, 20),
+    )
+  const away = await ask('/console/look', { cookie, form: { ...given, next: '//evil.example' } })
+  t.equal(away.headers.get('location'), '/console')
+  const twice = new URLSearchParams(given)
+  twice.append('reason', 'again')
+  t.match(await ask('/console/look', { cookie, form: twice }), { status: 400 })
+  t.match(await ask('/console/look', { form: given }), { status: 303 }, 'signed out')
+})
+
+t.test('without the log nothing is shown', async (t) => {
+  const cookie = await signInToConsole(url, operator)
+  await stack.eventStore.stop()
+  const refused = await ask('/console/look', { cookie, form: given })
+  t.match(refused, { status: 503 })
+  t.notMatch(refused.text, /at .*\.ts/)
+  t.match(await ask(life, { cookie }), { status: /^(?:303|503)$/ })
+})
