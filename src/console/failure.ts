@@ -6,6 +6,8 @@ export interface ShownFailure {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
   readonly message: string
+  /** The field or parameter at fault, where it is known. */
+  readonly param: string | undefined
 }
 
 /** Reads what a page or a form threw, by the queries' table of failures, else by the administration's. */
@@ -13,7 +15,9 @@ export function failureOf(error: unknown, requestId: string): ShownFailure {
   const asQuery = queryEnvelope(error, requestId)
   const found = asQuery.status === 500 ? adminEnvelope(error, requestId) : asQuery
   const { status, headers, body } = found
-  return { status, headers, message: String(Reflect.get(Object(body), 'message')) }
+  const param: unknown = Reflect.get(Object(Reflect.get(Object(body), 'error')), 'param')
+  const message = String(Reflect.get(Object(body), 'message'))
+  return { status, headers, message, param: typeof param === 'string' ? param : undefined }
 }
 
 /** Whether a failure is no word for its reader, but a defect of the gateway. */

@@ -1,6 +1,4 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import type { TSchema } from 'typebox'
-import { Check } from 'typebox/value'
 import { RequestError } from '../api/kit/request-error.ts'
 
 /** Forms as browsers send them, read strictly. */
@@ -38,11 +36,4 @@ export function fieldsOf<Name extends string>(
   }
   const fields = names.map((name) => [name, sent.get(name) ?? ''])
   return Object.fromEntries(fields) as Readonly<Record<Name, string>>
-}
-
-/** A field that has the form of a member of the API, without blanks around it. @throws RequestError */
-export function checkedField(what: string, schema: TSchema, text: string): string {
-  const given = text.trim()
-  if (Check(schema, given)) return given
-  throw new RequestError('body_invalid', `The ${what} ${String(Reflect.get(schema, 'words'))}`)
 }

@@ -3,18 +3,14 @@ import { gzip } from 'node:zlib'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { JSX } from 'preact'
 import type { Static, TObject } from 'typebox'
-import { NewId } from '../api/kit/account-surface.ts'
 import { principalOf } from '../api/kit/authenticate.ts'
 import { acceptedEncodings } from '../api/kit/kept-pages.ts'
-import { RequestError } from '../api/kit/request-error.ts'
 import { readZone } from '../api/query/time-range.ts'
 import type { Services } from '../api/kit/services.ts'
 import type { QueryServices } from '../api/query/services.ts'
 import type { Principal } from '../app/access/principal.ts'
 import type { TokenRole } from '../domain/token/events.ts'
 import { newId } from '../kernel/ids.ts'
-import { failureOf, isDefect } from './failure.ts'
-import { checkedField, fieldsOf } from './forms.ts'
 import type { FormFault } from './kit/form.tsx'
 import { hrefOf } from './kit/href.ts'
 import { renderPage } from './kit/layout.tsx'
@@ -112,7 +108,7 @@ function leaveOutEmpty(request: FastifyRequest, _reply: FastifyReply, done: () =
 }
 
 /** Reads a page and answers it, also where it answers a form that was refused. */
-async function answerPage<Query extends TObject, Facts>(
+export async function answerPage<Query extends TObject, Facts>(
   services: ConsoleServices,
   { read, show, tenantOf, title, word }: Page<Query, Facts>,
   request: FastifyRequest,
@@ -161,52 +157,6 @@ export function pageRoute<Query extends TObject, Facts>(
       // The validator of the route has checked it.
       const query = request.query as Static<Query>
       return answerPage(services, page, request, reply, { id: request.params.id ?? '', query })
-    },
-  )
-}
-
-/** The key of a form is the id of what it makes. */
-const Key = NewId('Key of a form.')
-
-/** A form of one text below a page, for holders of admin tokens. */
-interface FormOf {
-  /** Its path below the page, such as `note`. */
-  readonly name: string
-  readonly roles: readonly TokenRole[]
-  /** @throws DomainError whose words are shown in the form */
-  readonly act: (
-    request: FastifyRequest,
-    sent: { readonly id: string; readonly text: string; readonly key: string },
-  ) => Promise<void>
-  /** The page after it was done. */
-  readonly next: (id: string) => string
-}
-
-/** Registers a form of a page: it leads on once it is done, and is shown again where it is refused. */
-export function formRoute<Query extends TObject, Facts>(
-  app: FastifyInstance,
-  services: ConsoleServices,
-  page: Page<Query, Facts>,
-  { name, roles, act, next }: FormOf,
-): void {
-  app.post<{ Params: { id?: string } }>(
-    `${page.path}/${name}`,
-    { config: { roles }, schema: { hide: true } },
-    async (request, reply) => {
-      const { id = '' } = request.params
-      const { text, key } = fieldsOf(request, ['text', 'key'])
-      if (principalOf(request).kind !== 'admin')
-        throw new RequestError('wrong_token_kind', 'This needs a session of an admin token')
-      try {
-        await act(request, { id, text, key: checkedField('key of the form', Key, key) })
-      } catch (error) {
-        const failure = failureOf(error, request.id)
-        if (isDefect(failure)) throw error
-        const fault = { form: name, message: failure.message, text }
-        void reply.code(failure.status)
-        return answerPage(services, page, request, reply, { id, query: {} as Static<Query> }, fault)
-      }
-      return reply.redirect(next(id), 303)
     },
   )
 }

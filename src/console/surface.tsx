@@ -1,6 +1,4 @@
-import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { adminScopeOf } from '../api/admin/envelope.ts'
-import { actorOf, Reason } from '../api/kit/account-surface.ts'
+import type { FastifyRequest } from 'fastify'
 import { useQueryBounds } from '../api/kit/authenticate.ts'
 import type { Envelope } from '../api/kit/envelope.ts'
 import type { Mount, Surface } from '../api/kit/surface.ts'
@@ -9,19 +7,20 @@ import { createConsoleSessions } from '../app/access/console-sessions.ts'
 import type { Clock } from '../kernel/clock.ts'
 import { createEntryCodes } from './entry-codes.ts'
 import { failureOf } from './failure.ts'
-import { checkedField, FORM_BYTES, useForms } from './forms.ts'
+import { formRoute } from './form-routes.ts'
+import { FORM_BYTES, useForms } from './forms.ts'
 import { guardHeaders, useGuard } from './guard.ts'
-import { hrefOf, lifeHref } from './kit/href.ts'
+import { hrefOf } from './kit/href.ts'
 import { type Reader, renderPage } from './kit/layout.tsx'
 import { lookRoutes } from './look.tsx'
-import { type ConsoleServices, formRoute, pageRoute, sendPage } from './page.tsx'
+import { pageRoute, sendPage } from './page.tsx'
 import { failedPage } from './pages/failed.tsx'
-import { doLifeAction, lifeActions } from './life/actions.tsx'
+import { lifeActions, lifeForm } from './life/actions.tsx'
 import { findPage } from './pages/find.tsx'
 import { lifePage } from './pages/life.tsx'
 import { linesPage } from './pages/lines.tsx'
 import { overviewPage } from './pages/overview.tsx'
-import { proposalHref, proposalOf, proposalPage, proposalsPage } from './pages/proposals.tsx'
+import { approveForm, proposalPage, proposalsPage, rejectForm } from './pages/proposals.tsx'
 import { ProblemPage, problemTitle } from './pages/problem.tsx'
 import { EnterPage, SignInPage } from './pages/sign-in.tsx'
 import { requireSession, type SessionDeps, sessionRoutes } from './session.ts'
@@ -89,8 +88,11 @@ export function createConsole(
       pageRoute(signedIn, services, linesPage)
       pageRoute(signedIn, services, proposalsPage)
       pageRoute(signedIn, services, proposalPage)
-      proposalForms(signedIn, services)
-      lifeForms(signedIn, services)
+      const { lives, proposals } = services.accounts
+      formRoute(signedIn, services, proposalPage, approveForm(proposals))
+      formRoute(signedIn, services, proposalPage, rejectForm(proposals))
+      for (const action of lifeActions)
+        formRoute(signedIn, services, lifePage, lifeForm(lives, action))
       done()
     })
   }
@@ -98,36 +100,6 @@ export function createConsole(
     surface: { mount, endpoints: {}, bodies: [], register },
     entryPath: (secret) => hrefOf('/enter', { code: codes.make(secret) }),
   }
-}
-
-function lifeForms(app: FastifyInstance, services: ConsoleServices): void {
-  const { lives } = services.accounts
-  for (const action of lifeActions)
-    formRoute(app, services, lifePage, {
-      ...action,
-      act: (request, sent) => doLifeAction(lives, action, request, sent),
-      next: lifeHref,
-    })
-}
-
-function proposalForms(app: FastifyInstance, services: ConsoleServices): void {
-  const { proposals } = services.accounts
-  const form = { roles: ['finance'], next: proposalHref } as const
-  formRoute(app, services, proposalPage, {
-    ...form,
-    name: 'approve',
-    act: async (request, { id }) => {
-      await proposals.approve(adminScopeOf(request), actorOf(request), proposalOf(id))
-    },
-  })
-  formRoute(app, services, proposalPage, {
-    ...form,
-    name: 'reject',
-    act: async (request, { id, text }) => {
-      const input = { ...proposalOf(id), reason: checkedField('reason', Reason, text) }
-      await proposals.reject(adminScopeOf(request), actorOf(request), input)
-    },
-  })
 }
 
 const signInPages: Parameters<typeof sessionRoutes>[2] = {

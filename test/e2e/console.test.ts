@@ -559,10 +559,10 @@ t.test('a second user approves what another proposed: once, and with figures bef
   const second = (await propose('g2', '7')).body.data.id
   await stack.caughtUp()
   const other = `/console/proposals/${tenantId}~${second}`
-  t.match(await ask(`${other}/reject`, { cookie: finance, form: { key: 'k4', text: ' ' } }), {
+  t.match(await ask(`${other}/reject`, { cookie: finance, form: { key: 'k4', reason: ' ' } }), {
     status: 400,
   })
-  const reason = { key: 'k5', text: 'not paid' }
+  const reason = { key: 'k5', reason: 'not paid' }
   t.match(await ask(`${other}/reject`, { cookie: finance, form: reason }), { status: 303 })
   t.match(await ask(other, { cookie: finance }), { text: /not paid/ })
   for (const missing of [`${tenantId}~proposal_none`, 'none~proposal_none', 'none', '~', '%00'])

@@ -24,7 +24,8 @@ export const lifeRoles = {
 const ParamsSchema = Type.Object({
   id: Type.String({ description: 'Every id that a life is found by.' }),
 })
-const Text = Type.String({
+/** The text of a note, and the reason of an action. */
+export const NoteText = Type.String({
   minLength: 1,
   maxLength: 1_000,
   description: '1 to 1,000 printable characters, in one or more lines.',
@@ -33,7 +34,7 @@ const noteId = Type.Optional(
   NewId('Id of the note instead of an Idempotency-Key; repeating the request changes nothing.'),
 )
 const NewNoteSchema = Type.Object(
-  { text: Text, note_id: noteId },
+  { text: NoteText, note_id: noteId },
   {
     named: 'NewNote',
     additionalProperties: false,
@@ -42,7 +43,7 @@ const NewNoteSchema = Type.Object(
 )
 const actionSchema = (named: string, example: { reason: string; note_id: string }) =>
   Type.Object(
-    { reason: Text, note_id: noteId },
+    { reason: NoteText, note_id: noteId },
     { named, additionalProperties: false, examples: [example] },
   )
 const PollSchema = actionSchema('AskAgain', {

@@ -7,8 +7,23 @@ export interface FormFault {
   /** The name of the form. */
   readonly form: string
   readonly message: string
-  /** The text that was written. */
-  readonly text: string
+  /** The field at fault, where it is known. */
+  readonly param: string | undefined
+  /** Fields as they were written, by name. */
+  readonly written: Readonly<Record<string, string>>
+}
+
+/** A field of a form, named as the member of the API. */
+interface ShownField {
+  readonly name: string
+  readonly label: string
+  /** Its text until it was written. */
+  readonly value?: string | undefined
+  /** A choice of these. */
+  readonly options?: readonly string[]
+  /** A text of more than one line. */
+  readonly isLong?: true
+  readonly isOptional?: true
 }
 
 interface FormOptions {
@@ -18,69 +33,111 @@ interface FormOptions {
   readonly requestKey: string
   readonly button: string
   readonly fault: FormFault | undefined
+  readonly fields?: readonly ShownField[]
+  /** Fields that the page fills in: they name what the form is about, or the revision that was looked at. */
+  readonly hidden?: Readonly<Record<string, string>>
   /** Words that say what the form will do. */
   readonly children: ComponentChildren
 }
 
+function Input({
+  field: { name, options, isLong, isOptional },
+  value,
+  faultId,
+}: {
+  readonly field: ShownField
+  readonly value: string
+  readonly faultId: string | undefined
+}): JSX.Element {
+  const known = {
+    name,
+    required: isOptional !== true,
+    'aria-invalid': faultId === undefined ? undefined : ('true' as const),
+    'aria-describedby': faultId,
+  }
+  if (options !== undefined)
+    return (
+      <select {...known}>
+        {options.map((option) => (
+          <option key={option} value={option} selected={value === option}>
+            {option.replaceAll('_', ' ')}
+          </option>
+        ))}
+      </select>
+    )
+  if (isLong === true)
+    return (
+      <textarea {...known} rows={3} maxLength={1_000}>
+        {value}
+      </textarea>
+    )
+  return (
+    <input
+      {...known}
+      type="text"
+      value={value}
+      maxLength={256}
+      autocomplete="off"
+      spellcheck={false}
+    />
+  )
+}
+
+function Fault({ id, message }: { readonly id: string; readonly message: string }): JSX.Element {
+  return (
+    <p id={id} class="fault" role="alert">
+      {message}
+    </p>
+  )
+}
+
 /**
  * A form with the key of its request, which is made with the page: sent twice, it is done once. It is
- * folded until it is wanted, or was refused. `field` is shown above its button.
+ * folded until it is wanted, or was refused; the fault stands below the field that it is about.
  */
-function KeyedForm({
-  name,
-  title,
-  action,
-  requestKey,
-  button,
-  fault,
-  children,
-  field,
-}: FormOptions & { readonly field?: JSX.Element }): JSX.Element {
-  const own = fault?.form === name ? fault : undefined
+export function ActionForm({ fields = [], hidden = {}, ...options }: FormOptions): JSX.Element {
+  const { name, title, action, requestKey, button, fault, children } = options
+  const isAbout = Object.entries(hidden).every(([key, value]) => isSame(key, value, fault))
+  const own = fault?.form === name && isAbout ? fault : undefined
+  const faultId = `${name}-fault`
+  const [only] = fields
+  const named = fields.find((field) => field.name === own?.param)
+  const faulty = named ?? (fields.length === 1 ? only : undefined)
   return (
     <details class="panel action" open={own !== undefined}>
       <summary>{title}</summary>
       <form method="post" action={action}>
-        <p class="note">{children}</p>
+        <div class="note">{children}</div>
         <input type="hidden" name="key" value={requestKey} />
-        {field}
-        {own === undefined ? null : (
-          <p id={`${name}-fault`} class="fault" role="alert">
-            {own.message}
-          </p>
-        )}
+        {Object.entries(hidden).map(([key, value]) => (
+          <input key={key} type="hidden" name={key} value={value} />
+        ))}
+        {fields.map((field) => {
+          const isFaulty = own !== undefined && field === faulty
+          return (
+            <div key={field.name} class="field">
+              <label>
+                <span>{field.label}</span>
+                <Input
+                  field={field}
+                  value={own?.written[field.name] ?? field.value ?? ''}
+                  faultId={isFaulty ? faultId : undefined}
+                />
+              </label>
+              {isFaulty ? <Fault id={faultId} message={own.message} /> : null}
+            </div>
+          )
+        })}
+        {own !== undefined && faulty === undefined ? (
+          <Fault id={faultId} message={own.message} />
+        ) : null}
         <button type="submit">{button}</button>
       </form>
     </details>
   )
 }
 
-/** A form without fields. */
-export function ButtonForm(options: FormOptions): JSX.Element {
-  return <KeyedForm {...options} />
-}
-
-/** A form with one text. */
-export function TextForm({
-  label,
-  ...options
-}: FormOptions & { readonly label: string }): JSX.Element {
-  const { name, fault } = options
-  const own = fault?.form === name ? fault : undefined
-  const field = (
-    <label>
-      <span>{label}</span>
-      <textarea
-        name="text"
-        rows={3}
-        maxLength={1_000}
-        required
-        aria-invalid={own === undefined ? undefined : 'true'}
-        aria-describedby={own === undefined ? undefined : `${name}-fault`}
-      >
-        {own?.text ?? ''}
-      </textarea>
-    </label>
-  )
-  return <KeyedForm {...options} field={field} />
+/** Revisions may have changed since; other hidden fields say which of several like forms it was. */
+function isSame(key: string, value: string, fault: FormFault | undefined): boolean {
+  return key.startsWith('expected_') || fault?.written[key] === value
 }

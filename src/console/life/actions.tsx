@@ -1,12 +1,13 @@
-import type { FastifyRequest } from 'fastify'
 import type { JSX } from 'preact'
+import { Type } from 'typebox'
 import { adminScopeOf } from '../../api/admin/envelope.ts'
-import { lifeRoles, supportActorOf } from '../../api/admin/lives.ts'
+import { lifeRoles, NoteText, supportActorOf } from '../../api/admin/lives.ts'
 import type { Services } from '../../api/kit/services.ts'
 import type { Principal } from '../../app/access/principal.ts'
 import { isOperator, type TokenRole } from '../../domain/token/events.ts'
+import type { PageForm } from '../form-routes.ts'
 import { lifeHref } from '../kit/href.ts'
-import { TextForm } from '../kit/form.tsx'
+import { ActionForm } from '../kit/form.tsx'
 import { grouped } from '../kit/values.tsx'
 import type { LifeView } from './panels.tsx'
 
@@ -27,15 +28,21 @@ export const lifeActions: readonly LifeAction[] = [
   { name: 'give-up', roles: lifeRoles.giveUp, act: (lives) => lives.giveUp },
 ]
 
-/** Does what a form asks for. @throws DomainError of `LifeActions` */
-export async function doLifeAction(
-  lives: Lives,
-  { act }: LifeAction,
-  request: FastifyRequest,
-  sent: { readonly id: string; readonly text: string; readonly key: string },
-): Promise<void> {
-  const input = { lifeId: sent.id, text: sent.text, name: { id: sent.key, key: undefined } }
-  await act(lives)(adminScopeOf(request), supportActorOf(request), input)
+const actionFields = Type.Object({ text: NoteText })
+
+/** The form of an action. */
+export function lifeForm(lives: Lives, action: LifeAction): PageForm<typeof actionFields> {
+  const { name, roles, act } = action
+  return {
+    name,
+    roles,
+    fields: actionFields,
+    act: async (request, { id, key, fields: { text } }) => {
+      const input = { lifeId: id, text, name: { id: key, key: undefined } }
+      await act(lives)(adminScopeOf(request), supportActorOf(request), input)
+      return lifeHref(id)
+    },
+  }
 }
 
 /** Whether a token may do it, as far as its kind and role say. */
@@ -94,18 +101,18 @@ export function Actions(view: LifeView): JSX.Element {
   return (
     <>
       {offered.map(({ name }) => (
-        <TextForm
+        <ActionForm
           key={name}
           name={name}
           title={titles[name]}
           action={`${lifeHref(life.id)}/${name}`}
           requestKey={requestKey}
-          label={name === 'note' ? 'Note' : 'Reason'}
+          fields={[{ name: 'text', label: name === 'note' ? 'Note' : 'Reason', isLong: true }]}
           button={titles[name]}
           fault={fault}
         >
           <Words name={name} view={view} />
-        </TextForm>
+        </ActionForm>
       ))}
     </>
   )

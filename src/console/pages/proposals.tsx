@@ -1,17 +1,21 @@
 import type { JSX } from 'preact'
 import { type Static, Type } from 'typebox'
 import type { ProposalRow } from '../../../projections/proposals/query.ts'
+import { adminScopeOf } from '../../api/admin/envelope.ts'
 import { RequestError } from '../../api/kit/request-error.ts'
+import { actorOf, Reason } from '../../api/kit/account-surface.ts'
 import { cursorMembers, readPage } from '../../api/kit/queries.ts'
+import type { Services } from '../../api/kit/services.ts'
 import type { Principal } from '../../app/access/principal.ts'
 import { scopeOfAdminToken } from '../../app/accounts/admin-scope.ts'
 import { isOperator } from '../../domain/token/events.ts'
-import { ButtonForm, TextForm } from '../kit/form.tsx'
+import { ActionForm } from '../kit/form.tsx'
 import { hrefOf } from '../kit/href.ts'
 import { Panel } from '../kit/panel.tsx'
 import { Pager } from '../kit/time-pages.tsx'
 import { Table, type TableColumn } from '../kit/table.tsx'
 import { Facts, Money, Moment, type ZoneClock } from '../kit/values.tsx'
+import type { PageForm } from '../form-routes.ts'
 import type { Page, View } from '../page.tsx'
 
 /** Grants and adjustments that wait for a second user, and their approval. */
@@ -37,7 +41,7 @@ const PATH = '/proposals'
 export const proposalHref = (id: string): string => hrefOf(`${PATH}/${encodeURIComponent(id)}`)
 
 /** The tenant and the proposal that an address names. */
-export function proposalOf(id: string): { readonly tenantId: string; readonly proposalId: string } {
+function proposalOf(id: string): { readonly tenantId: string; readonly proposalId: string } {
   const [tenantId = '', proposalId = ''] = id.split(BETWEEN, 2)
   return { tenantId, proposalId }
 }
@@ -147,7 +151,7 @@ function Decision({ row, view }: { readonly row: ProposalRow; readonly view: Vie
   const href = proposalHref(idOf(row))
   return (
     <>
-      <ButtonForm
+      <ActionForm
         name="approve"
         title="Approve it"
         action={`${href}/approve`}
@@ -157,18 +161,18 @@ function Decision({ row, view }: { readonly row: ProposalRow; readonly view: Vie
       >
         It posts {amount} {currency} to {row.tenantId}, as it was proposed. Another user than the
         one who proposed it approves it.
-      </ButtonForm>
-      <TextForm
+      </ActionForm>
+      <ActionForm
         name="reject"
         title="Reject it"
         action={`${href}/reject`}
         requestKey={requestKey}
-        label="Reason"
+        fields={[{ name: 'reason', label: 'Reason' }]}
         button="Reject"
         fault={fault}
       >
         It ends without a posting; the same is proposed again under a new id.
-      </TextForm>
+      </ActionForm>
     </>
   )
 }
@@ -197,3 +201,31 @@ export const proposalPage: Page<typeof oneQuery, ProposalRow> = {
     </>
   ),
 }
+
+type Proposals = Services['accounts']['proposals']
+const approveFields = Type.Object({})
+
+/** The form that posts a proposal of another user. */
+export const approveForm = (proposals: Proposals): PageForm<typeof approveFields> => ({
+  name: 'approve',
+  roles: ['finance'],
+  fields: approveFields,
+  act: async (request, { id }) => {
+    await proposals.approve(adminScopeOf(request), actorOf(request), proposalOf(id))
+    return proposalHref(id)
+  },
+})
+
+const rejectFields = Type.Object({ reason: Reason })
+
+/** The form that ends a proposal without a posting. */
+export const rejectForm = (proposals: Proposals): PageForm<typeof rejectFields> => ({
+  name: 'reject',
+  roles: ['finance'],
+  fields: rejectFields,
+  act: async (request, { id, fields }) => {
+    const input = { ...proposalOf(id), ...fields }
+    await proposals.reject(adminScopeOf(request), actorOf(request), input)
+    return proposalHref(id)
+  },
+})
