@@ -16,11 +16,16 @@ import { lookRoutes } from './look.tsx'
 import { pageRoute, sendPage } from './page.tsx'
 import { failedPage } from './pages/failed.tsx'
 import { lifeActions, lifeForm } from './life/actions.tsx'
+import { refundForm } from './life/refund.tsx'
 import { findPage } from './pages/find.tsx'
 import { lifePage } from './pages/life.tsx'
 import { linesPage } from './pages/lines.tsx'
 import { overviewPage } from './pages/overview.tsx'
 import { approveForm, proposalPage, proposalsPage, rejectForm } from './pages/proposals.tsx'
+import { statusForm, limitForm } from './tenant/forms.tsx'
+import { tenantPage } from './pages/tenant.tsx'
+import { tenantsPage } from './pages/tenants.tsx'
+import { disableForm, rotateForm, tokenPage } from './pages/token.tsx'
 import { ProblemPage, problemTitle } from './pages/problem.tsx'
 import { EnterPage, SignInPage } from './pages/sign-in.tsx'
 import { requireSession, type SessionDeps, sessionRoutes } from './session.ts'
@@ -88,9 +93,17 @@ export function createConsole(
       pageRoute(signedIn, services, linesPage)
       pageRoute(signedIn, services, proposalsPage)
       pageRoute(signedIn, services, proposalPage)
-      const { lives, proposals } = services.accounts
+      const { lives, proposals, settings, tokens } = services.accounts
+      pageRoute(signedIn, services, tenantsPage)
+      pageRoute(signedIn, services, tenantPage)
+      pageRoute(signedIn, services, tokenPage)
+      formRoute(signedIn, services, tenantPage, statusForm(settings))
+      formRoute(signedIn, services, tenantPage, limitForm(settings))
+      formRoute(signedIn, services, tokenPage, disableForm(tokens))
+      formRoute(signedIn, services, tokenPage, rotateForm(tokens))
       formRoute(signedIn, services, proposalPage, approveForm(proposals))
       formRoute(signedIn, services, proposalPage, rejectForm(proposals))
+      formRoute(signedIn, services, lifePage, refundForm(services))
       for (const action of lifeActions)
         formRoute(signedIn, services, lifePage, lifeForm(lives, action))
       done()

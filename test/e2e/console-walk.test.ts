@@ -78,6 +78,8 @@ const pages = [
   '/console/ledger/lines',
   '/console/find',
   '/console/proposals',
+  '/console/tenants',
+  `/console/tenants/${demo.tenantId}`,
   `/console/life/${taskId}`,
   `/console/life/${taskId}?at=2&against=1`,
   '/console/failed',

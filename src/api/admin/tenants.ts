@@ -1,6 +1,9 @@
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import type { FastifyInstance } from 'fastify'
+import type { Static } from 'typebox'
 import type { TenantRow, UserRow } from '../../../projections/access/query.ts'
+import type { AdminScope } from '../../app/accounts/admin-scope.ts'
+import type { ManagedTenants } from '../../app/accounts/managed-tenants.ts'
 import { toTimestamp } from '../../kernel/clock.ts'
 import { actorOf, success } from '../kit/account-surface.ts'
 import { readPage } from '../kit/queries.ts'
@@ -18,7 +21,8 @@ import {
   UsersAnswerSchema,
 } from './schemas.ts'
 
-const toTenant = ({ tenantId, name, openedAtMs, status }: TenantRow) => ({
+/** A tenant as its routes show it. */
+export const toTenant = ({ tenantId, name, openedAtMs, status }: TenantRow) => ({
   object: 'tenant' as const,
   id: tenantId,
   name,
@@ -37,6 +41,33 @@ export const toUser = ({ tenantId, userId, name, addedAtMs, suspendedReason }: U
   suspended_reason: suspendedReason,
 })
 
+type PageQuery = Static<typeof PageQuerySchema>
+
+/** A page of the tenants that an admin token manages. */
+export async function readTenants(tenants: ManagedTenants, scope: AdminScope, query: PageQuery) {
+  const { items, next_cursor } = await readPage(
+    query,
+    (page) => tenants.list(scope, page),
+    ({ tenantId }) => tenantId,
+  )
+  return { items: items.map(toTenant), next_cursor }
+}
+
+/** A page of the users of a tenant. */
+export async function readUsers(
+  tenants: ManagedTenants,
+  scope: AdminScope,
+  tenantId: string,
+  query: PageQuery,
+) {
+  const { items, next_cursor } = await readPage(
+    query,
+    (page) => tenants.users(scope, tenantId, page),
+    ({ userId }) => userId,
+  )
+  return { items: items.map(toUser), next_cursor }
+}
+
 /** Tenants: an operator opens and sees all of them, a tenant's admin token sees its own. */
 export function tenantRoutes(
   instance: FastifyInstance,
@@ -53,12 +84,7 @@ export function tenantRoutes(
     config: { roles: ['finance', 'support'] },
     schema: { ...list, querystring: PageQuerySchema },
     handler: async (request) => {
-      const { items, next_cursor } = await readPage(
-        request.query,
-        (page) => tenants.list(adminScopeOf(request), page),
-        ({ tenantId }) => tenantId,
-      )
-      return success({ items: items.map(toTenant), next_cursor })
+      return success(await readTenants(tenants, adminScopeOf(request), request.query))
     },
   })
   const open = describe({
@@ -108,12 +134,8 @@ export function userRoutes(
     config: { roles: ['support'] },
     schema: { ...list, params: TenantParamsSchema, querystring: PageQuerySchema },
     handler: async (request) => {
-      const { items, next_cursor } = await readPage(
-        request.query,
-        (page) => tenants.users(adminScopeOf(request), request.params.tenant_id, page),
-        ({ userId }) => userId,
-      )
-      return success({ items: items.map(toUser), next_cursor })
+      const { tenant_id: tenantId } = request.params
+      return success(await readUsers(tenants, adminScopeOf(request), tenantId, request.query))
     },
   })
   const add = describe({

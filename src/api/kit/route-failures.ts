@@ -49,6 +49,7 @@ export const managementFailures = {
   user_not_found: { code: 'user_not_found', param: 'user_id' },
   token_not_found: 'token_not_found',
   token_disabled: 'token_disabled',
+  token_secret_reused: 'token_secret_reused',
   token_limits_invalid: 'invalid_request',
   token_models_invalid: 'invalid_request',
   token_addresses_invalid: 'invalid_request',

@@ -188,11 +188,13 @@ export async function rotateToken(
     readonly tokenId: string
     readonly kind: TokenKind
     readonly overlapMs: number
+    /** End of the secret that was looked at; absent: any. */
+    readonly expectedLastFour?: string | undefined
     /** The bounds of the token that asks; absent for a command of an operator. */
     readonly manager?: Bounds
   },
 ): Promise<IssuedSecret> {
-  const { tokenId, kind, overlapMs, manager } = input
+  const { tokenId, kind, overlapMs, expectedLastFour, manager } = input
   if (overlapMs > MAX_OVERLAP_MS)
     throw new DomainError(
       'token_expiry_invalid',
@@ -207,6 +209,7 @@ export async function rotateToken(
     secretHash: sha256Hex(secret),
     lastFour: secret.slice(-4),
     oldValidUntil: toTimestamp(nowMs + overlapMs),
+    expectedLastFour,
     ...(manager === undefined ? {} : { manager }),
     at: toTimestamp(nowMs),
   })

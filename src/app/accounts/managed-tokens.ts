@@ -71,7 +71,12 @@ export interface ManagedTokens {
   readonly rotate: (
     adminScope: AdminScope,
     by: Actor,
-    input: { readonly tokenId: string; readonly overlapMs: number },
+    input: {
+      readonly tokenId: string
+      readonly overlapMs: number
+      /** End of the secret that was looked at; another one by now is `token_secret_reused`. */
+      readonly expectedLastFour?: string
+    },
   ) => Promise<ShownSecret>
   /**
    * Disables a token immediately, and on request the tokens that it issued; a repetition disables
@@ -118,10 +123,10 @@ export function createManagedTokens(deps: TokenDeps): ManagedTokens {
       await changeToken(depsOf(deps, by), { tokenId, changes, ...bound })
       return { token: await findToken(deps, adminScope, tokenId), warnings }
     },
-    rotate: async (adminScope, by, { tokenId, overlapMs }) => {
+    rotate: async (adminScope, by, { tokenId, ...input }) => {
       const { kind } = await manageable(deps, adminScope, tokenId)
       const manager = await requireManager(deps, by)
-      const { secret } = await rotateToken(depsOf(deps, by), { tokenId, kind, overlapMs, manager })
+      const { secret } = await rotateToken(depsOf(deps, by), { tokenId, kind, manager, ...input })
       return { token: await findToken(deps, adminScope, tokenId), secret }
     },
     disable: async (adminScope, by, { tokenId, withIssued }) => {

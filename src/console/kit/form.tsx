@@ -97,8 +97,10 @@ function Fault({ id, message }: { readonly id: string; readonly message: string 
  */
 export function ActionForm({ fields = [], hidden = {}, ...options }: FormOptions): JSX.Element {
   const { name, title, action, requestKey, button, fault, children } = options
-  const isAbout = Object.entries(hidden).every(([key, value]) => isSame(key, value, fault))
-  const own = fault?.form === name && isAbout ? fault : undefined
+  // Like forms of one page are distinguished by their subject.
+  const { subject } = hidden
+  const isSubject = subject === undefined || fault?.written['subject'] === subject
+  const own = fault?.form === name && isSubject ? fault : undefined
   const faultId = `${name}-fault`
   const [only] = fields
   const named = fields.find((field) => field.name === own?.param)
@@ -137,7 +139,11 @@ export function ActionForm({ fields = [], hidden = {}, ...options }: FormOptions
   )
 }
 
-/** Revisions may have changed since; other hidden fields say which of several like forms it was. */
-function isSame(key: string, value: string, fault: FormFault | undefined): boolean {
-  return key.startsWith('expected_') || fault?.written[key] === value
+/** The fault of a form that the page does not offer any more. */
+export function UnplacedFault({
+  fault,
+}: {
+  readonly fault: FormFault | undefined
+}): JSX.Element | null {
+  return fault === undefined ? null : <Fault id="fault" message={fault.message} />
 }

@@ -37,6 +37,7 @@ const placesOf = ({
   ...(role === 'support' ? [] : [['/console/ledger/lines', 'Ledger'] as const]),
   ['/console/failed', 'Failed'],
   ...(isAdmin ? [['/console/proposals', 'Proposals'] as const] : []),
+  ...(isAdmin ? [['/console/tenants', 'Tenants'] as const] : []),
   ['/docs', 'API'],
 ]
 

@@ -19,6 +19,7 @@ import {
   Slider,
   Sum,
 } from '../life/panels.tsx'
+import { Refund } from '../life/refund.tsx'
 import { Timeline } from '../life/timeline.tsx'
 import type { Page, View } from '../page.tsx'
 
@@ -118,6 +119,7 @@ function LifePage({ facts, view }: { readonly facts: LifeFacts; readonly view: V
         <Related {...shown} />
       </div>
       <Actions {...shown} />
+      <Refund {...shown} />
       <Reply {...shown} />
       <Events {...shown} />
       <p class="note links">

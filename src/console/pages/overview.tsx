@@ -18,7 +18,7 @@ import type { Page, View } from '../page.tsx'
 
 /** The state of a tenant, or of all of them, at one look: balances, spend, and what failed last. */
 
-type Balances = Awaited<ReturnType<Awaited<ReturnType<typeof readBalance>>['page']>>
+export type Balances = Awaited<ReturnType<Awaited<ReturnType<typeof readBalance>>['page']>>
 type Account = Balances['items'][number]['accounts'][number]
 type Usage = Awaited<ReturnType<Awaited<ReturnType<typeof readUsage>>['page']>>
 type Failures = Awaited<ReturnType<Awaited<ReturnType<typeof readFailures>>['page']>>
@@ -110,7 +110,8 @@ function Tile({
   )
 }
 
-function Tiles({ of }: { readonly of: PanelFacts<Balances> }): JSX.Element {
+/** The balances of a tenant, one tile for each currency. */
+export function Tiles({ of }: { readonly of: PanelFacts<Balances> }): JSX.Element {
   if ('why' in of) return <p class="panel note">Balances: {of.why}</p>
   const accounts = of.facts.items.flatMap(({ tenant_id: tenantId, accounts: all }) =>
     all.map((account) => ({ account, from: apiPath('/balance', { tenant_id: tenantId }) })),

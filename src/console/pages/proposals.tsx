@@ -9,7 +9,7 @@ import type { Services } from '../../api/kit/services.ts'
 import type { Principal } from '../../app/access/principal.ts'
 import { scopeOfAdminToken } from '../../app/accounts/admin-scope.ts'
 import { isOperator } from '../../domain/token/events.ts'
-import { ActionForm } from '../kit/form.tsx'
+import { ActionForm, UnplacedFault } from '../kit/form.tsx'
 import { hrefOf } from '../kit/href.ts'
 import { Panel } from '../kit/panel.tsx'
 import { Pager } from '../kit/time-pages.tsx'
@@ -46,7 +46,9 @@ function proposalOf(id: string): { readonly tenantId: string; readonly proposalI
   return { tenantId, proposalId }
 }
 
-const idOf = ({ tenantId, proposalId }: ProposalRow): string => `${tenantId}${BETWEEN}${proposalId}`
+/** The id of a proposal in the address of its page. */
+export const proposalIdOf = ({ tenantId, proposalId }: ProposalRow): string =>
+  `${tenantId}${BETWEEN}${proposalId}`
 
 /** @throws RequestError for a session of a query token */
 function requireAdmin(token: Principal): void {
@@ -64,7 +66,7 @@ const columnsIn = (clock: ZoneClock): readonly TableColumn<ProposalRow>[] => [
   {
     name: 'proposal',
     narrow: 'lead',
-    cell: (row) => <a href={proposalHref(idOf(row))}>{kindOf(row)}</a>,
+    cell: (row) => <a href={proposalHref(proposalIdOf(row))}>{kindOf(row)}</a>,
   },
   { name: 'tenant', cell: ({ tenantId }) => tenantId },
   {
@@ -92,7 +94,7 @@ function ListPage({
           label="Proposed grants and adjustments"
           columns={columnsIn(view.clock)}
           rows={facts.items}
-          keyOf={idOf}
+          keyOf={proposalIdOf}
           empty="Nothing waits for a second user, and nothing did."
         />
         <Pager path={PATH} query={facts.query} range={ALL} next={facts.next_cursor} />
@@ -144,11 +146,17 @@ function factsOf(row: ProposalRow, { clock, token }: View) {
 
 function Decision({ row, view }: { readonly row: ProposalRow; readonly view: View }): JSX.Element {
   const { token, fault, requestKey } = view
-  if (row.state !== 'proposed') return <p class="panel note">It is {row.state}.</p>
+  if (row.state !== 'proposed')
+    return (
+      <>
+        <UnplacedFault fault={fault} />
+        <p class="panel note">It is {row.state}.</p>
+      </>
+    )
   if (!isOperator(token) || token.role === 'support')
     return <p class="panel note">An operator of finance approves or rejects it.</p>
   const { amount, currency } = row.posting
-  const href = proposalHref(idOf(row))
+  const href = proposalHref(proposalIdOf(row))
   return (
     <>
       <ActionForm

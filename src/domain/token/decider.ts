@@ -47,6 +47,8 @@ export type TokenCommand =
       readonly secretHash: string
       readonly lastFour: string
       readonly oldValidUntil: string
+      /** End of the secret that was looked at; absent: any. */
+      readonly expectedLastFour?: string | undefined
       /** The bounds of the token that asks: it gets no secret of a wider one. */
       readonly manager?: Bounds
       readonly at: string
@@ -161,7 +163,7 @@ function rotate(
   command: Extract<TokenCommand, { readonly kind: 'rotate' }>,
   state: TokenState,
 ): readonly TokenEvent[] {
-  const { tokenId, secretHash, lastFour, oldValidUntil, manager, at } = command
+  const { tokenId, secretHash, lastFour, oldValidUntil, expectedLastFour, manager, at } = command
   if (state.phase === 'none') return notFound(tokenId)
   if (state.disabledAt !== undefined) return disabled(tokenId, 'a disabled token cannot be rotated')
   if (manager !== undefined)
@@ -170,6 +172,12 @@ function rotate(
         'of this token is wider than that of the token of this request, which may not get its secret',
     })
   if (state.secretHash === secretHash) return []
+  if (expectedLastFour !== undefined && expectedLastFour !== state.lastFour)
+    throw new DomainError(
+      'token_secret_reused',
+      `the token was rotated in the meantime, and its secret ends in ${state.lastFour} now: it was shown once, as the answer to that request`,
+      { tokenId },
+    )
   if (state.usedHashes.has(secretHash))
     throw new DomainError('token_secret_reused', 'a rotation needs a new secret', { tokenId })
   if (fromTimestamp(oldValidUntil) < fromTimestamp(at))

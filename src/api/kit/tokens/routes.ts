@@ -38,7 +38,7 @@ function toScope(scope: QueryScope) {
 }
 
 /** A token for display: never its secret. */
-function toToken(token: ShownToken) {
+export function toToken(token: ShownToken) {
   const { limits = {} } = token
   return {
     object: 'token' as const,
@@ -160,6 +160,23 @@ const filterMembers = {
   issued_by: Type.Optional(KnownId),
 }
 
+const allMembers = Type.Object({ ...cursorMembers, ...filterMembers })
+
+/** A page of the tokens within a scope. */
+export async function readTokens(
+  tokens: ManagedTokens,
+  scope: AdminScope,
+  query: Static<typeof allMembers>,
+) {
+  const { tenant_id: tenantId, user_id: userId, issued_by: issuedBy } = query
+  const { items, next_cursor } = await readPage(
+    query,
+    (page) => tokens.list(scope, { tenantId, userId, issuedBy, ...page }),
+    ({ tokenId }) => tokenId,
+  )
+  return { items: items.map(toToken), next_cursor }
+}
+
 /**
  * Lists, shows, changes, rotates and disables tokens below `/tokens`; each surface adds issuing.
  */
@@ -184,19 +201,12 @@ function listRoute(instance: FastifyInstance, surface: TokenSurface): void {
     ],
   })
   // The wider schema is the type of both: a surface refuses members that it does not describe.
-  const all = Type.Object({ ...cursorMembers, ...filterMembers })
-  const querystring = filters ? all : (Type.Object(cursorMembers) as typeof all)
+  const querystring = filters ? allMembers : (Type.Object(cursorMembers) as typeof allMembers)
   app.get('/tokens', {
     config: { roles },
     schema: { ...list, querystring },
     handler: async (request) => {
-      const { tenant_id: tenantId, user_id: userId, issued_by: issuedBy } = request.query
-      const { items, next_cursor } = await readPage(
-        request.query,
-        (page) => tokens.list(adminScopeOf(request), { tenantId, userId, issuedBy, ...page }),
-        ({ tokenId }) => tokenId,
-      )
-      return success({ items: items.map(toToken), next_cursor })
+      return success(await readTokens(tokens, adminScopeOf(request), request.query))
     },
   })
 }

@@ -1,0 +1,233 @@
+import type { JSX } from 'preact'
+import type { SubjectLimits } from '../../domain/account/limits.ts'
+import { fromTimestamp } from '../../kernel/clock.ts'
+import { apiPath, hrefOf } from '../kit/href.ts'
+import { FactsPanel, Panel } from '../kit/panel.tsx'
+import { Table, type TableColumn } from '../kit/table.tsx'
+import { Facts, Money, Moment, type ZoneClock } from '../kit/values.tsx'
+import type { Page, View } from '../page.tsx'
+import {
+  type Budget,
+  type TenantFacts,
+  readTenant,
+  tenantQuery,
+  type Users,
+} from '../tenant/facts.ts'
+import { Commands, TenantForms } from '../tenant/forms.tsx'
+import { Tiles } from './overview.tsx'
+import { tenantHref } from './tenants.tsx'
+import { limitsInWords, type ShownToken, TimeOr, tokenHref } from './token.tsx'
+
+/** One tenant: its status, money, users, tokens, limits and budgets, with the forms that change them. */
+
+const userColumns = (clock: ZoneClock): readonly TableColumn<Users['items'][number]>[] => [
+  { name: 'name', narrow: 'lead', cell: ({ name }) => name },
+  { name: 'user', cell: ({ id }) => <code>{id}</code> },
+  {
+    name: 'status',
+    cell: ({ suspended, suspended_reason: why }) => (suspended ? `suspended: ${why}` : 'open'),
+  },
+  {
+    name: 'added',
+    cell: ({ added_at: at }) => <Moment atMs={fromTimestamp(at)} clock={clock} />,
+  },
+]
+
+const tokenColumns = (clock: ZoneClock): readonly TableColumn<ShownToken>[] => [
+  { name: 'name', narrow: 'lead', cell: ({ id, name }) => <a href={tokenHref(id)}>{name}</a> },
+  {
+    name: 'secret',
+    cell: ({ prefix, last_four: lastFour }) => <code>{`${prefix}…${lastFour}`}</code>,
+  },
+  { name: 'kind', cell: ({ kind, role }) => (role === null ? kind : `${kind}, ${role}`) },
+  { name: 'user', cell: ({ user_id: userId }) => userId },
+  { name: 'limits', narrow: 'drop', cell: ({ limits }) => limitsInWords(limits, 'operator’s') },
+  {
+    name: 'last used',
+    cell: ({ last_used_at: at }) => <TimeOr at={at} none="never" clock={clock} />,
+  },
+  {
+    name: 'status',
+    cell: ({ disabled_at: at }) => (at === null ? 'active' : 'disabled'),
+  },
+]
+
+const figure = (limit: number | undefined) => limit ?? '–'
+const limitColumns: readonly TableColumn<SubjectLimits>[] = [
+  {
+    name: 'of',
+    narrow: 'lead',
+    cell: ({ subject }) => (subject.kind === 'user' ? subject.userId : 'the tenant'),
+  },
+  { name: 'requests / min', right: true, cell: (one) => figure(one.requestsPerMinute) },
+  { name: 'tokens / min', right: true, cell: (one) => figure(one.tokensPerMinute) },
+  { name: 'calls at once', right: true, cell: (one) => figure(one.concurrentCalls) },
+  { name: 'tasks at once', right: true, cell: (one) => figure(one.concurrentTasks) },
+]
+
+const subjectOf = ({ subject, user_id: userId, token_id: tokenId }: Budget): string =>
+  userId ?? tokenId ?? `the ${subject}`
+
+function budgetColumns(tenantId: string): readonly TableColumn<Budget>[] {
+  const from = `/api/admin/tenants/${encodeURIComponent(tenantId)}/budgets`
+  const amount = (text: string | null) =>
+    text === null ? '–' : <Money amount={text} from={from} />
+  return [
+    { name: 'of', narrow: 'lead', cell: subjectOf },
+    { name: 'per', cell: ({ period, currency }) => `${period}, ${currency}` },
+    { name: 'spent', right: true, cell: ({ spent }) => amount(spent) },
+    { name: 'warns at', right: true, cell: ({ soft }) => amount(soft) },
+    { name: 'stops at', right: true, cell: ({ hard }) => amount(hard) },
+    { name: 'left', right: true, cell: ({ left }) => amount(left) },
+  ]
+}
+
+/** A link to the next page of one of the lists, which keeps the place of the other. */
+function More({
+  facts: { tenant, query: asked },
+  list,
+  next,
+}: {
+  readonly facts: TenantFacts
+  readonly list: 'users' | 'tokens'
+  readonly next: string | null
+}): JSX.Element | null {
+  const isFirst = asked[list] === undefined
+  if (next === null && isFirst) return null
+  const at = (place: string | undefined) => tenantHref(tenant.id, { ...asked, [list]: place })
+  return (
+    <p class="pager">
+      {isFirst ? null : (
+        <a class="button" href={at(undefined)}>
+          First {list}
+        </a>
+      )}
+      {next === null ? null : (
+        <a class="button" href={at(next)}>
+          More {list}
+        </a>
+      )}
+    </p>
+  )
+}
+
+function Access({ facts, clock }: { readonly facts: TenantFacts; readonly clock: ZoneClock }) {
+  return (
+    <>
+      <FactsPanel
+        id="users"
+        title="Users"
+        of={facts.users}
+        show={({ items, next_cursor: next }) => (
+          <>
+            <Table
+              label="Users"
+              columns={userColumns(clock)}
+              rows={items}
+              keyOf={({ id }) => id}
+              empty="It has no user yet."
+            />
+            <More facts={facts} list="users" next={next} />
+          </>
+        )}
+      />
+      <FactsPanel
+        id="tokens"
+        title="Tokens"
+        of={facts.tokens}
+        show={({ items, next_cursor: next }) => (
+          <>
+            <Table
+              label="Tokens"
+              columns={tokenColumns(clock)}
+              rows={items}
+              keyOf={({ id }) => id}
+              empty="It has no token yet."
+            />
+            <More facts={facts} list="tokens" next={next} />
+          </>
+        )}
+      />
+    </>
+  )
+}
+
+function Bounds({ facts }: { readonly facts: TenantFacts }): JSX.Element {
+  return (
+    <>
+      <FactsPanel
+        id="limits"
+        title="Limits"
+        of={facts.limits}
+        show={({ limits }) => (
+          <Table
+            label="Limits"
+            columns={limitColumns}
+            rows={limits}
+            keyOf={({ subject }) => (subject.kind === 'user' ? `user ${subject.userId}` : 'tenant')}
+            empty="No limit is set: those of the tokens apply."
+          />
+        )}
+      />
+      <FactsPanel
+        id="budgets"
+        title="Budgets"
+        of={facts.budgets}
+        show={(budgets) => (
+          <Table
+            label="Budgets"
+            columns={budgetColumns(facts.tenant.id)}
+            rows={budgets}
+            keyOf={(one) => `${subjectOf(one)} ${one.currency} ${one.period}`}
+            empty="No budget is set."
+          />
+        )}
+      />
+    </>
+  )
+}
+
+function TenantPage({ facts, view }: { readonly facts: TenantFacts; readonly view: View }) {
+  const { tenant, status, balances } = facts
+  const { clock } = view
+  return (
+    <>
+      <h1 class="title">{tenant.name}</h1>
+      <Panel id="tenant" title={`It is ${status.status}`}>
+        <Facts
+          facts={[
+            ['tenant', <code>{tenant.id}</code>],
+            ['opened', <Moment atMs={fromTimestamp(tenant.opened_at)} clock={clock} />],
+            [
+              'status since',
+              <TimeOr at={status.since ?? null} none="it was opened" clock={clock} />,
+            ],
+            ...(status.reason === '' ? [] : [['reason', status.reason] as const]),
+            ['suspended users', String(status.suspendedUsers.length)],
+            ['spend', <a href={hrefOf('', { tenant_id: tenant.id })}>overview</a>],
+          ]}
+        />
+      </Panel>
+      <Tiles of={balances} />
+      <Access facts={facts} clock={clock} />
+      <Bounds facts={facts} />
+      <TenantForms facts={facts} view={view} />
+      <Commands tenantId={tenant.id} />
+      <p class="note links">
+        The same as JSON, with an admin token: <code>GET /api/admin/tenants/{tenant.id}</code>, and
+        balances with a query token:{' '}
+        <code>GET {apiPath('/balance', { tenant_id: tenant.id })}</code>
+      </p>
+    </>
+  )
+}
+
+/** A tenant within the reach of an admin token. */
+export const tenantPage: Page<typeof tenantQuery, TenantFacts> = {
+  path: '/tenants/:id',
+  roles: ['finance', 'support'],
+  query: tenantQuery,
+  read: readTenant,
+  title: ({ tenant }) => tenant.name,
+  show: (facts, view) => <TenantPage facts={facts} view={view} />,
+}

@@ -1,0 +1,232 @@
+import type { JSX } from 'preact'
+import { Type } from 'typebox'
+import { adminScopeOf } from '../../api/admin/envelope.ts'
+import { actorOf, KnownId } from '../../api/kit/account-surface.ts'
+import type { Services } from '../../api/kit/services.ts'
+import { readTokens, toToken } from '../../api/kit/tokens/routes.ts'
+import { DEFAULT_OVERLAP_S, DisablingSchema, RotationSchema } from '../../api/kit/tokens/schemas.ts'
+import { fromTimestamp } from '../../kernel/clock.ts'
+import { formatDuration } from '../../kernel/duration.ts'
+import type { PageForm } from '../form-routes.ts'
+import { ActionForm, UnplacedFault } from '../kit/form.tsx'
+import { hrefOf } from '../kit/href.ts'
+import { Panel } from '../kit/panel.tsx'
+import { Facts, Moment, type ZoneClock } from '../kit/values.tsx'
+import type { Page, View } from '../page.tsx'
+import { adminScopeOfSession, tenantHref } from './tenants.tsx'
+
+/** One token, without its secret, with the forms that disable and rotate it. */
+
+type Tokens = Services['accounts']['tokens']
+export type ShownToken = ReturnType<typeof toToken>
+
+const PATH = '/tokens/:id'
+/** Tokens that it issued are counted up to here. */
+const MOST_ISSUED = 10
+
+/** The page of a token. */
+export const tokenHref = (id: string): string => hrefOf(`/tokens/${encodeURIComponent(id)}`)
+
+interface TokenFacts {
+  readonly token: ShownToken
+  /** How many tokens it issued, such as `2` or `more than 10`. */
+  readonly issued: string
+}
+
+const limitWords = {
+  requests_per_minute: 'requests per minute',
+  tokens_per_minute: 'tokens per minute',
+  concurrent_calls: 'calls at once',
+  concurrent_tasks: 'tasks at once',
+} as const
+export const limitMembers = Object.keys(limitWords) as readonly (keyof typeof limitWords)[]
+
+/** The limits that are set, in words; none of them: the given words. */
+export function limitsInWords(
+  limits: Readonly<Record<keyof typeof limitWords, number | string | null>>,
+  none: string,
+): string {
+  const set = limitMembers.flatMap((name) => {
+    const limit = limits[name]
+    if (limit === 'default' || limit === null) return []
+    return [`${limit} ${limitWords[name]}`]
+  })
+  return set.length === 0 ? none : set.join(', ')
+}
+
+/** The time of a token, or the words for its absence. */
+export function TimeOr({
+  at,
+  none,
+  clock,
+}: {
+  readonly at: string | null
+  readonly none: string
+  readonly clock: ZoneClock
+}): JSX.Element {
+  return at === null ? <>{none}</> : <Moment atMs={fromTimestamp(at)} clock={clock} />
+}
+
+function factsOf({ token, issued }: TokenFacts, clock: ZoneClock) {
+  const time = (at: string | null, none: string) => <TimeOr at={at} none={none} clock={clock} />
+  return [
+    ['secret', <code>{`${token.prefix}…${token.last_four}`}</code>],
+    ['kind', token.role === null ? token.kind : `${token.kind}, ${token.role}`],
+    ['tenant', <a href={tenantHref(token.tenant_id)}>{token.tenant_id}</a>],
+    ['user', token.user_id],
+    ['sees', token.scope?.level.replaceAll('_', ' ') ?? 'its own'],
+    ['models', token.models?.join(', ') ?? 'all'],
+    ['addresses', token.addresses?.join(', ') ?? 'any'],
+    ['limits', limitsInWords(token.limits, 'those of the operator')],
+    ['last used', time(token.last_used_at, 'never')],
+    ['issued', time(token.created_at, '')],
+    ['rotated', time(token.rotated_at, 'never')],
+    ['expires', time(token.expires_at, 'never')],
+    ['disabled', time(token.disabled_at, 'no')],
+    ['tokens that it issued', issued],
+  ] as const
+}
+
+function Forms({ facts, view }: { readonly facts: TokenFacts; readonly view: View }): JSX.Element {
+  const { token, issued } = facts
+  const { requestKey, fault, clock } = view
+  if (view.token.role !== undefined)
+    return <p class="panel note">An admin token without a role changes it.</p>
+  if (token.disabled_at !== null)
+    return (
+      <>
+        <UnplacedFault fault={fault} />
+        <p class="panel note">It is disabled, which is final: issue another token.</p>
+      </>
+    )
+  const href = tokenHref(token.id)
+  return (
+    <>
+      <ActionForm
+        name="rotate"
+        title="Rotate it"
+        action={`${href}/rotate`}
+        requestKey={requestKey}
+        button="Rotate"
+        fault={fault}
+        hidden={{ expected_last_four: token.last_four }}
+        fields={[
+          {
+            name: 'overlap_seconds',
+            label: 'Seconds for which the old secret still works',
+            value: String(DEFAULT_OVERLAP_S),
+          },
+        ]}
+      >
+        It gets a new secret, which the next page shows once. The secret that ends in{' '}
+        <code>{token.last_four}</code> stops working after the time below.
+      </ActionForm>
+      <ActionForm
+        name="disable"
+        title="Disable it"
+        action={`${href}/disable`}
+        requestKey={requestKey}
+        button="Disable"
+        fault={fault}
+        fields={[
+          {
+            name: 'issued',
+            label: `Also the tokens that it issued (${issued})`,
+            options: ['false', 'true'],
+          },
+        ]}
+      >
+        It stops working at once, on every replica, and its sessions end. Tasks that run go on. It
+        was last used: <TimeOr at={token.last_used_at} none="never" clock={clock} />. It cannot be
+        taken back.
+      </ActionForm>
+    </>
+  )
+}
+
+const query = Type.Object({ tz: Type.Optional(Type.String({ maxLength: 64 })) })
+
+/** A token that the session manages. */
+export const tokenPage: Page<typeof query, TokenFacts> = {
+  path: PATH,
+  roles: ['support'],
+  query,
+  read: async ({ accounts: { tokens } }, _who, { id, token }) => {
+    const scope = adminScopeOfSession(token)
+    const found = toToken(await tokens.find(scope, id))
+    const { items, next_cursor: more } = await readTokens(tokens, scope, {
+      issued_by: id,
+      limit: MOST_ISSUED,
+    })
+    const issued = more === null ? String(items.length) : `more than ${MOST_ISSUED}`
+    return { token: found, issued }
+  },
+  title: ({ token }) => `Token ${token.name}`,
+  show: (facts, view) => (
+    <>
+      <h1 class="title">Token {facts.token.name}</h1>
+      <Panel id="token" title={facts.token.disabled_at === null ? 'Active' : 'Disabled'}>
+        <Facts facts={factsOf(facts, view.clock)} />
+      </Panel>
+      <Forms facts={facts} view={view} />
+      <p class="note links">
+        Its name, models, addresses, limits and expiry are changed with{' '}
+        <code>tollgate token --help</code>, or <code>PATCH /api/admin/tokens/{facts.token.id}</code>
+        .
+      </p>
+    </>
+  ),
+}
+
+/** The form that disables a token. */
+export const disableForm = (tokens: Tokens): PageForm<typeof DisablingSchema> => ({
+  name: 'disable',
+  roles: [],
+  fields: DisablingSchema,
+  act: async (request, { id, fields: { issued } }) => {
+    const input = { tokenId: id, withIssued: issued === 'true' }
+    await tokens.disable(adminScopeOf(request), actorOf(request), input)
+    return tokenHref(id)
+  },
+})
+
+const rotateFields = Type.Object({
+  overlap_seconds: RotationSchema.properties.overlap_seconds,
+  expected_last_four: KnownId,
+})
+
+/** The form that gives a token a new secret: its answer alone has it. */
+export const rotateForm = (tokens: Tokens): PageForm<typeof rotateFields> => ({
+  name: 'rotate',
+  roles: [],
+  fields: rotateFields,
+  act: async (request, { id, fields }) => {
+    const { overlap_seconds: overlapS = DEFAULT_OVERLAP_S, expected_last_four: lastFour } = fields
+    const overlapMs = overlapS * 1_000
+    const input = { tokenId: id, overlapMs, expectedLastFour: lastFour }
+    const { token, secret } = await tokens.rotate(adminScopeOf(request), actorOf(request), input)
+    return {
+      title: 'New secret',
+      children: (
+        <section class="panel secret" aria-labelledby="secret">
+          <h1 id="secret" class="title">
+            New secret of {token.name}
+          </h1>
+          <p>
+            <input type="text" readOnly value={secret} aria-label="Secret" />
+          </p>
+          <p class="note">
+            Copy it now: it is shown once and stored nowhere. The secret that ends in{' '}
+            <code>{lastFour}</code>{' '}
+            {overlapS === 0
+              ? 'has stopped working.'
+              : `works for ${formatDuration(overlapMs)} more.`}
+          </p>
+          <p class="note">
+            <a href={tokenHref(id)}>To the token</a>
+          </p>
+        </section>
+      ),
+    }
+  },
+})

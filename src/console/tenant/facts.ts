@@ -1,0 +1,71 @@
+import { type Static, Type } from 'typebox'
+import { readUsers, toTenant } from '../../api/admin/tenants.ts'
+import { toBudget } from '../../api/kit/balances.ts'
+import { cursorMembers } from '../../api/kit/queries.ts'
+import { readTokens } from '../../api/kit/tokens/routes.ts'
+import { readBalance } from '../../api/query/balance.ts'
+import type { Principal } from '../../app/access/principal.ts'
+import { managedLimits, managedStatus } from '../../app/accounts/settings.ts'
+import { managedBudgets } from '../../app/spending/budgets/status.ts'
+import type { SettingValueOf } from '../../domain/account/settings.ts'
+import { type PanelFacts, panelFacts } from '../kit/panel.tsx'
+import type { ConsoleServices } from '../page.tsx'
+import type { Balances } from '../pages/overview.tsx'
+import { adminScopeOfSession, type ShownTenant } from '../pages/tenants.tsx'
+
+/** The facts of the page of a tenant, each as its route answers it. */
+
+const cursor = cursorMembers.cursor
+export const tenantQuery = Type.Object({
+  users: cursor,
+  tokens: cursor,
+  tz: Type.Optional(Type.String({ maxLength: 64 })),
+})
+type Query = Static<typeof tenantQuery>
+
+export type Users = Awaited<ReturnType<typeof readUsers>>
+type Tokens = Awaited<ReturnType<typeof readTokens>>
+export type Budget = ReturnType<typeof toBudget>
+
+export interface TenantFacts {
+  readonly query: Query
+  readonly tenant: ShownTenant
+  readonly status: SettingValueOf<'status'>
+  readonly balances: PanelFacts<Balances>
+  readonly users: PanelFacts<Users>
+  readonly tokens: PanelFacts<Tokens>
+  readonly limits: PanelFacts<SettingValueOf<'limits'>>
+  readonly budgets: PanelFacts<readonly Budget[]>
+}
+
+const PAGE = 50
+const pageOf = (after: string | undefined) => ({
+  limit: PAGE,
+  ...(after === undefined ? {} : { cursor: after }),
+})
+
+/** Reads a tenant; a list that the role may not see, or that is behind, says why. */
+export async function readTenant(
+  services: ConsoleServices,
+  who: Principal,
+  { id, query: asked, token }: { id: string; query: Query; token: Principal },
+): Promise<TenantFacts> {
+  const { tenants, tokens, settings } = services.accounts
+  const scope = adminScopeOfSession(token)
+  const tenant = toTenant(await tenants.find(scope, id))
+  const ofSupport = <Read>(reading: () => Promise<Read>) => panelFacts(token, ['support'], reading)
+  const [status, balances, users, owned, limits, budgets] = await Promise.all([
+    settings.show(managedStatus, scope, id),
+    panelFacts(token, ['finance'], async () =>
+      (await readBalance(services, who, { tenant_id: id })).page(),
+    ),
+    ofSupport(() => readUsers(tenants, scope, id, pageOf(asked.users))),
+    ofSupport(() => readTokens(tokens, scope, { tenant_id: id, ...pageOf(asked.tokens) })),
+    ofSupport(() => settings.show(managedLimits, scope, id)),
+    ofSupport(async () => {
+      const { budgets: found } = await settings.show(managedBudgets, scope, id)
+      return found.map(toBudget)
+    }),
+  ])
+  return { query: asked, tenant, status, balances, users, tokens: owned, limits, budgets }
+}

@@ -1,0 +1,278 @@
+import type { JSX } from 'preact'
+import { Type } from 'typebox'
+import { adminScopeOf } from '../../api/admin/envelope.ts'
+import { actorOf, KnownId, Reason } from '../../api/kit/account-surface.ts'
+import { RequestError } from '../../api/kit/request-error.ts'
+import type { Services } from '../../api/kit/services.ts'
+import { managedLimits, managedStatus } from '../../app/accounts/settings.ts'
+import { type LimitedSubject, type SubjectLimits } from '../../domain/account/limits.ts'
+import { isOperator, MAX_TOKEN_LIMIT } from '../../domain/token/events.ts'
+import { limitNames } from '../../domain/token/limits.ts'
+import type { PageForm } from '../form-routes.ts'
+import { ActionForm, UnplacedFault } from '../kit/form.tsx'
+import { grouped } from '../kit/values.tsx'
+import type { View } from '../page.tsx'
+import { tenantHref } from '../pages/tenants.tsx'
+import type { TenantFacts } from './facts.ts'
+
+/** Forms that suspend and limit a tenant and its users: they do the same as the routes of the settings. */
+
+type Settings = Services['accounts']['settings']
+
+const subjectFields = {
+  subject: Type.Enum(['tenant', 'user']),
+  user_id: Type.Optional(KnownId),
+  expected_revision: Type.Integer({ minimum: 0 }),
+}
+
+/** The subject that a form names. @throws RequestError for a user without its id */
+function subjectOf(fields: {
+  readonly subject: 'tenant' | 'user'
+  readonly user_id?: string
+}): LimitedSubject {
+  const { subject: kind, user_id: userId } = fields
+  if (kind === 'tenant') return { kind }
+  if (userId !== undefined) return { kind, userId }
+  throw new RequestError('parameter_invalid', 'user_id is required', 'user_id')
+}
+
+const statusFields = Type.Object({
+  ...subjectFields,
+  status: Type.Enum(['open', 'suspended']),
+  reason: Type.Optional(Reason),
+})
+
+/** The form that suspends and resumes a tenant, or one of its users. */
+export const statusForm = (settings: Settings): PageForm<typeof statusFields> => ({
+  name: 'status',
+  roles: [],
+  fields: statusFields,
+  act: async (request, { id: tenantId, fields }) => {
+    const { status, reason = '', expected_revision: basis } = fields
+    const subject = subjectOf(fields)
+    await settings.set(managedStatus, adminScopeOf(request), actorOf(request), {
+      tenantId,
+      basis,
+      wanted: () =>
+        subject.kind === 'tenant'
+          ? { tenant: { status, reason } }
+          : {
+              user: {
+                userId: subject.userId,
+                reason: status === 'suspended' ? reason : undefined,
+              },
+            },
+    })
+    return tenantHref(tenantId)
+  },
+})
+
+const Figure = Type.Optional(Type.Integer({ minimum: 1, maximum: MAX_TOKEN_LIMIT }))
+const limitFields = Type.Object({
+  ...subjectFields,
+  requests_per_minute: Figure,
+  tokens_per_minute: Figure,
+  concurrent_calls: Figure,
+  concurrent_tasks: Figure,
+})
+
+const isOf =
+  (subject: LimitedSubject) =>
+  ({ subject: one }: SubjectLimits): boolean =>
+    one.kind === 'user'
+      ? subject.kind === 'user' && one.userId === subject.userId
+      : subject.kind === 'tenant'
+
+/** The form that replaces the limits of a tenant, or of one of its users; those of others stay. */
+export const limitForm = (settings: Settings): PageForm<typeof limitFields> => ({
+  name: 'limits',
+  roles: [],
+  fields: limitFields,
+  act: async (request, { id: tenantId, fields }) => {
+    const subject = subjectOf(fields)
+    const scope = adminScopeOf(request)
+    // The revision holds what is read here to what was looked at.
+    const { limits } = await settings.show(managedLimits, scope, tenantId)
+    const changed = {
+      subject,
+      requestsPerMinute: fields.requests_per_minute,
+      tokensPerMinute: fields.tokens_per_minute,
+      concurrentCalls: fields.concurrent_calls,
+      concurrentTasks: fields.concurrent_tasks,
+    }
+    const isLimited = limitNames.some((name) => changed[name] !== undefined)
+    const others = limits.filter((one) => !isOf(subject)(one))
+    await settings.set(managedLimits, scope, actorOf(request), {
+      tenantId,
+      basis: fields.expected_revision,
+      wanted: () => ({ limits: isLimited ? [...others, changed] : others }),
+    })
+    return tenantHref(tenantId)
+  },
+})
+
+interface FormProps {
+  readonly facts: TenantFacts
+  readonly view: View
+}
+
+/** The money that is held for running requests, in words. */
+function heldInWords({ balances }: TenantFacts): string {
+  if ('why' in balances) return ''
+  const held = balances.facts.items
+    .flatMap(({ accounts }) => accounts)
+    .filter(({ held: amount }) => amount !== null && /[1-9]/.test(amount))
+    .map(({ held: amount, currency }) => `${grouped(amount ?? '0')} ${currency}`)
+  return held.length === 0 ? 'nothing' : held.join(' and ')
+}
+
+function StatusOfTenant({ facts, view }: FormProps): JSX.Element | null {
+  const { tenant, status } = facts
+  const { token, fault, requestKey } = view
+  if (!isOperator(token) || status.status === 'closed') return null
+  const isOpen = status.status === 'open'
+  return (
+    <ActionForm
+      name="status"
+      title={isOpen ? 'Suspend the tenant' : 'Resume the tenant'}
+      action={`${tenantHref(tenant.id)}/status`}
+      requestKey={requestKey}
+      button={isOpen ? 'Suspend' : 'Resume'}
+      fault={fault}
+      hidden={{
+        subject: 'tenant',
+        status: isOpen ? 'suspended' : 'open',
+        expected_revision: String(status.revision),
+      }}
+      fields={isOpen ? [{ name: 'reason', label: 'Reason, which its callers read' }] : []}
+    >
+      {isOpen
+        ? `All its tokens begin nothing more. What runs goes on and is billed: ${heldInWords(facts)} is held for it now. Its users still read results, usage and receipts.`
+        : `Its tokens may call again. It was suspended because: ${status.reason}`}
+    </ActionForm>
+  )
+}
+
+function StatusOfUser({ facts, view }: FormProps): JSX.Element {
+  const { tenant, status } = facts
+  const suspended = status.suspendedUsers.map(({ userId }) => userId)
+  return (
+    <ActionForm
+      name="status"
+      title="Suspend or resume a user"
+      action={`${tenantHref(tenant.id)}/status`}
+      requestKey={view.requestKey}
+      button="Set the status"
+      fault={view.fault}
+      hidden={{ subject: 'user', expected_revision: String(status.revision) }}
+      fields={[
+        { name: 'user_id', label: 'User' },
+        { name: 'status', label: 'Status', options: ['suspended', 'open'] },
+        {
+          name: 'reason',
+          label: 'Reason, which its callers read; none for open',
+          isOptional: true,
+        },
+      ]}
+    >
+      The tokens of a suspended user begin nothing more, and what runs goes on.{' '}
+      {suspended.length === 0 ? 'No user is suspended now.' : `Suspended: ${suspended.join(', ')}.`}
+    </ActionForm>
+  )
+}
+
+function Limits({
+  facts,
+  view,
+  kind,
+}: FormProps & { readonly kind: LimitedSubject['kind'] }): JSX.Element | null {
+  const { tenant, limits } = facts
+  if ('why' in limits) return null
+  const now = kind === 'tenant' ? limits.facts.limits.find(isOf({ kind })) : undefined
+  const figure = (name: string, label: string, limit: number | undefined) => ({
+    name,
+    label,
+    isOptional: true as const,
+    value: limit === undefined ? '' : String(limit),
+  })
+  return (
+    <ActionForm
+      name="limits"
+      title={kind === 'tenant' ? 'Change the limits of the tenant' : 'Change the limits of a user'}
+      action={`${tenantHref(tenant.id)}/limits`}
+      requestKey={view.requestKey}
+      button="Set the limits"
+      fault={view.fault}
+      hidden={{ subject: kind, expected_revision: String(limits.facts.revision) }}
+      fields={[
+        ...(kind === 'user' ? [{ name: 'user_id', label: 'User' }] : []),
+        figure('requests_per_minute', 'Requests per minute', now?.requestsPerMinute),
+        figure('tokens_per_minute', 'Tokens per minute', now?.tokensPerMinute),
+        figure('concurrent_calls', 'Calls at once', now?.concurrentCalls),
+        figure('concurrent_tasks', 'Tasks at once', now?.concurrentTasks),
+      ]}
+    >
+      {kind === 'tenant'
+        ? 'These hold for all its users together, from the next request on.'
+        : 'These hold for all tokens of the user together, and replace the four figures that stand above for it.'}{' '}
+      A figure that is left empty is not limited.
+    </ActionForm>
+  )
+}
+
+/** The forms that the reader may use. */
+export function TenantForms(props: FormProps): JSX.Element {
+  const { facts, view } = props
+  if (view.token.role !== undefined)
+    return <p class="panel note">An admin token without a role changes what is here.</p>
+  if (facts.status.status === 'closed')
+    return (
+      <>
+        <UnplacedFault fault={view.fault} />
+        <p class="panel note">It is closed, which is final.</p>
+      </>
+    )
+  const isOperators = isOperator(view.token)
+  const { fault } = view
+  return (
+    <>
+      {isOperators || fault?.written['subject'] !== 'tenant' ? null : (
+        <UnplacedFault fault={fault} />
+      )}
+      <StatusOfTenant {...props} />
+      <StatusOfUser {...props} />
+      {isOperators ? <Limits {...props} kind="tenant" /> : null}
+      <Limits {...props} kind="user" />
+    </>
+  )
+}
+
+/** Commands for all else that can be changed. */
+export function Commands({ tenantId }: { readonly tenantId: string }): JSX.Element {
+  const commands = [
+    ['a name', `tollgate tenant rename ${tenantId} NAME`],
+    ['a further user', `tollgate tenant add-user NAME --tenant ${tenantId}`],
+    ['the end of the contract', `tollgate tenant close ${tenantId} --reason REASON`],
+    ['tokens', 'tollgate token --help'],
+    ['credit', 'tollgate credit --help'],
+    ['budgets', 'tollgate budget --help'],
+    ['prices', 'tollgate prices --help'],
+    ['billing', 'tollgate billing --help'],
+    ['approvals', 'tollgate approvals --help'],
+  ] as const
+  return (
+    <details class="panel commands">
+      <summary>Everything else, by commands</summary>
+      <dl class="facts">
+        {commands.map(([name, command]) => (
+          <div key={name}>
+            <dt>{name}</dt>
+            <dd>
+              <code>{command}</code>
+            </dd>
+          </div>
+        ))}
+      </dl>
+    </details>
+  )
+}

@@ -1,0 +1,404 @@
+import t, { type Test } from 'tap'
+import { addUser, issueToken, openTenant } from '../../src/app/accounts/account-commands.ts'
+import { setSetting } from '../../src/app/accounts/settings.ts'
+import { standBefore } from '../helpers/pretended-cluster/front.ts'
+import { startStack } from '../helpers/stack.ts'
+import { call } from './support/client.ts'
+import { askConsole, type ConsoleRequest, signInToConsole } from './support/console.ts'
+
+/** Pages of tenants and tokens, the forms that change them, and refunds of a life. */
+
+const stack = await startStack()
+t.teardown(() => stack.stop())
+const { url, demo, other, access } = stack
+const ask = (path: string, request?: ConsoleRequest) => askConsole(url, path, request)
+const operator = await signInToConsole(url, demo.adminToken)
+const tenantId = 'acme'
+await openTenant(access, { tenantId, name: 'Acme <Films>' })
+await addUser(access, { tenantId, userId: 'ann', name: 'Ann' })
+await addUser(access, { tenantId: demo.tenantId, userId: 'second', name: 'Second' })
+
+interface Wanted {
+  readonly tenantId?: string
+  readonly userId?: string
+  readonly role?: 'finance' | 'support'
+  readonly level?: 'all_users' | 'all_tenants'
+}
+
+/** The session of a new admin token; of the tenant of the demo and all tenants, unless named. */
+async function sessionOf({ role, level = 'all_tenants', ...owner }: Wanted): Promise<string> {
+  const { secret } = await issueToken(access, {
+    tenantId: demo.tenantId,
+    userId: demo.userId,
+    ...owner,
+    kind: 'admin',
+    name: 'a session',
+    scope: { level },
+    ...(role && { role }),
+  })
+  await stack.caughtUp()
+  return signInToConsole(url, secret)
+}
+
+const administrator = await sessionOf({ tenantId, userId: 'ann', level: 'all_users' })
+const finance = await sessionOf({ role: 'finance' })
+const support = await sessionOf({ role: 'support' })
+const { tokenId } = await issueToken(access, {
+  tenantId,
+  userId: 'ann',
+  kind: 'model',
+  name: 'jobs',
+})
+await stack.caughtUp()
+
+const tenantPath = `/console/tenants/${tenantId}`
+const tokenPath = `/console/tokens/${tokenId}`
+const hiddenOf = (text: string, name: string): string =>
+  new RegExp(`name="${name}" value="([^"]*)"`).exec(text)?.[1] ?? ''
+const revisionOf = async (path: 'status' | 'limits'): Promise<string> => {
+  const { body } = await call(`${url}/api/admin/tenants/${tenantId}/${path}`, {
+    token: demo.adminToken,
+  })
+  return String(body.data.revision)
+}
+const settingOf = async (path: string) =>
+  (await call(`${url}/api/admin/tenants/${tenantId}/${path}`, { token: demo.adminToken })).body.data
+
+t.test('tenants are listed for operators, and an administrator is led to its own', async (t) => {
+  const list = await ask('/console/tenants', { cookie: operator })
+  t.match(list, { status: 200, text: /Acme &lt;Films>/ })
+  t.match(list.text, `href="${tenantPath}"`)
+  t.match(list.text, other.tenantId)
+  const led = await ask('/console/tenants', { cookie: administrator })
+  t.equal(led.status, 303)
+  t.equal(led.headers.get('location'), tenantPath)
+  const own = await ask(tenantPath, { cookie: administrator })
+  t.match(own, { status: 200, text: /Change the limits of a user/ })
+  t.notMatch(own.text, /Suspend the tenant|Change the limits of the tenant/)
+  t.match(own.text, `href="${tokenPath}"`)
+  const reader = await signInToConsole(url, demo.queryToken)
+  for (const path of ['/console/tenants', tenantPath, tokenPath])
+    t.match(await ask(path, { cookie: reader }), {
+      status: 403,
+      text: /sessions of an admin token/,
+    })
+})
+
+t.test('a role sees names, and support tokens by their last four', async (t) => {
+  const money = await ask(tenantPath, { cookie: finance })
+  t.match(money, {
+    status: 200,
+    text: /Shown to the role support; your token has the role finance/,
+  })
+  t.notMatch(money.text, '>jobs<')
+  const helper = await ask(tenantPath, { cookie: support })
+  t.match(helper, { status: 200, text: />jobs</ })
+  t.match(helper.text, /Balances: Shown to the role finance/)
+  t.notMatch(helper.text + money.text, /<form method="post" action="\/console\/t/)
+  t.match(await ask(tokenPath, { cookie: support }), { status: 200 })
+  t.match(await ask(tokenPath, { cookie: finance }), { status: 403, text: /role support/ })
+  for (const cookie of [finance, support])
+    for (const path of [
+      `${tenantPath}/status`,
+      `${tenantPath}/limits`,
+      `${tokenPath}/disable`,
+      `${tokenPath}/rotate`,
+    ])
+      t.match(await ask(path, { cookie, form: { key: 'k' } }), { status: 403 }, path)
+})
+
+t.test('ids of another tenant answer byte for byte as missing ones', async (t) => {
+  const shape = (text: string, id: string) =>
+    text.replaceAll(id, 'ID').replaceAll(/req_\w+/g, 'REQUEST')
+  const { body } = await call(`${url}/api/admin/tokens?tenant_id=${other.tenantId}`, {
+    token: demo.adminToken,
+  })
+  const foreign = String(body.data.items[0].id)
+  const missing = `${foreign.slice(0, -1)}${foreign.endsWith('0') ? '1' : '0'}`
+  const form = { key: 'k1', expected_last_four: 'abcd' }
+  const status = { key: 'k1', subject: 'tenant', status: 'open', expected_revision: '0' }
+  const pairs = [
+    ['/console/tenants/ID', other.tenantId, 'tenant_none', undefined],
+    ['/console/tenants/ID/status', other.tenantId, 'tenant_none', status],
+    ['/console/tokens/ID', foreign, missing, undefined],
+    ['/console/tokens/ID/rotate', foreign, missing, form],
+    ['/console/tokens/ID/disable', foreign, missing, { key: 'k1' }],
+  ] as const
+  for (const [path, theirs, none, sent] of pairs) {
+    const [found, absent] = await Promise.all(
+      [theirs, none].map((id) =>
+        ask(path.replace('ID', id), { cookie: administrator, ...(sent && { form: sent }) }),
+      ),
+    )
+    t.equal(found?.status, 404, path)
+    t.equal(shape(found?.text ?? '', theirs), shape(absent?.text ?? '', none), path)
+  }
+})
+
+t.test('an operator suspends and resumes a tenant, by the revision that it saw', async (t) => {
+  const shown = await ask(tenantPath, { cookie: operator })
+  t.match(shown.text, /nothing is held for it now/)
+  const form = {
+    key: hiddenOf(shown.text, 'key'),
+    subject: 'tenant',
+    status: 'suspended',
+    reason: 'invoice <77> is overdue',
+    expected_revision: await revisionOf('status'),
+  }
+  for (const send of ['once', 'again']) {
+    const done = await ask(`${tenantPath}/status`, { cookie: operator, form })
+    t.equal(done.status, 303, send)
+    t.equal(done.headers.get('location'), tenantPath)
+  }
+  t.match(await ask(tenantPath, { cookie: operator }), { text: /It is suspended/ })
+  t.match(await settingOf('status'), { status: 'suspended', reason: form.reason, revision: 1 })
+  const old = { ...form, status: 'open', key: 'k2' }
+  const refused = await ask(`${tenantPath}/status`, { cookie: operator, form: old })
+  t.match(refused, { status: 409, text: /role="alert">[^<]*in the meantime/ })
+  const resumed = { ...old, reason: '', expected_revision: '1' }
+  t.match(await ask(`${tenantPath}/status`, { cookie: operator, form: resumed }), { status: 303 })
+  t.match(await settingOf('status'), { status: 'open', revision: 2 })
+  const unreasoned = { ...form, reason: ' ', key: 'k3', expected_revision: '2' }
+  const bare = await ask(`${tenantPath}/status`, { cookie: operator, form: unreasoned })
+  t.match(bare, { status: 400, text: /aria-describedby="status-fault"/ })
+  const byTenant = await ask(`${tenantPath}/status`, { cookie: administrator, form })
+  t.match(byTenant, { status: 403, text: /role="alert"/ }, 'an administrator does not')
+  t.match(await settingOf('status'), { status: 'open', revision: 2 })
+})
+
+t.test('an administrator suspends a user of its own', async (t) => {
+  const form = {
+    key: 'k1',
+    subject: 'user',
+    user_id: 'ann',
+    status: 'suspended',
+    reason: 'left',
+    expected_revision: await revisionOf('status'),
+  }
+  const send = (more: Readonly<Record<string, string>>) =>
+    ask(`${tenantPath}/status`, { cookie: administrator, form: { ...form, ...more } })
+  const unknown = await send({ user_id: 'bob' })
+  t.match(unknown, { status: 404, text: /role="alert"/ })
+  t.match(unknown.text, 'value="bob"', 'what was written is kept')
+  t.match(await send({ user_id: '' }), { status: 400, text: /user_id is required/ })
+  t.match(await send({}), { status: 303 })
+  t.match(await ask(tenantPath, { cookie: administrator }), { text: /suspended: left/ })
+  const revision = await revisionOf('status')
+  t.match(await send({ status: 'open', expected_revision: revision }), { status: 303 })
+  t.same((await settingOf('status')).suspended_users, [])
+})
+
+t.test('limits of one subject are replaced, and those of others stay', async (t) => {
+  const form = { key: 'k1', subject: 'tenant', requests_per_minute: '600', expected_revision: '0' }
+  const send = (more: Readonly<Record<string, string>>, cookie = operator) =>
+    ask(`${tenantPath}/limits`, { cookie, form: { ...form, ...more } })
+  for (const sent of ['once', 'again']) t.match(await send({}), { status: 303 }, sent)
+  t.match(await send({ requests_per_minute: '5' }), {
+    status: 409,
+    text: /role="alert">[^<]*in the meantime/,
+  })
+  const ofAnn = { subject: 'user', user_id: 'ann', expected_revision: '1' }
+  t.match(await send({ ...ofAnn, requests_per_minute: '6' }, administrator), { status: 303 })
+  t.match((await settingOf('limits')).limits, [
+    { subject: 'tenant', requests_per_minute: 600 },
+    { subject: 'user', user_id: 'ann', requests_per_minute: 6 },
+  ])
+  for (const text of ['0', '-1', '1.5', 'many', '1e3']) {
+    const refused = await send({ requests_per_minute: text, expected_revision: '2' })
+    t.match(refused, { status: 400, text: /aria-describedby="limits-fault"/ }, text)
+    t.match(refused.text, `value="${text}"`)
+  }
+  t.match(await send({ requests_per_minute: '601', expected_revision: '2' }, administrator), {
+    status: 403,
+    text: /role="alert"/,
+  })
+  t.match(await send({ requests_per_minute: '', expected_revision: '2' }), { status: 303 })
+  t.equal((await settingOf('limits')).limits.length, 1, 'no figure is no limit')
+})
+
+t.test('a secret is shown once, by the answer to its form alone', async (t) => {
+  const shown = await ask(tokenPath, { cookie: administrator })
+  const lastFour = hiddenOf(shown.text, 'expected_last_four')
+  t.match(lastFour, /^.{4}$/)
+  const form = { key: 'k1', overlap_seconds: '60', expected_last_four: lastFour }
+  const done = await ask(`${tokenPath}/rotate`, { cookie: administrator, form })
+  t.equal(done.status, 200)
+  t.equal(done.headers.get('cache-control'), 'no-store')
+  t.equal(done.headers.get('location'), null)
+  const secret = /value="(sk-[^"]+)"/.exec(done.text)?.[1] ?? ''
+  t.match(secret, /^sk-/)
+  t.match(await call(`${url}/v1/models`, { token: secret }), { status: 200 })
+  const again = await ask(`${tokenPath}/rotate`, { cookie: administrator, form })
+  t.match(again, { status: 409, text: /rotated in the meantime/ })
+  const later = await ask(tokenPath, { cookie: administrator })
+  t.notMatch(again.text + later.text, secret)
+  t.match(later.text, secret.slice(-4))
+  const long = { ...form, expected_last_four: secret.slice(-4), overlap_seconds: '99999999' }
+  const refused = await ask(`${tokenPath}/rotate`, { cookie: administrator, form: long })
+  t.match(refused, { status: 400, text: /aria-describedby="rotate-fault"/ })
+  for (const send of ['once', 'again'])
+    t.match(
+      await ask(`${tokenPath}/disable`, { cookie: administrator, form: { key: 'k2' } }),
+      { status: 303 },
+      send,
+    )
+  t.match(await ask(tokenPath, { cookie: administrator }), { text: /It is disabled/ })
+  t.match(await call(`${url}/v1/models`, { token: secret }), { status: 401 })
+  const ended = { ...form, expected_last_four: secret.slice(-4) }
+  t.match(await ask(`${tokenPath}/rotate`, { cookie: administrator, form: ended }), {
+    status: 409,
+    text: /role="alert"/,
+  })
+})
+
+t.test('two rotations of one page at once make one new secret', async (t) => {
+  const issued = await issueToken(access, { tenantId, userId: 'ann', kind: 'model', name: 'two' })
+  await stack.caughtUp()
+  const form = { key: 'k1', expected_last_four: issued.secret.slice(-4) }
+  const answers = await Promise.all(
+    [1, 2].map(() => ask(`/console/tokens/${issued.tokenId}/rotate`, { cookie: operator, form })),
+  )
+  t.same(answers.map(({ status }) => status).toSorted(), [200, 409])
+})
+
+/** Sends what no page of the console has. */
+async function sendOddly(t: Test, path: string, form: Readonly<Record<string, string>>) {
+  const send = (sent: ConsoleRequest) => ask(path, { cookie: operator, ...sent })
+  t.match(await send({ form: { ...form, more: 'x' } }), { status: 400, text: /has no field more/ })
+  const twice = new URLSearchParams([...Object.entries(form), ['key', 'k9']])
+  t.match(await send({ form: twice }), { status: 400, text: /has it twice/ })
+  t.match(await send({ form: { ...form, key: '' } }), { status: 400, text: /key is required/ })
+  t.match(await send({ form: { ...form, key: 'a'.repeat(9 * 1024) } }), { status: 413 })
+  const json = await fetch(`${url}${path}`, {
+    method: 'POST',
+    redirect: 'manual',
+    headers: {
+      cookie: operator,
+      'sec-fetch-site': 'same-origin',
+      'content-type': 'application/json',
+    },
+    body: JSON.stringify(form),
+  })
+  t.equal(json.status, 415, path)
+  t.match(await json.text(), /^<!doctype html>/)
+  t.match(await send({ form, headers: { 'sec-fetch-site': 'cross-site' } }), { status: 403 })
+}
+
+t.test('odd forms are refused in words', async (t) => {
+  const revision = await revisionOf('status')
+  const status = { key: 'k1', subject: 'tenant', status: 'open', expected_revision: revision }
+  await sendOddly(t, `${tenantPath}/status`, status)
+  await sendOddly(t, `${tokenPath}/disable`, { key: 'k1' })
+  t.match(
+    await ask(`${tenantPath}/status`, { cookie: operator, form: { ...status, status: 'closed' } }),
+    { status: 400, text: /role="alert"/ },
+  )
+})
+
+/** A settled call of the demo, and its line. */
+async function settledCall(): Promise<{ readonly path: string; readonly lineId: string }> {
+  const { headers } = await call(`${url}/v1/chat/completions`, {
+    method: 'POST',
+    token: demo.modelToken,
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ model: 'text-basic', messages: [{ role: 'user', content: 'hi' }] }),
+  })
+  await stack.caughtUp()
+  const id = headers.get('x-call-id') ?? ''
+  const { body } = await call(`${url}/api/query/v1/lives/${id}`, { token: demo.queryToken })
+  return { path: `/console/life/${id}`, lineId: String(body.data.receipt.lines[0].line_id) }
+}
+
+const netOf = async (path: string): Promise<string> => {
+  await stack.caughtUp()
+  const id = path.slice('/console/life/'.length)
+  const { body } = await call(`${url}/api/query/v1/lives/${id}`, { token: demo.queryToken })
+  return String(body.data.receipt.adjusted)
+}
+
+t.test('a refund is posted once, within what was charged', async (t) => {
+  const { path, lineId } = await settledCall()
+  const shown = await ask(path, { cookie: operator })
+  t.match(shown.text, /Give money back/)
+  const form = {
+    key: hiddenOf(shown.text, 'key'),
+    line_id: lineId,
+    amount: '0.000001',
+    code: 'goodwill',
+    reason: 'ticket <4711>',
+  }
+  const send = (more: Readonly<Record<string, string>>, cookie = operator) =>
+    ask(`${path}/refund`, { cookie, form: { ...form, ...more } })
+  const sent = await Promise.all([send({}), send({})])
+  t.same(
+    sent.map(({ status }) => status),
+    [303, 303],
+    'a double click',
+  )
+  t.match(await send({}), { status: 303 }, 'a reload')
+  t.equal(await netOf(path), '0.000001')
+  const more = await send({ key: 'k2', amount: '1000' })
+  t.match(more, { status: 409, text: /aria-describedby="refund-fault"/ })
+  t.match(more.text, 'value="1000"')
+  t.match(await send({ amount: '0.000002' }), { status: 409, text: /role="alert"/ }, 'one key')
+  for (const amount of ['-0.1', '0', '', 'x', '1e-6'])
+    t.match(await send({ key: 'k3', amount }), { status: 400, text: /refund-fault/ }, amount)
+  t.match(await send({ key: 'k4', line_id: 'call_none:1' }), { status: 404, text: /no such line/ })
+  t.match(await send({ key: 'k5', code: 'no_code' }), { status: 400 })
+  t.match(await send({ key: 'k6', reason: '' }), { status: 400, text: /reason is required/ })
+  t.match(await send({ key: 'k7' }, administrator), { status: 404 })
+  const own = await sessionOf({ level: 'all_users' })
+  t.match(await send({ key: 'k8' }, own), { status: 403, text: /operator/ })
+  t.equal(await netOf(path), '0.000001')
+  await sendOddly(t, `${path}/refund`, form)
+})
+
+t.test('support proposes a refund, and finance above its limit', async (t) => {
+  const { path, lineId } = await settledCall()
+  const form = { line_id: lineId, amount: '0.000001', code: 'quality', reason: 'ticket 1' }
+  t.match((await ask(path, { cookie: support })).text, /moves no money until a user of finance/)
+  const locations: (string | null)[] = []
+  for (const key of ['k1', 'k1']) {
+    const done = await ask(`${path}/refund`, { cookie: support, form: { ...form, key } })
+    t.equal(done.status, 303)
+    locations.push(done.headers.get('location'))
+  }
+  const [first = '', second] = locations
+  t.match(first, /^\/console\/proposals\//)
+  t.equal(first, second)
+  t.equal(await netOf(path), '0', 'no money moved')
+  const approver = await sessionOf({ userId: 'second', role: 'finance' })
+  t.match(await ask(`${first}/approve`, { cookie: approver, form: { key: 'k2' } }), { status: 303 })
+  t.equal(await netOf(path), '0.000001')
+  const limits = { limits: [{ currency: 'CNY', above: '0' }], lapseHours: 1 } as const
+  const { body } = await call(`${url}/api/query/v1/lives/${path.split('/').at(-1)}`, {
+    token: demo.queryToken,
+  })
+  const currency = String(body.data.receipt.currency) as 'CNY' | 'USD'
+  await setSetting(access, 'approvals', {
+    tenantId: demo.tenantId,
+    wanted: { ...limits, limits: [{ currency, above: '0.000000000001' }] },
+  })
+  const done = await ask(`${path}/refund`, { cookie: finance, form: { ...form, key: 'k3' } })
+  t.match(done.headers.get('location'), /^\/console\/proposals\//)
+})
+
+t.test('while the log is away forms say so and change nothing', async (t) => {
+  const log = await standBefore(t, stack.eventStoreUrl)
+  const replica = await stack.replica(['api'], { eventStoreUrl: log.url })
+  const cookie = await signInToConsole(replica.url, demo.adminToken)
+  await log.front.fallSilent('refuse')
+  const revision = await revisionOf('status')
+  const form = {
+    key: 'k1',
+    subject: 'tenant',
+    status: 'suspended',
+    reason: 'x',
+    expected_revision: revision,
+  }
+  const answer = await askConsole(replica.url, `${tenantPath}/status`, { cookie, form })
+  t.equal(answer.status, 503)
+  t.match(answer.text, /^<!doctype html>/)
+  t.equal(await revisionOf('status'), revision)
+  await log.front.recover()
+})
