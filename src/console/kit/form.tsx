@@ -19,8 +19,8 @@ interface ShownField {
   readonly label: string
   /** Its text until it was written. */
   readonly value?: string | undefined
-  /** A choice of these. */
-  readonly options?: readonly string[]
+  /** A choice of these values, each with its words. */
+  readonly options?: readonly (readonly [value: string, words: string])[]
   /** A text of more than one line. */
   readonly isLong?: true
   readonly isOptional?: true
@@ -58,9 +58,9 @@ function Input({
   if (options !== undefined)
     return (
       <select {...known}>
-        {options.map((option) => (
+        {options.map(([option, words]) => (
           <option key={option} value={option} selected={value === option}>
-            {option.replaceAll('_', ' ')}
+            {words}
           </option>
         ))}
       </select>

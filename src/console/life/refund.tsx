@@ -29,6 +29,8 @@ const refundFields = Type.Object({
   reason,
 })
 
+const codes = reasonCodes.map((name) => [name, name.replace('_', ' ')] as const)
+
 type Line = NonNullable<LifeView['life']['receipt']>['lines'][number]
 
 /** What can still be given back of a line. */
@@ -70,11 +72,7 @@ export function Refund({ life, token, currency, fault, requestKey }: LifeView): 
     {
       name: 'remains',
       right: true,
-      cell: (line) => (
-        <>
-          {leftOf(line)} {currency}
-        </>
-      ),
+      cell: (line) => <Money amount={leftOf(line)} currency={currency} />,
     },
   ]
   const [first] = lines
@@ -87,13 +85,17 @@ export function Refund({ life, token, currency, fault, requestKey }: LifeView): 
       button={token.role === 'support' ? 'Propose it' : 'Give it back'}
       fault={fault}
       fields={[
-        { name: 'line_id', label: 'Line', options: lines.map(({ line_id: id }) => id) },
+        {
+          name: 'line_id',
+          label: 'Line',
+          options: lines.map(({ line_id: id, sku }) => [id, `${id}, ${sku}`] as const),
+        },
         {
           name: 'amount',
           label: `Amount in ${currency}`,
           value: first === undefined ? '' : leftOf(first),
         },
-        { name: 'code', label: 'Why, for reports', options: reasonCodes },
+        { name: 'code', label: 'Why, for reports', options: codes },
         { name: 'reason', label: 'Reason, which readers of the ledger see' },
       ]}
     >

@@ -41,7 +41,11 @@ const tokenColumns = (clock: ZoneClock): readonly TableColumn<ShownToken>[] => [
   },
   { name: 'kind', cell: ({ kind, role }) => (role === null ? kind : `${kind}, ${role}`) },
   { name: 'user', cell: ({ user_id: userId }) => userId },
-  { name: 'limits', narrow: 'drop', cell: ({ limits }) => limitsInWords(limits, 'operator’s') },
+  {
+    name: 'limits',
+    narrow: 'drop',
+    cell: ({ kind, limits }) => (kind === 'model' ? limitsInWords(limits, 'the usual') : '–'),
+  },
   {
     name: 'last used',
     cell: ({ last_used_at: at }) => <TimeOr at={at} none="never" clock={clock} />,

@@ -77,7 +77,7 @@ function factsOf({ token, issued }: TokenFacts, clock: ZoneClock) {
     ['sees', token.scope?.level.replaceAll('_', ' ') ?? 'its own'],
     ['models', token.models?.join(', ') ?? 'all'],
     ['addresses', token.addresses?.join(', ') ?? 'any'],
-    ['limits', limitsInWords(token.limits, 'those of the operator')],
+    ['limits', token.kind === 'model' ? limitsInWords(token.limits, 'the usual') : 'none'],
     ['last used', time(token.last_used_at, 'never')],
     ['issued', time(token.created_at, '')],
     ['rotated', time(token.rotated_at, 'never')],
@@ -132,7 +132,10 @@ function Forms({ facts, view }: { readonly facts: TokenFacts; readonly view: Vie
           {
             name: 'issued',
             label: `Also the tokens that it issued (${issued})`,
-            options: ['false', 'true'],
+            options: [
+              ['false', 'no'],
+              ['true', 'yes'],
+            ],
           },
         ]}
       >

@@ -153,6 +153,11 @@ function StatusOfTenant({ facts, view }: FormProps): JSX.Element | null {
   )
 }
 
+const statuses = [
+  ['suspended', 'suspended'],
+  ['open', 'open'],
+] as const
+
 function StatusOfUser({ facts, view }: FormProps): JSX.Element {
   const { tenant, status } = facts
   const suspended = status.suspendedUsers.map(({ userId }) => userId)
@@ -167,7 +172,7 @@ function StatusOfUser({ facts, view }: FormProps): JSX.Element {
       hidden={{ subject: 'user', expected_revision: String(status.revision) }}
       fields={[
         { name: 'user_id', label: 'User' },
-        { name: 'status', label: 'Status', options: ['suspended', 'open'] },
+        { name: 'status', label: 'Status', options: statuses },
         {
           name: 'reason',
           label: 'Reason, which its callers read; none for open',
