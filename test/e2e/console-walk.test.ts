@@ -72,6 +72,7 @@ async function checkAccess(t: Test, page: Page, name: string): Promise<void> {
   )
 }
 
+const listed = await call(`${url}/api/admin/tokens`, { token: demo.adminToken })
 const pages = [
   '/console',
   `/console?tenant_id=${demo.tenantId}`,
@@ -80,6 +81,7 @@ const pages = [
   '/console/proposals',
   '/console/tenants',
   `/console/tenants/${demo.tenantId}`,
+  `/console/tokens/${String(listed.body.data.items[0].id)}`,
   `/console/life/${taskId}`,
   `/console/life/${taskId}?at=2&against=1`,
   '/console/failed',
@@ -101,6 +103,9 @@ t.test('every page is accessible in both schemes and widths', async (t) => {
           await signIn(page, demo.adminToken)
           for (const path of pages) {
             await page.goto(`${url}${path}`)
+            await page.evaluate(
+              "document.querySelectorAll('details.action').forEach((form) => { form.open = true })",
+            )
             await checkAccess(t, page, `${path}, ${name}`)
           }
         },

@@ -100,7 +100,7 @@ export function Refund({ life, token, currency, fault, requestKey }: LifeView): 
       ]}
     >
       <Table
-        label="Lines"
+        label="Lines that can be given back"
         columns={columns}
         rows={lines}
         keyOf={({ line_id: id }) => id}

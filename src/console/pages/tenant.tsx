@@ -125,7 +125,7 @@ function Access({ facts, clock }: { readonly facts: TenantFacts; readonly clock:
         show={({ items, next_cursor: next }) => (
           <>
             <Table
-              label="Users"
+              label="Users of the tenant"
               columns={userColumns(clock)}
               rows={items}
               keyOf={({ id }) => id}
@@ -142,7 +142,7 @@ function Access({ facts, clock }: { readonly facts: TenantFacts; readonly clock:
         show={({ items, next_cursor: next }) => (
           <>
             <Table
-              label="Tokens"
+              label="Tokens of the tenant"
               columns={tokenColumns(clock)}
               rows={items}
               keyOf={({ id }) => id}
@@ -165,7 +165,7 @@ function Bounds({ facts }: { readonly facts: TenantFacts }): JSX.Element {
         of={facts.limits}
         show={({ limits }) => (
           <Table
-            label="Limits"
+            label="Limits of the tenant"
             columns={limitColumns}
             rows={limits}
             keyOf={({ subject }) => (subject.kind === 'user' ? `user ${subject.userId}` : 'tenant')}
@@ -179,7 +179,7 @@ function Bounds({ facts }: { readonly facts: TenantFacts }): JSX.Element {
         of={facts.budgets}
         show={(budgets) => (
           <Table
-            label="Budgets"
+            label="Budgets of the tenant"
             columns={budgetColumns(facts.tenant.id)}
             rows={budgets}
             keyOf={(one) => `${subjectOf(one)} ${one.currency} ${one.period}`}

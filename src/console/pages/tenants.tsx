@@ -69,7 +69,7 @@ export const tenantsPage: Page<typeof query, TenantsFacts> = {
       <h1 class="title">Tenants</h1>
       <section class="panel" aria-label="Tenants">
         <Table
-          label="Tenants"
+          label="Tenants by id"
           columns={columnsIn(clock)}
           rows={items}
           keyOf={({ id }) => id}
