@@ -125,6 +125,12 @@ t.test('a rotation needs a new secret and a future end of the old one', async (t
   t.strictSame(after(issue, rotate).when(rotate), [], 'the same again is a repetition')
   const back = { ...rotate, secretHash: issued.secretHash }
   t.throws(() => after(issue, rotate).when(back), { code: 'token_secret_reused' })
+  const another = { ...rotate, secretHash: 'c'.repeat(64) }
+  t.equal(after(issue).when({ ...another, expectedLastFour: issued.lastFour }).length, 1)
+  t.throws(() => after(issue, rotate).when({ ...another, expectedLastFour: issued.lastFour }), {
+    code: 'token_secret_reused',
+    message: /rotated in the meantime/,
+  })
   t.throws(() => after(issue).when({ ...rotate, at: later, oldValidUntil: at }), {
     code: 'token_expiry_invalid',
   })
