@@ -19,14 +19,20 @@ import { lifeActions, lifeForm } from './life/actions.tsx'
 import { refundForm } from './life/refund.tsx'
 import { findPage } from './pages/find.tsx'
 import { lifePage } from './pages/life.tsx'
+import { linePage } from './pages/line.tsx'
 import { linesPage } from './pages/lines.tsx'
+import { movementsPage } from './pages/movements.tsx'
 import { overviewPage } from './pages/overview.tsx'
 import { approveForm, proposalPage, proposalsPage, rejectForm } from './pages/proposals.tsx'
 import { statusForm, limitForm } from './tenant/forms.tsx'
 import { tenantPage } from './pages/tenant.tsx'
 import { tenantsPage } from './pages/tenants.tsx'
 import { disableForm, rotateForm, tokenPage } from './pages/token.tsx'
+import { pricesPage } from './pages/prices.tsx'
+import { bookPage } from './pages/price-book.tsx'
+import { proposalHref, proposalOf, proposalPage, proposalsPage } from './pages/proposals.tsx'
 import { ProblemPage, problemTitle } from './pages/problem.tsx'
+import { summaryPage } from './pages/summary.tsx'
 import { EnterPage, SignInPage } from './pages/sign-in.tsx'
 import { requireSession, type SessionDeps, sessionRoutes } from './session.ts'
 import { assetRoutes } from './static/assets.ts'
@@ -91,6 +97,11 @@ export function createConsole(
       pageRoute(signedIn, services, lifePage)
       pageRoute(signedIn, services, failedPage)
       pageRoute(signedIn, services, linesPage)
+      pageRoute(signedIn, services, linePage)
+      pageRoute(signedIn, services, summaryPage)
+      pageRoute(signedIn, services, movementsPage)
+      pageRoute(signedIn, services, pricesPage)
+      pageRoute(signedIn, services, bookPage)
       pageRoute(signedIn, services, proposalsPage)
       pageRoute(signedIn, services, proposalPage)
       const { lives, proposals, settings, tokens } = services.accounts

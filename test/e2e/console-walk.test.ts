@@ -73,10 +73,20 @@ async function checkAccess(t: Test, page: Page, name: string): Promise<void> {
 }
 
 const listed = await call(`${url}/api/admin/tokens`, { token: demo.adminToken })
+const life = await call(`${url}/api/query/v1/lives/${taskId}`, { token: demo.queryToken })
+const lineId = `${life.body.data.id}:1`
+const books = await call(`${url}/api/admin/price-books`, { token: demo.adminToken })
+const { version } = books.body.data.items[0]
 const pages = [
   '/console',
   `/console?tenant_id=${demo.tenantId}`,
   '/console/ledger/lines',
+  `/console/ledger/lines/${lineId}`,
+  '/console/ledger/summary',
+  '/console/ledger/summary?by=day&and=model',
+  `/console/ledger/movements?tenant_id=${demo.tenantId}`,
+  `/console/prices?tenant_id=${demo.tenantId}`,
+  `/console/prices/${version}?against=${version}&time_preset=this_month`,
   '/console/find',
   '/console/proposals',
   '/console/tenants',

@@ -388,7 +388,10 @@ t.test('a role sees its pages and panels, and reads which role sees the others',
 /** Pages with the roles that may see them, as the page about the console says. */
 const documented = [
   ...pageText('docs/console.md').matchAll(/^\| `(\/console[^`]*)`[^|]*\|[^|]*\|([^|]*)\|/gm),
-].map(([, path = '', roles = '']) => ({ path: path.replace('{id}', callId), roles }))
+].map(([, path = '', roles = '']) => ({
+  path: path.replace('{line}', `${callId}:1`).replace('{id}', callId),
+  roles,
+}))
 
 t.test(
   'each page opens for the roles that its documentation names, and for no other',

@@ -46,6 +46,36 @@ export function shaped(cells: readonly ChartCell[]): Shaped {
   }
 }
 
+const months = 'Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec'.split(' ')
+
+/** A label below a bar; a minor one is left out where there is little room. */
+export interface DayLabel {
+  readonly text: string
+  readonly isMinor: boolean
+}
+
+/** Labels that have room below a chart, and those that have it on a narrow screen. */
+const WIDE_LABELS = 16
+const NARROW_LABELS = 8
+
+/** The label of a day by its place among all days of the chart; undefined where there is no room. */
+export function dayLabel(days: readonly string[], index: number): DayLabel | undefined {
+  const day = days[index] ?? ''
+  const step = Math.ceil(days.length / WIDE_LABELS)
+  if (index % step !== 0) return undefined
+  const narrowStep = step * Math.max(1, Math.ceil(days.length / step / NARROW_LABELS))
+  const [year = '', month = ''] = day.split('-', 2)
+  const name = months[Number(month) - 1] ?? ''
+  const before = days[index - step]
+  const isFirst = before === undefined || before.slice(0, 7) !== day.slice(0, 7)
+  const isNewYear = before !== undefined && before.slice(0, 4) !== year
+  const date = `${Number(day.slice(8))}`
+  return {
+    text: isNewYear ? `${date} ${name} ${year}` : isFirst ? `${date} ${name}` : date,
+    isMinor: index % narrowStep !== 0,
+  }
+}
+
 /** About so many lines of the axis are above nothing. */
 const LINES = 4
 

@@ -1,6 +1,14 @@
 import type { JSX } from 'preact'
 import { formatAmount, parseAmount } from '../../kernel/money.ts'
-import { type ChartCell, type Shaped, shaped, tickText, ticksFor } from './chart-figures.ts'
+import {
+  type ChartCell,
+  type DayLabel,
+  dayLabel,
+  type Shaped,
+  shaped,
+  tickText,
+  ticksFor,
+} from './chart-figures.ts'
 import { grouped } from './values.tsx'
 
 /** Bars by day, each made of series, drawn on the server: they need no script and no style, and a table has their figures. */
@@ -27,9 +35,6 @@ const LEAST_HEIGHT = 0.75
 
 const units = (pico: bigint): number => Number(pico) / 1e12
 const percent = (share: number): string => `${(share * 100).toFixed(3)}%`
-const dayOf = (day: string): string => `${Number(day.slice(8))}`
-const months = 'Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec'.split(' ')
-const monthOf = (day: string): string => months[Number(day.slice(5, 7)) - 1] ?? ''
 
 /** Share of a day's place that its bar takes. */
 const BAR_SHARE = 0.78
@@ -56,9 +61,7 @@ function AmountAxis({ y, ticks }: Drawn): JSX.Element {
 
 interface DayBarProps {
   readonly day: string
-  readonly label: string
-  /** Its label is left out where there is little room. */
-  readonly isMinor: boolean
+  readonly label: DayLabel | undefined
   readonly left: number
   readonly width: number
   readonly options: ChartOptions
@@ -93,7 +96,7 @@ function Parts({ day, left, width, drawn: { data, y } }: DayBarProps): JSX.Eleme
 
 /** A day is a link to its lines; its title begins with the text that is seen. */
 function DayBar(props: DayBarProps): JSX.Element {
-  const { day, label, isMinor, left, width, options, drawn } = props
+  const { day, label, left, width, options, drawn } = props
   const { data } = drawn
   const amountOf = (pico: bigint): string => `${grouped(formatAmount(pico))} ${options.currency}`
   const parts = data.series
@@ -101,7 +104,9 @@ function DayBar(props: DayBarProps): JSX.Element {
     .map((name) => `${name}  ${amountOf(data.picoOf(day, name))}`)
   return (
     <a href={options.hrefOf(day)}>
-      <title>{[`${label}: ${amountOf(data.totalOf(day))}`, ...parts].join('\n')}</title>
+      <title>
+        {[`${label?.text ?? day}: ${amountOf(data.totalOf(day))}`, ...parts].join('\n')}
+      </title>
       <rect
         class="day"
         x={percent(left - 0.14 * width)}
@@ -110,13 +115,15 @@ function DayBar(props: DayBarProps): JSX.Element {
         height={HEIGHT - TOP}
       />
       <Parts {...props} />
-      <text
-        class={isMinor ? 'tick x minor' : 'tick x'}
-        x={percent(left + width / 2)}
-        y={HEIGHT - 7}
-      >
-        {label}
-      </text>
+      {label === undefined ? null : (
+        <text
+          class={label.isMinor ? 'tick x minor' : 'tick x'}
+          x={percent(left + width / 2)}
+          y={HEIGHT - 7}
+        >
+          {label.text}
+        </text>
+      )}
     </a>
   )
 }
@@ -155,10 +162,7 @@ function Bars({
           <DayBar
             key={day}
             day={day}
-            label={
-              index === 0 || day.endsWith('-01') ? `${dayOf(day)} ${monthOf(day)}` : dayOf(day)
-            }
-            isMinor={index % 2 === 1}
+            label={dayLabel(days, index)}
             left={place * (index + (1 - BAR_SHARE) / 2)}
             width={place * BAR_SHARE}
             options={options}

@@ -21,6 +21,21 @@ export function apiPath(path: string, query: Query = {}): string {
   return withQuery(`/api/query/v1${path}`, query)
 }
 
+/** A route of the administration, which answers to admin tokens. */
+export function adminPath(path: string, query: Query = {}): string {
+  return withQuery(`/api/admin${path}`, query)
+}
+
+/** The page of a line of the ledger. */
+export function lineHref(id: string, query: Query = {}): string {
+  return hrefOf(`/ledger/lines/${encodeURIComponent(id)}`, query)
+}
+
+/** The page of a price book. */
+export function bookHref(version: string, query: Query = {}): string {
+  return hrefOf(`/prices/${encodeURIComponent(version)}`, query)
+}
+
 export function lifeHref(id: string, query: Query = {}): string {
   return hrefOf(`/life/${encodeURIComponent(id)}`, query)
 }

@@ -41,6 +41,16 @@ const placesOf = ({
   ['/docs', 'API'],
 ]
 
+/** Paths of the pages below a place: it stays the current one there. */
+const below: Readonly<Record<string, readonly string[]>> = {
+  '/console/ledger/lines': ['/console/ledger/', '/console/prices'],
+}
+
+function currentOf(place: string, path: string): 'page' | 'true' | undefined {
+  if (place === path) return 'page'
+  return below[place]?.some((begin) => path.startsWith(begin)) === true ? 'true' : undefined
+}
+
 function Find({ word }: { readonly word: string }): JSX.Element {
   return (
     <form class="find" action={hrefOf('/find')} method="get" role="search" aria-label="Find">
@@ -71,7 +81,7 @@ function Head({ path, reader, word = '' }: PageOptions): JSX.Element | null {
       </a>
       <nav aria-label="Pages">
         {placesOf(reader).map(([href, name]) => (
-          <a key={href} href={href} aria-current={path === href ? 'page' : undefined}>
+          <a key={href} href={href} aria-current={currentOf(href, path)}>
             {name}
           </a>
         ))}

@@ -28,6 +28,24 @@ export async function panelFacts<Facts>(
   }
 }
 
+/** The next step after a failure that passes in a moment, or with a shorter time. */
+const passing: Readonly<Record<number, string>> = {
+  422: 'Choose a shorter time, or one tenant.',
+  503: 'It may be behind the log, or a store is away: load the page again in a moment.',
+}
+
+/** The facts of the main panel of a page, or the words of a failure that passes. @throws any other */
+export async function factsOrWords<Facts>(read: () => Promise<Facts>): Promise<PanelFacts<Facts>> {
+  try {
+    return { facts: await read() }
+  } catch (error) {
+    const { status, message } = failureOf(error, '')
+    const next = passing[status]
+    if (next === undefined) throw error
+    return { why: `${message}. ${next}` }
+  }
+}
+
 export function Panel({
   id,
   title,

@@ -6,9 +6,10 @@ import type { TimeRange } from '../../api/query/time-range.ts'
 import { Cursor } from '../../api/query/schemas.ts'
 import { fromTimestamp } from '../../kernel/clock.ts'
 import { type FilterField, FilterForm } from '../kit/filter.tsx'
-import { apiPath, hrefOf, lifeHref } from '../kit/href.ts'
+import { apiPath, hrefOf, lifeHref, lineHref } from '../kit/href.ts'
 import { Pager, withTime } from '../kit/time-pages.tsx'
 import { Table, type TableColumn } from '../kit/table.tsx'
+import { LedgerTabs } from '../kit/tabs.tsx'
 import { grouped, Id, Money, Moment, type ZoneClock } from '../kit/values.tsx'
 import type { Page, View } from '../page.tsx'
 
@@ -17,7 +18,9 @@ import type { Page, View } from '../page.tsx'
 type Lines = Awaited<ReturnType<Awaited<ReturnType<typeof readLines>>['page']>>
 type Line = Lines['items'][number]
 
-const { surface: _surface, tag: _tag, ...members } = reportMembers([])
+const { surface: _surface, tag: _tag, format: _format, bom: _bom, ...members } = reportMembers([])
+/** The members that name lines in the addresses of pages. */
+export const lineMembers = members
 const query = Type.Object({ ...members, cursor: Cursor })
 type Query = Static<typeof query>
 
@@ -30,7 +33,8 @@ interface LinesFacts {
 const PART = 'lines'
 const PATH = '/ledger/lines'
 
-const fields: readonly FilterField[] = [
+/** Fields for a time of a page of the ledger. */
+export const timeFields: readonly FilterField[] = [
   {
     name: 'time_preset',
     label: 'Time',
@@ -38,6 +42,10 @@ const fields: readonly FilterField[] = [
   },
   { name: 'from', label: 'From', type: 'date' },
   { name: 'to', label: 'Before', type: 'date' },
+]
+
+const fields: readonly FilterField[] = [
+  ...timeFields,
   { name: 'tenant_id', label: 'Tenant' },
   { name: 'user_id', label: 'User' },
   { name: 'model', label: 'Model' },
@@ -45,10 +53,14 @@ const fields: readonly FilterField[] = [
   { name: 'tz', label: 'Time zone', placeholder: 'UTC' },
 ]
 
-const columnsIn = (clock: ZoneClock): readonly TableColumn<Line>[] => [
+const columnsIn = (clock: ZoneClock, tz: string | undefined): readonly TableColumn<Line>[] => [
   {
     name: 'settled',
-    cell: ({ settled_at: at }) => <Moment atMs={fromTimestamp(at)} clock={clock} />,
+    cell: ({ settled_at: at, line_id: id }) => (
+      <a href={lineHref(id, { tz })}>
+        <Moment atMs={fromTimestamp(at)} clock={clock} />
+      </a>
+    ),
   },
   {
     name: 'life',
@@ -98,11 +110,12 @@ function LinesPage({
   return (
     <>
       <h1 class="title">Ledger</h1>
+      <LedgerTabs at={PATH} token={view.token} />
       <FilterForm action={hrefOf(PATH)} part={PART} fields={fields} values={query} />
       <div class="panel" id={PART} aria-live="polite">
         <Table
           label="Settled lines"
-          columns={columnsIn(view.clock)}
+          columns={columnsIn(view.clock, query.tz)}
           rows={lines.items}
           keyOf={({ line_id: id }) => id}
           empty="Nothing was settled in this time. Choose a longer time, or leave a field empty."

@@ -17,6 +17,7 @@ import { Table, type TableColumn } from '../kit/table.tsx'
 import { Facts, Money, Moment, type ZoneClock } from '../kit/values.tsx'
 import type { PageForm } from '../form-routes.ts'
 import type { Page, View } from '../page.tsx'
+import { requireAdminSession } from '../reading-as.ts'
 
 /** Grants and adjustments that wait for a second user, and their approval. */
 
@@ -49,12 +50,6 @@ function proposalOf(id: string): { readonly tenantId: string; readonly proposalI
 /** The id of a proposal in the address of its page. */
 export const proposalIdOf = ({ tenantId, proposalId }: ProposalRow): string =>
   `${tenantId}${BETWEEN}${proposalId}`
-
-/** @throws RequestError for a session of a query token */
-function requireAdmin(token: Principal): void {
-  if (token.kind === 'admin') return
-  throw new RequestError('wrong_token_kind', 'Proposals are shown to sessions of an admin token')
-}
 
 function kindOf({ posting }: ProposalRow): string {
   if (posting.kind === 'grant') return 'credit'
@@ -109,7 +104,7 @@ export const proposalsPage: Page<typeof listQuery, ListFacts> = {
   roles: ['finance', 'support'],
   query: listQuery,
   read: async ({ accounts: { proposals } }, _who, { query, token }) => {
-    requireAdmin(token)
+    requireAdminSession(token, 'Proposals')
     const { cursor } = query
     const asked = { limit: 50, ...(cursor === undefined ? {} : { cursor }) }
     const scope = scopeOfAdminToken(token)
@@ -193,7 +188,7 @@ export const proposalPage: Page<typeof oneQuery, ProposalRow> = {
   roles: ['finance', 'support'],
   query: oneQuery,
   read: ({ accounts: { proposals } }, _who, { id, token }) => {
-    requireAdmin(token)
+    requireAdminSession(token, 'Proposals')
     return proposals.find(scopeOfAdminToken(token), proposalOf(id))
   },
   title: ({ tenantId }) => `Proposal for ${tenantId}`,

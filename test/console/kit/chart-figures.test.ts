@@ -1,6 +1,6 @@
 import * as fc from 'fast-check'
 import t from 'tap'
-import { shaped, tickText, ticksFor } from '../../../src/console/kit/chart-figures.ts'
+import { dayLabel, shaped, tickText, ticksFor } from '../../../src/console/kit/chart-figures.ts'
 import { formatAmount, parseAmount } from '../../../src/kernel/money.ts'
 import { propertyRuns } from '../../helpers/property-runs.ts'
 
@@ -56,3 +56,26 @@ t.test(
     t.end()
   },
 )
+
+t.test('labels of days have room, and the first of a month names it', (t) => {
+  const daysFrom = (first: string, count: number): readonly string[] =>
+    Array.from({ length: count }, (_, index) =>
+      new Date(Date.parse(first) + index * 86_400_000).toISOString().slice(0, 10),
+    )
+  for (const count of [1, 2, 14, 16, 17, 31, 90, 366, 400, 800]) {
+    const days = daysFrom('2026-10-20', count)
+    const labels = days.flatMap((_, index) => dayLabel(days, index) ?? [])
+    t.ok(labels.length >= 1 && labels.length <= 16, `${labels.length} of ${count} days`)
+    const kept = labels.filter(({ isMinor }) => !isMinor)
+    t.ok(kept.length >= 1 && kept.length <= 8, `${kept.length} of ${count} days have room`)
+    t.equal(labels[0]?.text, '20 Oct')
+  }
+  const month = daysFrom('2026-10-30', 4)
+  t.same(
+    month.map((_, index) => dayLabel(month, index)?.text),
+    ['30 Oct', '31', '1 Nov', '2'],
+  )
+  const year = daysFrom('2026-12-31', 2)
+  t.equal(dayLabel(year, 1)?.text, '1 Jan 2027')
+  t.end()
+})

@@ -1,6 +1,8 @@
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import type { FastifyInstance } from 'fastify'
+import type { Static } from 'typebox'
 import type { ListedPriceBook, PublishedPriceBook } from '../../../../projections/prices/query.ts'
+import type { AdminScope } from '../../../app/accounts/admin-scope.ts'
 import type { ManagedPriceBooks } from '../../../app/finance/prices/managed-price-books.ts'
 import { some } from '../../../app/finance/prices/price-book.ts'
 import type { ConfirmedPublication } from '../../../app/finance/prices/publish.ts'
@@ -38,6 +40,35 @@ export function priceBookRoutes(
   publishRoute(instance, books)
 }
 
+/** A page of price books, the latest start first. @throws DomainError */
+export async function readBooks(
+  books: ManagedPriceBooks,
+  scope: AdminScope,
+  query: Static<typeof PageQuerySchema>,
+) {
+  const { items, next_cursor } = await readPage(
+    query,
+    (page) => books.list(scope, page),
+    ({ version }) => version,
+  )
+  return { items: items.map(toListedBook), next_cursor }
+}
+
+/** A price book with its prices. @throws DomainError `price_book_not_found` */
+export async function readBook(books: ManagedPriceBooks, scope: AdminScope, version: string) {
+  return toBook(await books.find(scope, version))
+}
+
+/** The changes from one price book to another. @throws DomainError `price_book_not_found` */
+export async function readDifference(
+  books: ManagedPriceBooks,
+  scope: AdminScope,
+  named: { readonly version: string; readonly against: string },
+) {
+  const found = await books.difference(scope, named)
+  return { object: 'price_book_difference' as const, ...named, ...toDifference(found) }
+}
+
 function readRoutes(instance: FastifyInstance, books: ManagedPriceBooks): void {
   const app = instance.withTypeProvider<TypeBoxTypeProvider>()
   const list = describe({
@@ -49,14 +80,8 @@ function readRoutes(instance: FastifyInstance, books: ManagedPriceBooks): void {
   app.get('/price-books', {
     config: { roles: ['finance'] },
     schema: { ...list, querystring: PageQuerySchema },
-    handler: async (request) => {
-      const { items, next_cursor } = await readPage(
-        request.query,
-        (page) => books.list(adminScopeOf(request), page),
-        ({ version }) => version,
-      )
-      return success({ items: items.map(toListedBook), next_cursor })
-    },
+    handler: async (request) =>
+      success(await readBooks(books, adminScopeOf(request), request.query)),
   })
   const one = describe({
     operationId: 'getPriceBook',
@@ -67,10 +92,8 @@ function readRoutes(instance: FastifyInstance, books: ManagedPriceBooks): void {
   app.get('/price-books/:version', {
     config: { roles: ['finance'] },
     schema: { ...one, params: BookParamsSchema },
-    handler: async (request) => {
-      const book = await books.find(adminScopeOf(request), request.params.version)
-      return success(toBook(book))
-    },
+    handler: async (request) =>
+      success(await readBook(books, adminScopeOf(request), request.params.version)),
   })
 }
 
@@ -86,9 +109,7 @@ function differenceRoute(instance: FastifyInstance, books: ManagedPriceBooks): v
     schema: { ...schema, params: BookParamsSchema, querystring: DifferenceQuerySchema },
     handler: async (request) => {
       const named = { version: request.params.version, against: request.query.against }
-      const found = await books.difference(adminScopeOf(request), named)
-      const object = 'price_book_difference' as const
-      return success({ object, ...named, ...toDifference(found) })
+      return success(await readDifference(books, adminScopeOf(request), named))
     },
   })
 }

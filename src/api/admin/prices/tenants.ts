@@ -6,6 +6,8 @@ import {
 import { comparedPrices } from '../../../app/finance/prices/what-if.ts'
 import { accountPricesFromDocument, maxAccountPrices } from '../../../domain/account/prices.ts'
 import type { PriceEntry } from '../../../domain/pricing/events.ts'
+import type { AdminScope } from '../../../app/accounts/admin-scope.ts'
+import type { Services } from '../../kit/services.ts'
 import { settingRoutes } from '../settings.ts'
 import {
   NoParametersSchema,
@@ -117,6 +119,16 @@ export const accountPriceRoutes = settingRoutes({
     accountPricesFromDocument({ multiplier: multiplier ?? undefined, prices }),
   toBody: (shown, query) => toAccountPrices(shown, query?.all === 'true'),
 })
+
+/** The prices of a tenant that differ from the list. @throws DomainError `tenant_not_found` */
+export async function readAccountPrices(
+  { settings }: Pick<Services['accounts'], 'settings'>,
+  scope: AdminScope,
+  tenantId: string,
+) {
+  const shown = await settings.show(managedAccountPrices, scope, tenantId)
+  return { revision: shown.revision, ...toAccountPrices(shown, false) }
+}
 
 const toPerUnits = (price: PriceEntry | undefined) =>
   price === undefined ? null : { unit: price.unit, per: price.per, price: price.price }

@@ -1,6 +1,7 @@
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import type { FastifyInstance } from 'fastify'
-import { Type } from 'typebox'
+import { type Static, Type } from 'typebox'
+import type { AdminScope } from '../../../app/accounts/admin-scope.ts'
 import type { WhatIf, WhatIfRow, WhatIfTotal } from '../../../app/finance/prices/what-if.ts'
 import { KnownId, success, successOf } from '../../kit/account-surface.ts'
 import { withQueryTimeout, boundOf, TimeBound } from '../../kit/queries.ts'
@@ -92,23 +93,32 @@ export function whatIfRoute(
     config: { roles: ['finance'] },
     schema: { ...schema, params: BookParamsSchema, querystring: WhatIfQuerySchema },
     handler: async (request) => {
-      const { from, to, tenant_id: tenantId } = request.query
       const { version } = request.params
-      const fromMs = boundOf(from, 'from') ?? 0
-      const toMs = boundOf(to, 'to')
-      if (toMs !== undefined && toMs <= fromMs)
-        throw new RequestError('parameter_invalid', 'to must be later than from', 'to')
-      const { rows, totals } = await withQueryTimeout(NARROW, async () =>
-        read(await books.whatIf(adminScopeOf(request), { version, fromMs, toMs, tenantId })),
-      )
-      return success({
-        object: 'price_book_what_if' as const,
-        version,
-        rows: rows.map(toRow),
-        totals: totals.map(toTotal),
-      })
+      return success(await readWhatIf(books, adminScopeOf(request), version, request.query))
     },
   })
+}
+
+/** The cost of settled usage under a price book. @throws DomainError, RequestError */
+export async function readWhatIf(
+  books: Services['accounts']['priceBooks'],
+  scope: AdminScope,
+  version: string,
+  { from, to, tenant_id: tenantId }: Static<typeof WhatIfQuerySchema>,
+) {
+  const fromMs = boundOf(from, 'from') ?? 0
+  const toMs = boundOf(to, 'to')
+  if (toMs !== undefined && toMs <= fromMs)
+    throw new RequestError('parameter_invalid', 'to must be later than from', 'to')
+  const { rows, totals } = await withQueryTimeout(NARROW, async () =>
+    read(await books.whatIf(scope, { version, fromMs, toMs, tenantId })),
+  )
+  return {
+    object: 'price_book_what_if' as const,
+    version,
+    rows: rows.map(toRow),
+    totals: totals.map(toTotal),
+  }
 }
 
 /** @throws RequestError `query_too_long` */

@@ -1,0 +1,103 @@
+import { readZone } from '../../api/query/time-range.ts'
+import { fromTimestamp, toTimestamp } from '../../kernel/clock.ts'
+import type { ZonedPeriod } from '../../kernel/time-zone.ts'
+import { hrefOf } from '../kit/href.ts'
+
+/** The dimensions of a summary, and the addresses of the lines behind each of its sums. */
+
+/** The dimensions, each with the member of an answer, and of the lines' query, that has its value. */
+export const members = {
+  day: 'day',
+  month: 'month',
+  hour: 'hour',
+  model: 'model',
+  sku: 'sku',
+  tenant: 'tenant_id',
+  user: 'user_id',
+  token: 'token_id',
+} as const
+export type Dimension = keyof typeof members
+export const dimensions = Object.keys(members) as readonly Dimension[]
+
+/** Unix milliseconds of the whole range; its end is when it was read where none was asked for. */
+export interface Bounds {
+  readonly fromMs: number
+  readonly toMs: number
+}
+
+/** The conditions of a summary, as its address has them. */
+interface Conditions {
+  readonly tz?: string
+  readonly by?: Dimension
+  readonly and?: Dimension
+  readonly time_preset?: string
+  readonly start_time?: string
+  readonly end_time?: string
+}
+
+/** A sum is of these lines. */
+export interface Summed {
+  readonly bounds: Bounds
+  /** Position of the log that the sums are as of. */
+  readonly asOf: string
+}
+
+/** The members of a query that name a time. */
+const absolute = ({ fromMs, toMs }: Bounds) => ({
+  from: toTimestamp(fromMs),
+  to: toTimestamp(toMs),
+})
+
+/** Conditions of the summary with its time and its position, which name the same lines for ever. */
+export function conditionsOf(asked: Conditions, { bounds, asOf }: Summed) {
+  const {
+    by: _by,
+    and: _and,
+    time_preset: _preset,
+    start_time: _from,
+    end_time: _to,
+    ...rest
+  } = asked
+  return { ...rest, ...absolute(bounds), as_of: asOf }
+}
+
+/** The hour, day or month of a zone by its name in an answer: the bounds of the whole of it. */
+export function periodOf(
+  tz: string | undefined,
+  dimension: Dimension,
+  name: string,
+): Pick<ZonedPeriod, 'fromMs' | 'toMs'> {
+  const zone = readZone(tz)
+  if (dimension === 'month') return zone.monthAt(zone.startOf(`${name}-01`))
+  const startMs = dimension === 'hour' ? fromTimestamp(name) : zone.startOf(name)
+  const [period] =
+    dimension === 'hour'
+      ? zone.hoursBetween(startMs, startMs + 1)
+      : zone.daysBetween(startMs, startMs + 1)
+  return period ?? { fromMs: startMs, toMs: startMs }
+}
+
+const isTime = (dimension: Dimension): boolean => /^(?:hour|day|month)$/.test(dimension)
+
+/** The lines of a value of each dimension, by the time and the conditions of the summary. */
+export function linesOf(
+  asked: Conditions,
+  summed: Summed,
+  values: Readonly<Partial<Record<Dimension, string>>>,
+  currency: string,
+): string {
+  let { fromMs, toMs } = summed.bounds
+  const further: Record<string, string> = { currency }
+  for (const dimension of dimensions) {
+    const value = values[dimension]
+    if (value === undefined) continue
+    if (!isTime(dimension)) further[members[dimension]] = value
+    else {
+      const period = periodOf(asked.tz, dimension, value)
+      fromMs = Math.max(fromMs, period.fromMs)
+      toMs = Math.min(toMs, period.toMs)
+    }
+  }
+  const conditions = conditionsOf(asked, summed)
+  return hrefOf('/ledger/lines', { ...conditions, ...absolute({ fromMs, toMs }), ...further })
+}

@@ -1,0 +1,189 @@
+import type { JSX } from 'preact'
+import { type Static, Type } from 'typebox'
+import { readLines } from '../../api/query/ledger.ts'
+import { readReceipt } from '../../api/query/receipts/route.ts'
+import type { QueryServices } from '../../api/query/services.ts'
+import { timeRangeMembers } from '../../api/query/time-range.ts'
+import type { Principal } from '../../app/access/principal.ts'
+import { isOperator } from '../../domain/token/events.ts'
+import { fromTimestamp } from '../../kernel/clock.ts'
+import { DomainError } from '../../kernel/errors.ts'
+import { apiPath, bookHref, hrefOf, lifeHref } from '../kit/href.ts'
+import { Panel } from '../kit/panel.tsx'
+import { Table, type TableColumn } from '../kit/table.tsx'
+import { LedgerTabs } from '../kit/tabs.tsx'
+import { Facts, grouped, Id, Money, Moment, type ZoneClock } from '../kit/values.tsx'
+import type { Page, View } from '../page.tsx'
+
+/** One line of the ledger: how its amount was worked out, by which price, and how to verify it. */
+
+type Receipt = Awaited<ReturnType<typeof readReceipt>>
+type ReceiptLine = Receipt['lines'][number]
+type Correction = Receipt['corrections'][number]
+type Line = Awaited<ReturnType<Awaited<ReturnType<typeof readLines>>['page']>>['items'][number]
+
+const query = Type.Object({ tz: timeRangeMembers.tz })
+
+interface LineFacts {
+  readonly tz: string | undefined
+  readonly receipt: Receipt
+  /** The line as its receipt has it: with its formula and its hash. */
+  readonly proof: ReceiptLine
+  readonly line: Line
+}
+
+/** Lines of one call or task at most. */
+const MAX_LINES = 1_000
+const PATH = '/ledger/lines/:id'
+
+async function read(
+  services: QueryServices,
+  who: Principal,
+  id: string,
+  { tz }: Static<typeof query>,
+): Promise<LineFacts> {
+  const receipt = await readReceipt(services.queries.reads, who, id)
+  const asked = { source_id: receipt.id, limit: MAX_LINES }
+  const { items } = await (await readLines(services, who, asked)).page()
+  const proof = receipt.lines.find((one) => one.line_id === id)
+  const line = items.find((one) => one.line_id === id)
+  // An id of a call or task is no line.
+  if (proof === undefined || line === undefined)
+    throw new DomainError('receipt_not_found', 'no such task, call or line', {})
+  return { tz, receipt, proof, line }
+}
+
+/** The book or the tenant's own price that a line was settled by. */
+function Price({ line, view }: { readonly line: Line; readonly view: View }): JSX.Element {
+  const { price_book_version: version, account_prices: own, tenant_id: tenantId } = line
+  const { token } = view
+  const isAdmin = token.kind === 'admin'
+  const words = `price book ${version}`
+  const book = isAdmin && isOperator(token) ? <a href={bookHref(version)}>{words}</a> : <>{words}</>
+  if (own === null) return book
+  const owned = `the tenant's own prices, revision ${own}`
+  return (
+    <>
+      {isAdmin ? <a href={hrefOf('/prices', { tenant_id: tenantId })}>{owned}</a> : owned}, instead
+      of {book}
+    </>
+  )
+}
+
+function Sum({ facts, view }: { readonly facts: LineFacts; readonly view: View }): JSX.Element {
+  const { line, proof } = facts
+  const lines = apiPath('/ledger/lines', { source_id: line.source_id, sku: line.sku })
+  const money = (amount: string) => <Money amount={amount} currency={line.currency} from={lines} />
+  const per = line.per === 1 ? '' : ` per ${grouped(String(line.per))}`
+  return (
+    <Panel id="worked-out" title="How it was worked out">
+      <p class="formula">{proof.formula}</p>
+      <Facts
+        facts={[
+          ['amount', money(line.amount)],
+          ['given back', money(line.adjusted)],
+          ['net', money(line.net)],
+          ['quantity', `${grouped(String(line.quantity))} ${line.unit}, ${line.measurement}`],
+          [
+            'price',
+            <>
+              <Money amount={line.price} currency={line.currency} from={lines} />
+              {per} {line.unit}
+            </>,
+          ],
+          ['price of', <Price line={line} view={view} />],
+          ['rule', <code>{line.rule}</code>],
+        ]}
+      />
+      <p class="note">Quantity times price, divided by what the price is for: never rounded.</p>
+    </Panel>
+  )
+}
+
+function About({ facts, clock }: { readonly facts: LineFacts; readonly clock: ZoneClock }) {
+  const { line } = facts
+  const of = (name: string | null, id: string): string => (name === null ? id : `${name} (${id})`)
+  return (
+    <Panel id="about" title="What it was for">
+      <Facts
+        facts={[
+          ['settled', <Moment atMs={fromTimestamp(line.settled_at)} clock={clock} />],
+          ['life', <Id id={line.source_id} href={lifeHref(line.source_id)} />],
+          ['model', line.model],
+          ['tenant', of(line.tenant_name, line.tenant_id)],
+          ['user', of(line.user_name, line.user_id)],
+          ['token', of(line.token_name, line.token_id)],
+          ['request', <Id id={line.request_id} href={hrefOf('/find', { q: line.request_id })} />],
+        ]}
+      />
+    </Panel>
+  )
+}
+
+const correctionColumns = (
+  clock: ZoneClock,
+  currency: string,
+  from: string,
+): readonly TableColumn<Correction>[] => [
+  {
+    name: 'posted',
+    cell: ({ posted_at: at }) => <Moment atMs={fromTimestamp(at)} clock={clock} />,
+  },
+  { name: 'correction', narrow: 'lead', cell: ({ adjustment_id: id }) => <Id id={id} /> },
+  { name: 'reason', cell: ({ reason }) => reason },
+  {
+    name: 'given back',
+    right: true,
+    cell: ({ amount }) => <Money amount={amount} currency={currency} from={from} />,
+  },
+]
+
+function LinePage({ facts, view }: { readonly facts: LineFacts; readonly view: View }) {
+  const { line, proof, receipt } = facts
+  const { clock } = view
+  const id = line.line_id
+  const from = apiPath(`/receipts/${encodeURIComponent(id)}`)
+  return (
+    <>
+      <p class="eyebrow">
+        Line <code>{id}</code>
+      </p>
+      <h1 class="title">{line.sku}</h1>
+      <LedgerTabs at={PATH} token={view.token} />
+      <Sum facts={facts} view={view} />
+      <About facts={facts} clock={clock} />
+      <Panel id="corrections" title="Corrections">
+        <Table
+          label="Corrections of the line"
+          columns={correctionColumns(clock, line.currency, from)}
+          rows={receipt.corrections.filter((one) => one.line_id === id)}
+          keyOf={(one) => one.adjustment_id}
+          empty="Nothing was given back. A line never changes; a correction is a posting of its own."
+        />
+      </Panel>
+      <Panel id="proof" title="How to verify it">
+        <Facts
+          facts={[
+            ['position in the log', grouped(line.position)],
+            ['hash in the chain', <code>{proof.hash}</code>],
+          ]}
+        />
+        <p class="note">
+          <code>tollgate receipt {id}</code> prints the formula and the hash from the stores;{' '}
+          <code>tollgate audit</code> works out every line and the chain of hashes again, and
+          reports each that differs.
+        </p>
+      </Panel>
+    </>
+  )
+}
+
+/** A line by its id. */
+export const linePage: Page<typeof query, LineFacts> = {
+  path: PATH,
+  roles: ['finance'],
+  query,
+  read: (services, who, { id, query: asked }) => read(services, who, id, asked),
+  title: ({ line }) => `Line ${line.line_id}`,
+  show: (facts, view) => <LinePage facts={facts} view={view} />,
+}

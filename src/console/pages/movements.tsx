@@ -1,0 +1,279 @@
+import type { JSX } from 'preact'
+import { type Static, Type } from 'typebox'
+import { MovementsQuerySchema, readMovements } from '../../api/query/movements.ts'
+import type { QueryServices } from '../../api/query/services.ts'
+import { readZone, type TimeRange } from '../../api/query/time-range.ts'
+import type { Principal } from '../../app/access/principal.ts'
+import { fromTimestamp, toTimestamp } from '../../kernel/clock.ts'
+import { currencies, type Currency } from '../../kernel/money.ts'
+import { type FilterField, FilterForm } from '../kit/filter.tsx'
+import { apiPath, hrefOf, lineHref } from '../kit/href.ts'
+import { factsOrWords, Panel, type PanelFacts } from '../kit/panel.tsx'
+import { Table, type TableColumn } from '../kit/table.tsx'
+import { LedgerTabs } from '../kit/tabs.tsx'
+import { withTime } from '../kit/time-pages.tsx'
+import { Facts, grouped, Id, Money, Moment, type ZoneClock } from '../kit/values.tsx'
+import type { Page, View } from '../page.tsx'
+import { timeFields } from './lines.tsx'
+
+/** Accounts as a bank shows them: credits, usage by day, and the balance after each. */
+
+type Movements = Awaited<ReturnType<Awaited<ReturnType<typeof readMovements>>['page']>>
+type Movement = Movements['items'][number]
+
+const { currency, format: _format, bom: _bom, ...members } = MovementsQuerySchema.properties
+const query = Type.Object({ ...members, currency: Type.Optional(currency) })
+type Query = Static<typeof query>
+
+interface Account {
+  readonly currency: Currency
+  readonly of: PanelFacts<{ readonly account: Movements; readonly range: TimeRange }>
+}
+
+interface MovementsFacts {
+  readonly query: Query
+  /** Empty where the reader sees several tenants and named none. */
+  readonly accounts: readonly Account[]
+}
+
+const PART = 'movements'
+const PATH = '/ledger/movements'
+/** More rows are no page for people. */
+const MAX_ROWS = 2_000
+
+const fields: readonly FilterField[] = [
+  ...timeFields,
+  { name: 'tenant_id', label: 'Tenant' },
+  { name: 'currency', label: 'Currency', options: currencies },
+  { name: 'tz', label: 'Time zone', placeholder: 'UTC' },
+]
+
+async function read(
+  services: QueryServices,
+  who: Principal,
+  asked: Query,
+): Promise<MovementsFacts> {
+  const shown = withTime(asked, 'this_month')
+  const isOfMany = who.scope?.level === 'all_tenants' && shown.tenant_id === undefined
+  // The zone and the time are checked where no account is named too.
+  readZone(shown.tz)
+  const wanted = isOfMany ? [] : shown.currency === undefined ? currencies : [shown.currency]
+  const accounts = await Promise.all(
+    wanted.map(async (one) => ({
+      currency: one,
+      of: await factsOrWords(async () => {
+        const { facts, page } = await readMovements(services, who, { ...shown, currency: one })
+        return { account: await page(), range: facts }
+      }),
+    })),
+  )
+  return { query: shown, accounts }
+}
+
+const kinds = {
+  grant: 'credit',
+  refund: 'refund',
+  adjustment: 'adjustment',
+  usage: 'usage',
+} as const
+
+/** The lines of a day of the account. */
+function linesOf(asked: Query, { tenant_id, currency: of, as_of }: Movements, date: string) {
+  const zone = readZone(asked.tz)
+  const startMs = zone.startOf(date)
+  const [day] = zone.daysBetween(startMs, startMs + 1)
+  return hrefOf('/ledger/lines', {
+    tenant_id,
+    currency: of,
+    as_of,
+    tz: asked.tz,
+    from: toTimestamp(startMs),
+    to: toTimestamp(day?.toMs ?? startMs),
+  })
+}
+
+/** What a movement is about, as a link. */
+function About({
+  one,
+  asked,
+  account,
+}: {
+  readonly one: Movement
+  readonly asked: Query
+  readonly account: Movements
+}): JSX.Element {
+  const { line_id: line, id, kind, lines, date } = one
+  if (kind === 'usage')
+    return (
+      <a href={linesOf(asked, account, date)}>
+        {grouped(String(lines))} {lines === 1 ? 'line' : 'lines'}
+      </a>
+    )
+  if (line !== null) return <Id id={line} href={lineHref(line, { tz: asked.tz })} />
+  return id === null ? <></> : <Id id={id} href={hrefOf('/find', { q: id })} />
+}
+
+/** The words of a credit: why it was given, and for which payment. */
+function wordsOf({ description, reason, reference, kind, line_id: line }: Movement): string {
+  // The line stands in its own cell.
+  const what = line === null && kind !== 'usage' ? description : kind === 'usage' ? description : ''
+  return [what, reason, reference === null ? '' : `reference ${reference}`]
+    .filter((text) => text !== null && text !== '')
+    .join(', ')
+}
+
+function columnsOf(
+  asked: Query,
+  account: Movements,
+  clock: ZoneClock,
+  from: string,
+): readonly TableColumn<Movement>[] {
+  return [
+    {
+      name: 'when',
+      cell: ({ posted_at: at, date }) =>
+        at === null ? (
+          <time datetime={date}>
+            <span class="day">{clock.day(readZone(asked.tz).startOf(date))}</span>
+          </time>
+        ) : (
+          <Moment atMs={fromTimestamp(at)} clock={clock} />
+        ),
+    },
+    { name: 'what', narrow: 'lead', cell: ({ kind }) => kinds[kind] },
+    { name: 'why', cell: wordsOf },
+    { name: 'of', cell: (one) => <About one={one} asked={asked} account={account} /> },
+    { name: 'amount', right: true, cell: ({ amount }) => <Money amount={amount} from={from} /> },
+    {
+      name: 'balance after',
+      right: true,
+      cell: ({ balance }) => <Money amount={balance} from={from} />,
+    },
+  ]
+}
+
+/** Links to the months around the shown time; a statement is read month by month. */
+function Months({
+  asked,
+  range: { fromMs, toMs },
+  nowMs,
+}: {
+  readonly asked: Query
+  readonly range: TimeRange
+  readonly nowMs: number
+}): JSX.Element {
+  const zone = readZone(asked.tz)
+  const { time_preset: _preset, start_time: _start, end_time: _end, ...others } = asked
+  const hrefAt = (atMs: number): string => {
+    const month = zone.monthAt(atMs)
+    const [from, to] = [toTimestamp(month.fromMs), toTimestamp(month.toMs)]
+    return hrefOf(PATH, { ...others, from, to })
+  }
+  return (
+    <p class="pager">
+      {fromMs === undefined || fromMs <= 0 ? null : (
+        <a class="button" href={hrefAt(fromMs - 1)}>
+          Month before
+        </a>
+      )}
+      {toMs === undefined || toMs > nowMs ? null : (
+        <a class="button" href={hrefAt(toMs)}>
+          Month after
+        </a>
+      )}
+    </p>
+  )
+}
+
+function AccountPanel({
+  account,
+  range,
+  asked,
+  clock,
+}: {
+  readonly account: Movements
+  readonly range: TimeRange
+  readonly asked: Query
+  readonly clock: ZoneClock
+}): JSX.Element {
+  const { time_preset: _preset, start_time: _start, end_time: _end, ...others } = asked
+  const bound = (unixMs: number | undefined) =>
+    unixMs === undefined ? undefined : toTimestamp(unixMs)
+  const from = apiPath('/movements', {
+    ...others,
+    tenant_id: account.tenant_id,
+    currency: account.currency,
+    from: bound(range.fromMs),
+    to: bound(range.toMs),
+    as_of: account.as_of,
+  })
+  const { items, currency: of } = account
+  return (
+    <div class="movements">
+      <Facts
+        facts={[
+          ['opening balance', <Money amount={account.opening} currency={of} from={from} />],
+          ['closing balance', <Money amount={account.closing} currency={of} from={from} />],
+        ]}
+      />
+      {items.length > MAX_ROWS ? (
+        <p class="note">
+          {grouped(String(items.length))} movements are too many for a page: choose a shorter time.
+        </p>
+      ) : (
+        <Table
+          label={`Movements in ${of}`}
+          columns={columnsOf(asked, account, clock, from)}
+          rows={items}
+          keyOf={({ id, date }) => id ?? date}
+          empty="Nothing moved in this time. Choose a longer time."
+        />
+      )}
+      <p class="note">As of position {account.as_of} of the log.</p>
+    </div>
+  )
+}
+
+function MovementsPage({
+  facts,
+  view,
+}: {
+  readonly facts: MovementsFacts
+  readonly view: View
+}): JSX.Element {
+  const { query: asked, accounts } = facts
+  const { clock, nowMs } = view
+  const range = accounts.flatMap(({ of }) => ('why' in of ? [] : [of.facts.range]))[0]
+  return (
+    <>
+      <h1 class="title">Ledger</h1>
+      <LedgerTabs at={PATH} token={view.token} />
+      <FilterForm action={hrefOf(PATH)} part={PART} fields={fields} values={asked} />
+      <div id={PART} aria-live="polite">
+        {accounts.length === 0 ? (
+          <p class="panel note">Name a tenant: an account is of one tenant and one currency.</p>
+        ) : null}
+        {accounts.map(({ currency: one, of }) => (
+          <Panel key={one} id={`account-${one}`} title={`Account in ${one}`}>
+            {'why' in of ? (
+              <p class="note">{of.why}</p>
+            ) : (
+              <AccountPanel {...of.facts} asked={asked} clock={clock} />
+            )}
+          </Panel>
+        ))}
+        {range === undefined ? null : <Months asked={asked} range={range} nowMs={nowMs} />}
+      </div>
+    </>
+  )
+}
+
+/** Movements of this month, unless another time is asked for. */
+export const movementsPage: Page<typeof query, MovementsFacts> = {
+  path: PATH,
+  roles: ['finance'],
+  query,
+  read: (services, who, { query: asked }) => read(services, who, asked),
+  title: () => 'Movements',
+  show: (facts, view) => <MovementsPage facts={facts} view={view} />,
+}

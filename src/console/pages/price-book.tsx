@@ -1,0 +1,172 @@
+import { type Static, Type } from 'typebox'
+import { readBook, readBooks, readDifference } from '../../api/admin/prices/books.ts'
+import { readWhatIf } from '../../api/admin/prices/what-if.ts'
+import { KnownId } from '../../api/kit/account-surface.ts'
+import { readTimeRange, readZone, timeRangeMembers } from '../../api/query/time-range.ts'
+import type { Principal } from '../../app/access/principal.ts'
+import { scopeOfAdminToken } from '../../app/accounts/admin-scope.ts'
+import { fromTimestamp, toTimestamp } from '../../kernel/clock.ts'
+import { FilterForm } from '../kit/filter.tsx'
+import { bookHref } from '../kit/href.ts'
+import { factsOrWords, Panel, type PanelFacts } from '../kit/panel.tsx'
+import type { TableColumn } from '../kit/table.tsx'
+import { LedgerTabs } from '../kit/tabs.tsx'
+import { withTime } from '../kit/time-pages.tsx'
+import { Facts, grouped, Moment } from '../kit/values.tsx'
+import {
+  bookPath,
+  type Cost,
+  type Difference,
+  DifferencePanel,
+  FirstRows,
+  PriceOf,
+  WhatIfPanel,
+} from '../ledger/price-panels.tsx'
+import type { ConsoleServices, Page, View } from '../page.tsx'
+import { requireAdminSession } from '../reading-as.ts'
+import { timeFields } from './lines.tsx'
+
+/** One price book: its prices, its difference from another, and the cost of past usage under it. */
+
+type Book = Awaited<ReturnType<typeof readBook>>
+type Price = Book['prices'][number]
+
+const query = Type.Object({
+  tz: timeRangeMembers.tz,
+  from: timeRangeMembers.from,
+  to: timeRangeMembers.to,
+  time_preset: timeRangeMembers.time_preset,
+  against: Type.Optional(Type.String({ maxLength: 128 })),
+  tenant_id: Type.Optional(KnownId),
+})
+type Query = Static<typeof query>
+
+interface BookFacts {
+  readonly query: Query
+  readonly book: Book
+  /** The versions to compare with. */
+  readonly versions: readonly string[]
+  readonly difference: PanelFacts<Difference> | undefined
+  /** Undefined unless a time was asked for: it reads every line of the time. */
+  readonly whatIf: Cost | undefined
+}
+
+const PATH = '/prices/:id'
+const PART = 'book'
+/** The latest books are offered to compare with. */
+const MAX_VERSIONS = 200
+
+/** Reads the cost of the usage of a time; undefined where no time was asked for. */
+async function readCost(
+  { accounts, clock }: ConsoleServices,
+  token: Principal,
+  version: string,
+  { against: _against, tenant_id, ...time }: Query,
+): Promise<BookFacts['whatIf']> {
+  if (time.from === undefined && time.to === undefined && time.time_preset === undefined)
+    return undefined
+  const nowMs = clock.nowMs()
+  const { fromMs = 0, toMs = nowMs } = readTimeRange(withTime(time, 'last_month'), nowMs)
+  const asked = {
+    from: toTimestamp(fromMs),
+    to: toTimestamp(toMs),
+    ...(tenant_id === undefined ? {} : { tenant_id }),
+  }
+  const of = await factsOrWords(() =>
+    readWhatIf(accounts.priceBooks, scopeOfAdminToken(token), version, asked),
+  )
+  return { of, from: bookPath(version, '/what-if', asked) }
+}
+
+async function read(
+  services: ConsoleServices,
+  token: Principal,
+  version: string,
+  asked: Query,
+): Promise<BookFacts> {
+  requireAdminSession(token, 'Prices')
+  readZone(asked.tz)
+  const { priceBooks } = services.accounts
+  const scope = scopeOfAdminToken(token)
+  const { against } = asked
+  // A version that is missing is the fault of the page, whatever else was asked for.
+  const book = await readBook(priceBooks, scope, version)
+  const [list, difference, whatIf] = await Promise.all([
+    readBooks(priceBooks, scope, { limit: MAX_VERSIONS }),
+    against === undefined
+      ? undefined
+      : factsOrWords(() => readDifference(priceBooks, scope, { version, against })),
+    readCost(services, token, version, asked),
+  ])
+  const versions = list.items.map((one) => one.version).filter((one) => one !== version)
+  return { query: asked, book, versions, difference, whatIf }
+}
+
+const priceColumns = (from: string): readonly TableColumn<Price>[] => [
+  { name: 'SKU', narrow: 'lead', cell: ({ sku }) => sku },
+  {
+    name: 'applies',
+    cell: ({ demonstration }) => (demonstration === true ? 'on the sandbox alone' : ''),
+  },
+  { name: 'price', right: true, cell: (price) => <PriceOf of={price} from={from} /> },
+]
+
+function BookPage({ facts, view }: { readonly facts: BookFacts; readonly view: View }) {
+  const { query: asked, book, versions, difference, whatIf } = facts
+  const { version, prices } = book
+  const from = bookPath(version)
+  const [preset, ...dates] = timeFields
+  const fields = [
+    { name: 'against', label: 'Compare with', options: versions, noChoice: 'none' },
+    ...(preset === undefined ? [] : [{ ...preset, label: 'Cost of usage of', noChoice: 'none' }]),
+    ...dates,
+    { name: 'tenant_id', label: 'Tenant' },
+    { name: 'tz', label: 'Time zone', placeholder: 'UTC' },
+  ]
+  return (
+    <>
+      <h1 class="title">Price book {version}</h1>
+      <LedgerTabs at={PATH} token={view.token} />
+      <Panel id="terms" title="Book">
+        <Facts
+          facts={[
+            [
+              'takes effect',
+              <Moment atMs={fromTimestamp(book.effective_from)} clock={view.clock} />,
+            ],
+            ['published', <Moment atMs={fromTimestamp(book.published_at)} clock={view.clock} />],
+            ['by', book.published_by ?? 'not recorded'],
+            ['prices', grouped(String(prices.length))],
+          ]}
+        />
+      </Panel>
+      <FilterForm action={bookHref(version)} part={PART} fields={fields} values={asked} />
+      <div id={PART} aria-live="polite">
+        {difference === undefined || asked.against === undefined ? null : (
+          <DifferencePanel of={difference} version={version} against={asked.against} />
+        )}
+        {whatIf === undefined ? null : <WhatIfPanel {...whatIf} />}
+      </div>
+      <Panel id="prices" title="Prices">
+        <FirstRows
+          from={from}
+          label="All prices of the book"
+          columns={priceColumns(from)}
+          rows={prices}
+          keyOf={({ sku, currency }) => `${sku} ${currency}`}
+          empty="It has no prices."
+        />
+      </Panel>
+    </>
+  )
+}
+
+/** A price book by its version. */
+export const bookPage: Page<typeof query, BookFacts> = {
+  path: PATH,
+  roles: ['finance'],
+  query,
+  read: (services, _who, { id, query: asked, token }) => read(services, token, id, asked),
+  title: ({ book }) => `Price book ${book.version}`,
+  show: (facts, view) => <BookPage facts={facts} view={view} />,
+}

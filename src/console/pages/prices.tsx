@@ -1,0 +1,205 @@
+import type { JSX } from 'preact'
+import { type Static, Type } from 'typebox'
+import { readBooks } from '../../api/admin/prices/books.ts'
+import { readAccountPrices } from '../../api/admin/prices/tenants.ts'
+import { cursorMembers } from '../../api/kit/queries.ts'
+import { readZone, timeRangeMembers } from '../../api/query/time-range.ts'
+import { NameOf } from '../../api/query/schemas.ts'
+import type { Principal } from '../../app/access/principal.ts'
+import { scopeOfAdminToken } from '../../app/accounts/admin-scope.ts'
+import { isOperator } from '../../domain/token/events.ts'
+import { fromTimestamp } from '../../kernel/clock.ts'
+import { type FilterField, FilterForm } from '../kit/filter.tsx'
+import { adminPath, bookHref, hrefOf } from '../kit/href.ts'
+import { FactsPanel, type PanelFacts, factsOrWords, panelFacts } from '../kit/panel.tsx'
+import { Table, type TableColumn } from '../kit/table.tsx'
+import { LedgerTabs } from '../kit/tabs.tsx'
+import { Pager } from '../kit/time-pages.tsx'
+import { Facts, grouped, Moment, type ZoneClock } from '../kit/values.tsx'
+import { FirstRows, percentWords, PriceOf } from '../ledger/price-panels.tsx'
+import type { ConsoleServices, Page, View } from '../page.tsx'
+import { requireAdminSession } from '../reading-as.ts'
+
+/** Price books, and the prices that a tenant has of its own. */
+
+type Books = Awaited<ReturnType<typeof readBooks>>
+type Book = Books['items'][number]
+type TenantPrices = Awaited<ReturnType<typeof readAccountPrices>>
+type TenantPrice = TenantPrices['prices'][number]
+type PerUnits = TenantPrice['list']
+
+const query = Type.Object({
+  tz: timeRangeMembers.tz,
+  tenant_id: NameOf('Whose own prices are shown.'),
+  cursor: cursorMembers.cursor,
+})
+type Query = Static<typeof query>
+
+interface PricesFacts {
+  readonly query: Query
+  readonly books: PanelFacts<Books>
+  /** Undefined where the reader manages all tenants and named none. */
+  readonly tenant: { readonly id: string; readonly prices: PanelFacts<TenantPrices> } | undefined
+}
+
+const PATH = '/prices'
+const PART = 'prices'
+/** Price books are listed without a time. */
+const ALL = { fromMs: undefined, toMs: undefined }
+
+const fields: readonly FilterField[] = [
+  { name: 'tenant_id', label: 'Prices of tenant' },
+  { name: 'tz', label: 'Time zone', placeholder: 'UTC' },
+]
+
+async function read(
+  { accounts }: ConsoleServices,
+  token: Principal,
+  asked: Query,
+): Promise<PricesFacts> {
+  requireAdminSession(token, 'Prices')
+  readZone(asked.tz)
+  const scope = scopeOfAdminToken(token)
+  const { cursor } = asked
+  const page = { limit: 50, ...(cursor === undefined ? {} : { cursor }) }
+  const readList = async () => readBooks(accounts.priceBooks, scope, page)
+  const id = asked.tenant_id ?? (isOperator(token) ? undefined : token.tenantId)
+  const [books, tenant] = await Promise.all([
+    // An operator asked for a page of the list; an administrator of a tenant has none.
+    isOperator(token) ? factsOrWords(readList) : panelFacts(token, ['finance'], readList),
+    id === undefined
+      ? undefined
+      : factsOrWords(() => readAccountPrices(accounts, scope, id)).then((prices) => ({
+          id,
+          prices,
+        })),
+  ])
+  return { query: asked, books, tenant }
+}
+
+const states: Readonly<Record<Book['state'], string>> = {
+  in_effect: 'in effect',
+  upcoming: 'upcoming',
+  replaced: 'replaced',
+}
+
+const bookColumns = (clock: ZoneClock, tz: string | undefined): readonly TableColumn<Book>[] => [
+  {
+    name: 'version',
+    narrow: 'lead',
+    cell: ({ version }) => <a href={bookHref(version, { tz })}>{version}</a>,
+  },
+  { name: 'state', cell: ({ state }) => states[state] },
+  {
+    name: 'takes effect',
+    cell: ({ effective_from: at }) => <Moment atMs={fromTimestamp(at)} clock={clock} />,
+  },
+  {
+    name: 'published',
+    cell: ({ published_at: at }) => <Moment atMs={fromTimestamp(at)} clock={clock} />,
+  },
+  { name: 'by', cell: ({ published_by: by }) => by ?? '' },
+  { name: 'prices', right: true, cell: (book) => grouped(String(book.price_count)) },
+]
+
+function Price({
+  of,
+  none,
+  ...price
+}: {
+  readonly of: PerUnits
+  readonly currency: string
+  readonly from: string
+  readonly none: string
+}): JSX.Element {
+  return of === null ? <>{none}</> : <PriceOf of={{ ...of, ...price }} from={price.from} />
+}
+
+const priceColumns = (from: string): readonly TableColumn<TenantPrice>[] => [
+  { name: 'SKU', narrow: 'lead', cell: ({ sku }) => sku },
+  { name: 'from', cell: ({ own }) => (own ? 'own price' : 'multiplier') },
+  {
+    name: 'list price',
+    right: true,
+    cell: ({ list, currency }) => <Price of={list} currency={currency} from={from} none="none" />,
+  },
+  {
+    name: 'price of the tenant',
+    right: true,
+    cell: ({ tenant, currency }) => (
+      <Price of={tenant} currency={currency} from={from} none="too large" />
+    ),
+  },
+  { name: 'change', right: true, cell: ({ percent }) => percentWords(percent) },
+]
+
+function TenantPanel({ id, prices: of }: NonNullable<PricesFacts['tenant']>): JSX.Element {
+  const from = adminPath(`/tenants/${encodeURIComponent(id)}/prices`)
+  return (
+    <FactsPanel
+      id="tenant-prices"
+      title={`Prices of ${id} that differ from the list`}
+      of={of}
+      show={({ revision, multiplier, prices, price_book_version: version }) => (
+        <>
+          <Facts
+            facts={[
+              ['list', version ?? 'none is in effect'],
+              ['multiplier', multiplier ?? 'none'],
+              ['revision', revision === 0 ? 'never set' : String(revision)],
+            ]}
+          />
+          <FirstRows
+            from={from}
+            label={`Prices of ${id}`}
+            columns={priceColumns(from)}
+            rows={prices}
+            keyOf={({ sku, currency }) => `${sku} ${currency}`}
+            empty="It pays the prices of the list."
+          />
+        </>
+      )}
+    />
+  )
+}
+
+function PricesPage({ facts, view }: { readonly facts: PricesFacts; readonly view: View }) {
+  const { books, tenant, query: asked } = facts
+  return (
+    <>
+      <h1 class="title">Prices</h1>
+      <LedgerTabs at={PATH} token={view.token} />
+      <FilterForm action={hrefOf(PATH)} part={PART} fields={fields} values={asked} />
+      <div id={PART} aria-live="polite">
+        {tenant === undefined ? null : <TenantPanel {...tenant} />}
+        <FactsPanel
+          id="books"
+          title="Price books"
+          of={books}
+          show={({ items, next_cursor: next }) => (
+            <>
+              <Table
+                label="All price books"
+                columns={bookColumns(view.clock, asked.tz)}
+                rows={items}
+                keyOf={({ version }) => version}
+                empty="No price book was published yet: tollgate prices publish FILE."
+              />
+              <Pager path={PATH} query={asked} range={ALL} next={next} />
+            </>
+          )}
+        />
+      </div>
+    </>
+  )
+}
+
+/** Price books for operators, and the prices of one tenant. */
+export const pricesPage: Page<typeof query, PricesFacts> = {
+  path: PATH,
+  roles: ['finance'],
+  query,
+  read: (services, _who, { query: asked, token }) => read(services, token, asked),
+  title: () => 'Prices',
+  show: (facts, view) => <PricesPage facts={facts} view={view} />,
+}

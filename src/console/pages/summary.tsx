@@ -1,0 +1,258 @@
+import type { JSX } from 'preact'
+import { type Static, Type } from 'typebox'
+import { readZone } from '../../api/query/time-range.ts'
+import type { QueryServices } from '../../api/query/services.ts'
+import { readUsage } from '../../api/query/usage.ts'
+import type { Principal } from '../../app/access/principal.ts'
+import { DayChart } from '../kit/chart.tsx'
+import { type FilterField, FilterForm } from '../kit/filter.tsx'
+import { apiPath, hrefOf } from '../kit/href.ts'
+import { factsOrWords, type PanelFacts } from '../kit/panel.tsx'
+import { Table, type TableColumn } from '../kit/table.tsx'
+import { LedgerTabs } from '../kit/tabs.tsx'
+import { withTime } from '../kit/time-pages.tsx'
+import { grouped, Money } from '../kit/values.tsx'
+import {
+  type Bounds,
+  conditionsOf,
+  type Dimension,
+  dimensions,
+  linesOf,
+  members,
+  periodOf,
+  type Summed,
+} from '../ledger/dimensions.ts'
+import type { Page, View } from '../page.tsx'
+import { lineMembers, timeFields } from './lines.tsx'
+
+/** What was settled, summed by one or two dimensions. */
+
+type Usage = Awaited<ReturnType<Awaited<ReturnType<typeof readUsage>>['page']>>
+type Item = Usage['items'][number]
+
+const query = Type.Object({
+  ...lineMembers,
+  by: Type.Optional(Type.Enum([...dimensions])),
+  and: Type.Optional(Type.Enum([...dimensions])),
+})
+type Query = Static<typeof query>
+
+interface Sums {
+  readonly usage: Usage
+  readonly bounds: Bounds
+}
+
+interface SummaryFacts {
+  readonly query: Query
+  readonly by: readonly Dimension[]
+  readonly sums: PanelFacts<Sums>
+}
+
+const summedOf = ({ usage, bounds }: Sums): Summed => ({ bounds, asOf: usage.as_of })
+
+const PART = 'summary'
+const PATH = '/ledger/summary'
+/** More rows are no page for people. */
+const MAX_ROWS = 1_000
+/** Days of the longest chart: bars of more than two years are thinner than a pixel. */
+const MAX_DAYS = 800
+
+const fields: readonly FilterField[] = [
+  { name: 'by', label: 'By', options: dimensions, noChoice: null },
+  { name: 'and', label: 'Then by', options: dimensions, noChoice: 'none' },
+  ...timeFields,
+  { name: 'tenant_id', label: 'Tenant' },
+  { name: 'user_id', label: 'User' },
+  { name: 'model', label: 'Model' },
+  { name: 'currency', label: 'Currency', options: ['CNY', 'USD'] },
+  { name: 'tz', label: 'Time zone', placeholder: 'UTC' },
+]
+
+async function read(services: QueryServices, who: Principal, asked: Query): Promise<SummaryFacts> {
+  const dated = withTime(asked, '30d')
+  const shown = { ...dated, by: dated.by ?? ('day' as const) }
+  const { by, and, ...report } = shown
+  const dimensionsOf = and === undefined ? [by] : [by, and]
+  const sums = await factsOrWords(async () => {
+    const { facts, page } = await readUsage(services, who, {
+      ...report,
+      group_by: dimensionsOf.join(','),
+    })
+    const { fromMs = 0, toMs = services.clock.nowMs() + 1 } = facts
+    return { usage: await page(), bounds: { fromMs, toMs } }
+  })
+  return { query: shown, by: dimensionsOf, sums }
+}
+
+/** The value of a dimension for people: a name stands before its id. */
+function labelOf(item: Item, dimension: Dimension): string {
+  const id = String(item[members[dimension]])
+  const name = item[`${dimension}_name`]
+  return typeof name === 'string' && name !== id ? `${name} (${id})` : id
+}
+
+function valuesOf(item: Item, by: readonly Dimension[]): Partial<Record<Dimension, string>> {
+  return Object.fromEntries(by.map((one) => [one, String(item[members[one]])]))
+}
+
+function columnsOf(facts: SummaryFacts, sums: Sums, from: string): readonly TableColumn<Item>[] {
+  const { by, query: asked } = facts
+  return [
+    ...by.map((dimension, index): TableColumn<Item> => ({
+      name: dimension,
+      ...(index === 0 ? { narrow: 'lead' as const } : {}),
+      cell: (item) => {
+        const label = labelOf(item, dimension)
+        if (index > 0) return label
+        return (
+          <a href={linesOf(asked, summedOf(sums), valuesOf(item, by), item.currency)}>{label}</a>
+        )
+      },
+    })),
+    {
+      name: 'calls and tasks',
+      right: true,
+      cell: ({ requests }) => (requests === null ? '' : grouped(String(requests))),
+    },
+    { name: 'lines', right: true, cell: ({ lines }) => grouped(String(lines)) },
+    {
+      name: 'settled',
+      right: true,
+      cell: (item) => <Money amount={item.amount} currency={item.currency} from={from} />,
+    },
+    {
+      name: 'given back',
+      right: true,
+      cell: ({ refunded }) => (refunded === '0' ? '' : <Money amount={refunded} from={from} />),
+    },
+    { name: 'net', right: true, cell: ({ net }) => <Money amount={net} from={from} /> },
+  ]
+}
+
+function Totals({ totals, from }: { readonly totals: Usage['totals']; readonly from: string }) {
+  return (
+    <ul class="totals" aria-label="Totals">
+      {totals.map(({ currency, net, refunded, amount, lines }) => (
+        <li key={currency}>
+          <Money amount={net} currency={currency} from={from} />{' '}
+          <span class="note">
+            net of {grouped(String(lines))} {lines === 1 ? 'line' : 'lines'}
+            {refunded === '0' ? null : (
+              <>
+                : <Money amount={amount} from={from} /> settled,{' '}
+                <Money amount={refunded} from={from} /> given back
+              </>
+            )}
+          </span>
+        </li>
+      ))}
+    </ul>
+  )
+}
+
+/** One chart a currency, where the first dimension is a day. */
+function Charts({
+  facts: { by, query: asked },
+  sums,
+  from,
+}: {
+  readonly facts: SummaryFacts
+  readonly sums: Sums
+  readonly from: string
+}): JSX.Element | null {
+  const [first, second] = by
+  const { items, totals } = sums.usage
+  const names = items.map((item) => String(item['day'])).toSorted()
+  if (first !== 'day' || names.length === 0) return null
+  // A range without a beginning is drawn from its first day with usage.
+  const beginMs = Math.max(sums.bounds.fromMs, periodOf(asked.tz, 'day', names[0] ?? '').fromMs)
+  const fromMs =
+    asked.from === undefined && asked.time_preset === undefined ? beginMs : sums.bounds.fromMs
+  const days = readZone(asked.tz)
+    .daysBetween(fromMs, sums.bounds.toMs)
+    .map(({ name }) => name)
+  if (days.length > MAX_DAYS)
+    return <p class="panel note">A chart has at most {MAX_DAYS} days: sum by month.</p>
+  return (
+    <div class={days.length > 40 ? 'charts wide' : 'charts'}>
+      {totals.map(({ currency }) => (
+        <DayChart
+          key={currency}
+          title={second === undefined ? 'Settled by day' : `Settled by day and ${second}`}
+          currency={currency}
+          days={days}
+          cells={items
+            .filter((item) => item.currency === currency)
+            .map((item) => ({
+              day: String(item['day']),
+              series: second === undefined ? 'settled' : labelOf(item, second),
+              amount: item.amount,
+            }))}
+          from={from}
+          hrefOf={(day) => linesOf(asked, summedOf(sums), { day }, currency)}
+        />
+      ))}
+    </div>
+  )
+}
+
+function SumsOf({ facts, sums }: { readonly facts: SummaryFacts; readonly sums: Sums }) {
+  const { by, query: asked } = facts
+  const { items, totals, as_of: asOf } = sums.usage
+  const from = apiPath('/usage', { ...conditionsOf(asked, summedOf(sums)), group_by: by.join(',') })
+  return (
+    <>
+      <Totals totals={totals} from={from} />
+      <Charts facts={facts} sums={sums} from={from} />
+      <div class="panel">
+        {items.length > MAX_ROWS ? (
+          <p class="note">
+            {grouped(String(items.length))} rows are too many for a page: choose a shorter time, or
+            one dimension.
+          </p>
+        ) : (
+          <Table
+            label={`Sums by ${by.join(' and ')}`}
+            columns={columnsOf(facts, sums, from)}
+            rows={items}
+            keyOf={(item) => JSON.stringify([valuesOf(item, by), item.currency])}
+            empty="Nothing was settled in this time. Choose a longer time, or leave a field empty."
+          />
+        )}
+        <p class="note">
+          As of position {asOf} of the log. As a file:{' '}
+          <code>GET /api/query/v1/usage?group_by={by.join(',')}&format=csv</code> with a query
+          token.
+        </p>
+      </div>
+    </>
+  )
+}
+
+function SummaryPage({ facts, view }: { readonly facts: SummaryFacts; readonly view: View }) {
+  const { sums } = facts
+  return (
+    <>
+      <h1 class="title">Ledger</h1>
+      <LedgerTabs at={PATH} token={view.token} />
+      <FilterForm action={hrefOf(PATH)} part={PART} fields={fields} values={facts.query} />
+      <div id={PART} aria-live="polite">
+        {'why' in sums ? (
+          <p class="panel note">{sums.why}</p>
+        ) : (
+          <SumsOf facts={facts} sums={sums.facts} />
+        )}
+      </div>
+    </>
+  )
+}
+
+/** Sums by day of the last 30 days, unless other dimensions or another time are asked for. */
+export const summaryPage: Page<typeof query, SummaryFacts> = {
+  path: PATH,
+  roles: ['finance'],
+  query,
+  read: (services, who, { query: asked }) => read(services, who, asked),
+  title: ({ by }) => `Ledger by ${by.join(' and ')}`,
+  show: (facts, view) => <SummaryPage facts={facts} view={view} />,
+}

@@ -1,0 +1,415 @@
+import { Client } from 'pg'
+import t, { type Test } from 'tap'
+import { issueToken } from '../../src/app/accounts/account-commands.ts'
+import { grantCredit } from '../../src/app/accounts/credit.ts'
+import type { QueryScope, TokenKind, TokenRole } from '../../src/domain/token/events.ts'
+import { formatAmount, parseAmount } from '../../src/kernel/money.ts'
+import { until } from '../helpers/eventually.ts'
+import { startStack } from '../helpers/stack.ts'
+import { call, tasksOf } from './support/client.ts'
+import { askConsole, signInToConsole } from './support/console.ts'
+
+/** Pages of the ledger: every amount is one that the API answers, for each kind of reader. */
+
+const stack = await startStack()
+t.teardown(() => stack.stop())
+const { url, demo, other, access } = stack
+
+const chat = async (token: string): Promise<string> => {
+  const { headers } = await call(`${url}/v1/chat/completions`, {
+    method: 'POST',
+    token,
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ model: 'text-basic', messages: [{ role: 'user', content: 'hi' }] }),
+  })
+  return headers.get('x-call-id') ?? ''
+}
+const callId = await chat(demo.modelToken)
+const foreignCall = await chat(other.modelToken)
+const task = await tasksOf(url, demo.modelToken).create()
+let taskId = String(task.body.id)
+// A day of 25 hours in Berlin: it is 24 October there in the first, and 25 October in the last.
+for (const [at, grantId] of [
+  ['2026-10-24T21:59:00Z', 'grant_before'],
+  ['2026-10-24T22:00:00Z', 'grant_first'],
+  ['2026-10-25T22:59:00Z', 'grant_last'],
+  ['2026-10-25T23:00:00Z', 'grant_after'],
+] as const)
+  await grantCredit(
+    { ...access, clock: { nowMs: () => Date.parse(at) } },
+    { tenantId: demo.tenantId, currency: 'USD', amount: '0.25', reason: grantId, grantId },
+  )
+const issue = async (kind: TokenKind, level: QueryScope['level'], role?: TokenRole) => {
+  const scope = { level } as QueryScope
+  const owner = { tenantId: demo.tenantId, userId: demo.userId, name: `${kind} ${level}` }
+  const { secret } = await issueToken(access, { ...owner, kind, scope, ...(role && { role }) })
+  return secret
+}
+const tokens = {
+  all: await issue('query', 'all_tenants'),
+  administrator: await issue('admin', 'all_users'),
+  finance: await issue('query', 'all_users', 'finance'),
+  support: await issue('admin', 'all_tenants', 'support'),
+}
+await until(async () => {
+  const { body } = await call(`${url}/api/query/v1/lives/${taskId}`, { token: demo.queryToken })
+  // The caller knows it by the id of its surface.
+  taskId = body.data?.id ?? taskId
+  return body.data?.state === 'settled'
+})
+await stack.caughtUp()
+const manage = async (method: 'GET' | 'POST' | 'PUT', path: string, body?: object) => {
+  const answer = await call(`${url}/api/admin/${path}`, {
+    method,
+    token: demo.adminToken,
+    ...(body && {
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+    }),
+  })
+  if (answer.status !== 200) throw new Error(answer.text)
+  return answer.body.data
+}
+await manage('POST', `tenants/${demo.tenantId}/adjustments`, {
+  adjustment_id: 'adjustment_one',
+  line_id: `${taskId}:1`,
+  amount: '2.5',
+  code: 'quality',
+  reason: 'broken <picture>',
+})
+const ownPrice = { sku: 'web-search-call', currency: 'USD', unit: 'call', per: 1_000 }
+await manage('PUT', `tenants/${demo.tenantId}/prices`, {
+  expected_revision: 0,
+  prices: [{ ...ownPrice, price: '9' }],
+})
+const version: string = (await manage('GET', 'price-books')).items[0].version
+await manage('POST', 'price-books', {
+  version: 'next',
+  effective_from: '2099-01-01T00:00:00Z',
+  confirm: true,
+  prices: [{ ...ownPrice, price: '12' }],
+})
+await stack.caughtUp()
+
+interface ReaderOf {
+  readonly cookie: string
+  /** The tokens by which the API answers the same. */
+  readonly query: string
+  readonly admin: string
+}
+const readers: Readonly<Record<'operator' | 'administrator' | 'finance' | 'reader', ReaderOf>> = {
+  operator: {
+    cookie: await signInToConsole(url, demo.adminToken),
+    query: tokens.all,
+    admin: demo.adminToken,
+  },
+  administrator: {
+    cookie: await signInToConsole(url, tokens.administrator),
+    query: demo.queryToken,
+    admin: tokens.administrator,
+  },
+  finance: {
+    cookie: await signInToConsole(url, tokens.finance),
+    query: tokens.finance,
+    admin: '',
+  },
+  reader: {
+    cookie: await signInToConsole(url, demo.queryToken),
+    query: demo.queryToken,
+    admin: '',
+  },
+}
+const { operator, administrator, finance, reader } = readers
+const support = await signInToConsole(url, tokens.support)
+const ask = (path: string, { cookie }: Pick<ReaderOf, 'cookie'> = reader) =>
+  askConsole(url, path, { cookie })
+
+const plain = (text: string): string =>
+  text.trim().replaceAll(' ', '').replace('−', '-').replaceAll('&amp;', '&')
+
+/** The amounts of a page with the addresses of the API that answer them. */
+const amountsOf = (text: string) =>
+  [...text.matchAll(/<span class="money[^"]*"([^>]*)>([^<]+)/g)].map(
+    ([, attributes = '', shown = '']) => ({
+      address: /data-from="([^"]+)"/.exec(attributes)?.[1]?.replaceAll('&amp;', '&'),
+      amount: plain(shown),
+    }),
+  )
+
+/** Holds every amount of a page against the answer that it names. */
+async function checkAmounts(t: Test, path: string, who: ReaderOf, least: number): Promise<string> {
+  const { status, text } = await ask(path, who)
+  t.equal(status, 200, `${path}: ${text.slice(-500)}`)
+  const amounts = amountsOf(text)
+  t.ok(amounts.length >= least, `${path}: ${amounts.length} amounts`)
+  const answers = new Map<string, ReadonlySet<string>>()
+  for (const { address, amount } of amounts) {
+    if (address === undefined) {
+      t.fail(`${path}: ${amount} names no answer of the API`)
+      continue
+    }
+    if (!answers.has(address)) {
+      const token = address.startsWith('/api/admin/') ? who.admin : who.query
+      const answer = await call(`${url}${address}`, { token })
+      t.equal(answer.status, 200, `${address}: ${answer.text.slice(0, 200)}`)
+      answers.set(
+        address,
+        new Set([...answer.text.matchAll(/"(-?\d+(?:\.\d+)?)"/g)].map(([, one = '']) => one)),
+      )
+    }
+    t.ok(answers.get(address)?.has(amount), `${path}: ${amount} is in ${address}`)
+  }
+  t.notMatch(text, /NaN|undefined|Infinity|\[object/)
+  return text
+}
+
+const line = `/console/ledger/lines/${taskId}:1`
+
+t.test('every amount is one that the API answers, for each kind of reader', async (t) => {
+  for (const [name, who] of Object.entries(readers)) {
+    const tenant = who === operator ? `&tenant_id=${demo.tenantId}` : ''
+    t.comment(name)
+    for (const tz of ['UTC', 'Asia/Kolkata']) {
+      const zone = `tz=${encodeURIComponent(tz)}`
+      await checkAmounts(t, `/console/ledger/summary?by=day&and=model&${zone}`, who, 6)
+      await checkAmounts(t, `/console/ledger/summary?by=user&time_preset=7d&${zone}`, who, 6)
+      await checkAmounts(t, `/console/ledger/movements?${zone}${tenant}`, who, 8)
+    }
+    await checkAmounts(t, line, who, 5)
+  }
+  await checkAmounts(t, `/console/prices?tenant_id=${demo.tenantId}`, operator, 2)
+  await checkAmounts(t, '/console/prices', administrator, 2)
+  const asked = 'against=next&time_preset=this_month'
+  const text = await checkAmounts(t, `/console/prices/${version}?${asked}`, operator, 100)
+  t.match(text, 'Usage of this time under this book')
+  t.match(text, `Changes from next to ${version}`)
+})
+
+/** Sums the amounts of a column by currency, exactly. */
+function sumOf(text: string, column: string): Readonly<Record<string, string>> {
+  const cell = new RegExp(
+    `data-name="${column}"><span class="money[^>]*>([^<]+)<span class="currency"> (\\w+)`,
+    'g',
+  )
+  const sums: Record<string, bigint> = {}
+  for (const [, shown = '', currency = ''] of text.matchAll(cell))
+    sums[currency] = (sums[currency] ?? 0n) + parseAmount(plain(shown))
+  return Object.fromEntries(Object.entries(sums).map(([name, pico]) => [name, formatAmount(pico)]))
+}
+
+t.test(
+  'the rows of a summary add up to the total of the API, and each opens its lines',
+  async (t) => {
+    const asked = ['day', 'day,model', 'month,sku', 'hour', 'tenant,user', 'token', 'model,day']
+    for (const dimensions of asked)
+      for (const who of [operator, reader]) {
+        const [by = '', and = ''] = dimensions.split(',')
+        const path = `/console/ledger/summary?by=${by}&and=${and}&tz=Asia%2FKolkata`
+        const { text } = await ask(path, who)
+        const { address = '' } = amountsOf(text)[0] ?? {}
+        t.match(new URL(address, url).searchParams.get('group_by'), dimensions)
+        const { body } = await call(`${url}${address}`, { token: who.query })
+        const totals = Object.fromEntries(
+          body.data.totals.map(({ currency, amount }: Record<string, string>) => [
+            currency,
+            amount,
+          ]),
+        )
+        t.same(sumOf(text, 'settled'), totals, path)
+        const rows = [
+          ...text.matchAll(
+            /<tr><td class="lead" data-name="\w+"><a href="(\/console\/ledger\/lines[^"]+)">.*?data-name="lines">(\d+).*?data-name="settled"><span class="money[^>]*>([^<]+)/g,
+          ),
+        ]
+        t.equal(rows.length, body.data.items.length, `${path}: all rows are links`)
+        for (const [, href = '', count = '', shown = ''] of rows) {
+          const place = href.replaceAll('&amp;', '&')
+          const { searchParams } = new URL(place, url)
+          t.match(searchParams.get('from'), /^\d{4}-\d\d-\d\dT/)
+          t.match(searchParams.get('to'), /^\d{4}-\d\d-\d\dT/)
+          t.notOk(searchParams.has('time_preset'))
+          const lines = await ask(place, who)
+          t.equal(lines.status, 200, place)
+          t.equal(lines.text.split('data-name="SKU"').length - 1, Number(count), place)
+          const [sum = ''] = Object.values(sumOf(lines.text, 'amount'))
+          t.equal(sum, plain(shown), place)
+        }
+      }
+  },
+)
+
+t.test('a chart is of one currency, and its days open their lines', async (t) => {
+  const { text } = await ask('/console/ledger/summary?by=day&and=model&tz=Europe%2FBerlin')
+  const figures = text.split('<figure').slice(1)
+  t.equal(figures.length, 2)
+  for (const [index, currency] of ['CNY', 'USD'].entries()) {
+    t.match(figures[index], `</span>`)
+    t.notMatch(figures[index]?.split('</figure>')[0], currency === 'CNY' ? 'USD' : 'CNY')
+  }
+  t.notMatch((await ask('/console/ledger/summary?by=model&and=day')).text, '<figure')
+  const autumn = '/console/ledger/summary?by=day&from=2026-10-24&tz=Europe%2FBerlin'
+  const days = [...(await ask(autumn)).text.matchAll(/<a href="([^"]+)"><title>/g)].map(
+    ([, href = '']) => new URL(href.replaceAll('&amp;', '&'), url).searchParams,
+  )
+  const long = days.find((asked) => asked.get('from') === '2026-10-24T22:00:00.000Z')
+  t.equal(long?.get('to'), '2026-10-25T23:00:00.000Z', 'this day has 25 hours')
+})
+
+t.test('movements of a day on which the clocks change are those of the zone', async (t) => {
+  const day = 'from=2026-10-25&to=2026-10-26&currency=USD'
+  const berlin = `/console/ledger/movements?${day}&tz=Europe%2FBerlin`
+  const shown = await checkAmounts(t, berlin, reader, 6)
+  for (const id of ['grant_first', 'grant_last']) t.match(shown, `q=${id}"`)
+  for (const id of ['grant_before', 'grant_after']) t.notMatch(shown, `q=${id}"`)
+  const utc = await checkAmounts(t, `/console/ledger/movements?${day}`, reader, 4)
+  for (const id of ['grant_last', 'grant_after']) t.match(utc, `q=${id}"`)
+  const [, before = ''] = /<a class="button" href="([^"]+)">Month before/.exec(shown) ?? []
+  const month = new URL(before.replaceAll('&amp;', '&'), url).searchParams
+  t.equal(month.get('from'), '2026-09-30T22:00:00.000Z')
+  t.equal(month.get('to'), '2026-10-31T23:00:00.000Z', 'the month of the day before')
+  t.match(await ask(before.replaceAll('&amp;', '&')), { status: 200, text: /grant_before/ })
+  const now = await ask('/console/ledger/movements')
+  t.match(now.text, `href="/console/ledger/lines/${encodeURIComponent(`${taskId}:1`)}`)
+  const [, lines = ''] = /<a href="([^"]+)">\d+ lines?</.exec(now.text) ?? []
+  t.match(await ask(lines.replaceAll('&amp;', '&')), { status: 200, text: /class="money"/ })
+  t.match(await ask('/console/ledger/movements', operator), { status: 200, text: /Name a tenant/ })
+})
+
+t.test('a line says how it was worked out, and what was given back', async (t) => {
+  const { text } = await ask(line)
+  const { body } = await call(`${url}/api/query/v1/receipts/${taskId}:1`, {
+    token: demo.queryToken,
+  })
+  const [proof] = body.data.lines
+  for (const fact of [proof.formula, proof.hash, proof.rule, proof.sku]) t.match(text, fact)
+  t.match(text, `tollgate receipt ${taskId}:1`)
+  t.match(text, 'tollgate audit')
+  t.match(text, `/console/life/${taskId}`)
+  t.match(text, 'broken &lt;picture>')
+  t.notMatch(text, `/console/prices/${version}`, 'a reader has no page of prices')
+  t.match((await ask(line, operator)).text, `href="/console/prices/${version}"`)
+  t.match((await ask('/console/ledger/lines')).text, `/console/ledger/lines/${taskId}%3A1`)
+  t.match(text, '<a href="/console/ledger/lines" aria-current="true">')
+})
+
+t.test('ids of another tenant read byte for byte as missing ones', async (t) => {
+  const shape = (text: string, id: string): string =>
+    text
+      .replaceAll(id, 'ID')
+      .replaceAll(/req_\w+/g, 'REQUEST')
+      .replaceAll(/position \d+ of/g, 'POSITION')
+      .replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+Z?/g, 'TIME')
+  const missing = 'call_01M8FQ8YPDHGR5CJX5R35WXRG6'
+  const tries = [
+    ['/console/ledger/lines/', `${foreignCall}:1`, `${missing}:1`, 404],
+    ['/console/ledger/lines/', foreignCall, missing, 404],
+    ['/console/ledger/summary?tenant_id=', other.tenantId, 'tenant_x', 403],
+    ['/console/ledger/summary?user_id=', other.userId, 'user_x', 200],
+    ['/console/ledger/movements?tenant_id=', other.tenantId, 'tenant_x', 403],
+    ['/console/prices?tenant_id=', other.tenantId, 'tenant_x', 404],
+    ['/console/prices/', version, 'version_x', 403],
+  ] as const
+  for (const [path, foreign, none, status] of tries) {
+    const [one, two] = [
+      await ask(path + foreign, administrator),
+      await ask(path + none, administrator),
+    ]
+    t.equal(one.status, status, path)
+    t.equal(two.status, status, path)
+    t.equal(shape(one.text, foreign), shape(two.text, none), path)
+  }
+  t.match(await ask(`/console/ledger/lines/${foreignCall}:1`, operator), { status: 200 })
+  t.match(await ask(`/console/ledger/lines/${callId}`), { status: 404 }, 'a call is no line')
+})
+
+t.test('roles and kinds of tokens see the pages that their routes answer', async (t) => {
+  const pages = [
+    line,
+    '/console/ledger/summary',
+    '/console/ledger/movements',
+    '/console/prices',
+    `/console/prices/${version}`,
+  ]
+  for (const path of pages) {
+    const refused = await ask(path, { cookie: support })
+    t.match(refused, { status: 403, text: /this one has the role support/ }, path)
+    const isOfPrices = path.startsWith('/console/prices')
+    for (const who of [finance, reader]) {
+      const { status, text } = await ask(path, who)
+      t.equal(status, isOfPrices ? 403 : 200, path)
+      if (isOfPrices) t.match(text, /Prices are shown to sessions of an admin token/)
+      t.notMatch(text, /href="\/console\/prices"/)
+    }
+  }
+  const own = await ask('/console/prices', administrator)
+  t.match(own, { status: 200, text: /own price/ })
+  t.notMatch(own.text, /data-name="takes effect"/, 'price books are for operators')
+  t.match(await ask(`/console/prices/${version}`, administrator), { status: 403 })
+  t.match(await ask('/console/prices', operator), {
+    text: new RegExp(`href="/console/prices/next"`),
+  })
+})
+
+t.test('odd parameters are pages in words', async (t) => {
+  const first = await call(`${url}/api/query/v1/failures?limit=1`, { token: tokens.all })
+  t.equal(first.status, 200)
+  const tries: readonly (readonly [path: string, status: number, words: RegExp])[] = [
+    ['/console/ledger/summary?tz=Mars%2FBase', 400, /tz /],
+    ['/console/ledger/movements?tz=Mars%2FBase', 400, /tz /],
+    [`${line}?tz=Mars%2FBase`, 400, /tz /],
+    ['/console/prices?tz=Mars%2FBase', 400, /tz /],
+    [`/console/prices/${version}?tz=Mars%2FBase`, 400, /tz /],
+    ['/console/ledger/summary?from=2026-01-02&to=2026-01-01', 400, /from must not be later/],
+    [
+      `/console/ledger/movements?tenant_id=${demo.tenantId}&from=2026-01-02&to=2026-01-01`,
+      400,
+      /from must not be later/,
+    ],
+    [`/console/prices/${version}?from=2026-01-02&to=2026-01-01`, 400, /from must not be later/],
+    ['/console/ledger/summary?by=colour', 400, /by/],
+    ['/console/ledger/summary?by=day&and=day', 400, /group_by/],
+    ['/console/ledger/summary?by=day&and=hour', 400, /group_by takes only one/],
+    ['/console/ledger/summary?by=hour&from=2020-01-01&to=2026-01-01', 400, /hours/],
+    ['/console/ledger/summary?model=%00', 400, /NUL|model/],
+    ['/console/ledger/summary?cursor=x', 400, /cursor/],
+    ['/console/ledger/movements?currency=EUR', 400, /currency/],
+    ['/console/prices?cursor=x', 400, /cursor/],
+    [`/console/prices?cursor=${Buffer.from('a b').toString('base64url')}`, 400, /cursor/],
+    ['/console/ledger/lines/%00', 400, /NUL/],
+    [`/console/ledger/lines/${'x'.repeat(10_000)}`, 404, /no such|Nothing|not/i],
+    [`/console/prices/${'x'.repeat(10_000)}`, 404, /price book/i],
+    ['/console/prices/%00', 400, /NUL/],
+    ['/console/prices/none', 404, /price book/i],
+    [`/console/prices/${version}?against=none`, 404, /price book/i],
+    [`/console/prices/${version}?time_preset=this_month&tenant_id=none`, 404, /tenant/i],
+  ]
+  for (const [path, status, words] of tries) {
+    const answer = await ask(path, operator)
+    const name = path.slice(0, 90)
+    t.equal(answer.status, status, `${name}: ${answer.text.slice(-400)}`)
+    t.match(answer.text, words, name)
+    t.match(answer.headers.get('content-type'), 'text/html')
+    t.notMatch(answer.text, /node_modules|\.tsx?:|at .*\(/, 'no stack')
+  }
+  t.match(await ask(`/console/ledger/lines/${'x'.repeat(16_384)}`), { status: /^4\d\d$/ })
+})
+
+t.test('the panel says that the read model is behind, and its form stands', async (t) => {
+  const { body } = await call(`${url}/api/query/v1/usage`, { token: demo.queryToken })
+  const next = BigInt(body.data.as_of) + 1n
+  const client = new Client({ connectionString: stack.databaseUrl })
+  await client.connect()
+  t.teardown(() => client.end())
+  await client.query('begin')
+  await client.query('lock table ledger.lines in share mode')
+  await chat(demo.modelToken)
+  for (const path of ['summary', 'movements']) {
+    const { status, text } = await ask(`/console/ledger/${path}?as_of=${next}`)
+    t.equal(status, 200, path)
+    t.match(text, /may be behind the log/, path)
+    t.match(text, '<form class="filter"')
+  }
+  await client.query('rollback')
+  await stack.caughtUp()
+  t.notMatch((await ask(`/console/ledger/summary?as_of=${next}`)).text, /may be behind the log/)
+})
