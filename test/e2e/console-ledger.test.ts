@@ -160,6 +160,8 @@ async function checkAmounts(t: Test, path: string, who: ReaderOf, least: number)
     t.ok(answers.get(address)?.has(amount), `${path}: ${amount} is in ${address}`)
   }
   t.notMatch(text, /NaN|undefined|Infinity|\[object/)
+  t.notMatch(text, /\sstyle=|\son\w+=|javascript:/)
+  t.match(text, 'aria-current="true">Ledger<', 'the place stays the current one')
   return text
 }
 
@@ -179,6 +181,7 @@ t.test('every amount is one that the API answers, for each kind of reader', asyn
   }
   await checkAmounts(t, `/console/prices?tenant_id=${demo.tenantId}`, operator, 2)
   await checkAmounts(t, '/console/prices', administrator, 2)
+  await checkAmounts(t, '/console/prices?all=true', administrator, 100)
   const asked = 'against=next&time_preset=this_month'
   const text = await checkAmounts(t, `/console/prices/${version}?${asked}`, operator, 100)
   t.match(text, 'Usage of this time under this book')
@@ -200,7 +203,16 @@ function sumOf(text: string, column: string): Readonly<Record<string, string>> {
 t.test(
   'the rows of a summary add up to the total of the API, and each opens its lines',
   async (t) => {
-    const asked = ['day', 'day,model', 'month,sku', 'hour', 'tenant,user', 'token', 'model,day']
+    const asked = [
+      'day',
+      'day,model',
+      'month,sku',
+      'hour',
+      'tenant,user',
+      'token',
+      'model,day',
+      'surface',
+    ]
     for (const dimensions of asked)
       for (const who of [operator, reader]) {
         const [by = '', and = ''] = dimensions.split(',')

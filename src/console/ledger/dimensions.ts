@@ -15,9 +15,13 @@ export const members = {
   tenant: 'tenant_id',
   user: 'user_id',
   token: 'token_id',
+  surface: 'surface',
 } as const
 export type Dimension = keyof typeof members
 export const dimensions = Object.keys(members) as readonly Dimension[]
+
+/** The word of a dimension on a page. */
+export const wordOf = (dimension: Dimension): string => (dimension === 'sku' ? 'SKU' : dimension)
 
 /** Unix milliseconds of the whole range; its end is when it was read where none was asked for. */
 export interface Bounds {

@@ -121,7 +121,7 @@ function About({ facts, clock }: { readonly facts: LineFacts; readonly clock: Zo
 }
 
 const correctionColumns = (
-  clock: ZoneClock,
+  { clock, token }: Pick<View, 'clock' | 'token'>,
   currency: string,
   from: string,
 ): readonly TableColumn<Correction>[] => [
@@ -131,6 +131,8 @@ const correctionColumns = (
   },
   { name: 'correction', narrow: 'lead', cell: ({ adjustment_id: id }) => <Id id={id} /> },
   { name: 'reason', cell: ({ reason }) => reason },
+  // The API names the poster to operators alone.
+  ...(isOperator(token) ? [{ name: 'by', cell: ({ actor }: Correction) => actor ?? '' }] : []),
   {
     name: 'given back',
     right: true,
@@ -155,7 +157,7 @@ function LinePage({ facts, view }: { readonly facts: LineFacts; readonly view: V
       <Panel id="corrections" title="Corrections">
         <Table
           label="Corrections of the line"
-          columns={correctionColumns(clock, line.currency, from)}
+          columns={correctionColumns(view, line.currency, from)}
           rows={receipt.corrections.filter((one) => one.line_id === id)}
           keyOf={(one) => one.adjustment_id}
           empty="Nothing was given back. A line never changes; a correction is a posting of its own."

@@ -3,7 +3,7 @@ import { type Static, Type } from 'typebox'
 import { readLines } from '../../api/query/ledger.ts'
 import { reportMembers } from '../../api/query/report-query.ts'
 import type { TimeRange } from '../../api/query/time-range.ts'
-import { Cursor } from '../../api/query/schemas.ts'
+import { Cursor, NameOf } from '../../api/query/schemas.ts'
 import { fromTimestamp } from '../../kernel/clock.ts'
 import { type FilterField, FilterForm } from '../kit/filter.tsx'
 import { apiPath, hrefOf, lifeHref, lineHref } from '../kit/href.ts'
@@ -20,8 +20,8 @@ type Line = Lines['items'][number]
 
 const { surface: _surface, tag: _tag, format: _format, bom: _bom, ...members } = reportMembers([])
 /** The members that name lines in the addresses of pages. */
-export const lineMembers = members
-const query = Type.Object({ ...members, cursor: Cursor })
+export const lineMembers = { ...members, surface: NameOf('Only of this surface.') }
+const query = Type.Object({ ...lineMembers, cursor: Cursor })
 type Query = Static<typeof query>
 
 interface LinesFacts {

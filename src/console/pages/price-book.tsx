@@ -102,12 +102,17 @@ async function read(
   return { query: asked, book, versions, difference, whatIf }
 }
 
-const priceColumns = (from: string): readonly TableColumn<Price>[] => [
+const priceColumns = (from: string, prices: readonly Price[]): readonly TableColumn<Price>[] => [
   { name: 'SKU', narrow: 'lead', cell: ({ sku }) => sku },
-  {
-    name: 'applies',
-    cell: ({ demonstration }) => (demonstration === true ? 'on the sandbox alone' : ''),
-  },
+  ...(prices.some(({ demonstration }) => demonstration === true)
+    ? [
+        {
+          name: 'applies',
+          cell: ({ demonstration }: Price) =>
+            demonstration === true ? 'on the sandbox alone' : 'everywhere',
+        },
+      ]
+    : []),
   { name: 'price', right: true, cell: (price) => <PriceOf of={price} from={from} /> },
 ]
 
@@ -151,7 +156,7 @@ function BookPage({ facts, view }: { readonly facts: BookFacts; readonly view: V
         <FirstRows
           from={from}
           label="All prices of the book"
-          columns={priceColumns(from)}
+          columns={priceColumns(from, prices)}
           rows={prices}
           keyOf={({ sku, currency }) => `${sku} ${currency}`}
           empty="It has no prices."

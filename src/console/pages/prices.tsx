@@ -31,6 +31,7 @@ type PerUnits = TenantPrice['list']
 const query = Type.Object({
   tz: timeRangeMembers.tz,
   tenant_id: NameOf('Whose own prices are shown.'),
+  all: Type.Optional(Type.Enum(['true', 'false'])),
   cursor: cursorMembers.cursor,
 })
 type Query = Static<typeof query>
@@ -69,10 +70,12 @@ async function read(
     isOperator(token) ? factsOrWords(readList) : panelFacts(token, ['finance'], readList),
     id === undefined
       ? undefined
-      : factsOrWords(() => readAccountPrices(accounts, scope, id)).then((prices) => ({
-          id,
-          prices,
-        })),
+      : factsOrWords(() => readAccountPrices(accounts, scope, id, asked.all === 'true')).then(
+          (prices) => ({
+            id,
+            prices,
+          }),
+        ),
   ])
   return { query: asked, books, tenant }
 }
@@ -115,9 +118,15 @@ function Price({
   return of === null ? <>{none}</> : <PriceOf of={{ ...of, ...price }} from={price.from} />
 }
 
-const priceColumns = (from: string): readonly TableColumn<TenantPrice>[] => [
+const priceColumns = (
+  from: string,
+  multiplier: string | null,
+): readonly TableColumn<TenantPrice>[] => [
   { name: 'SKU', narrow: 'lead', cell: ({ sku }) => sku },
-  { name: 'from', cell: ({ own }) => (own ? 'own price' : 'multiplier') },
+  {
+    name: 'from',
+    cell: ({ own }) => (own ? 'own price' : multiplier === null ? 'list' : `list × ${multiplier}`),
+  },
   {
     name: 'list price',
     right: true,
@@ -133,12 +142,19 @@ const priceColumns = (from: string): readonly TableColumn<TenantPrice>[] => [
   { name: 'change', right: true, cell: ({ percent }) => percentWords(percent) },
 ]
 
-function TenantPanel({ id, prices: of }: NonNullable<PricesFacts['tenant']>): JSX.Element {
-  const from = adminPath(`/tenants/${encodeURIComponent(id)}/prices`)
+function TenantPanel({
+  tenant: { id, prices: of },
+  asked,
+}: {
+  readonly tenant: NonNullable<PricesFacts['tenant']>
+  readonly asked: Query
+}): JSX.Element {
+  const { all, tz } = asked
+  const from = adminPath(`/tenants/${encodeURIComponent(id)}/prices`, { all })
   return (
     <FactsPanel
       id="tenant-prices"
-      title={`Prices of ${id} that differ from the list`}
+      title={all === 'true' ? `All prices of ${id}` : `Own prices of ${id}`}
       of={of}
       show={({ revision, multiplier, prices, price_book_version: version }) => (
         <>
@@ -152,11 +168,20 @@ function TenantPanel({ id, prices: of }: NonNullable<PricesFacts['tenant']>): JS
           <FirstRows
             from={from}
             label={`Prices of ${id}`}
-            columns={priceColumns(from)}
+            columns={priceColumns(from, multiplier)}
             rows={prices}
             keyOf={({ sku, currency }) => `${sku} ${currency}`}
-            empty="It pays the prices of the list."
+            empty={
+              multiplier === null
+                ? 'It pays the prices of the list.'
+                : `It pays the prices of the list times ${multiplier}.`
+            }
           />
+          {all === 'true' ? null : (
+            <p class="note">
+              <a href={hrefOf(PATH, { tenant_id: id, tz, all: 'true' })}>All prices that it pays</a>
+            </p>
+          )}
         </>
       )}
     />
@@ -171,7 +196,7 @@ function PricesPage({ facts, view }: { readonly facts: PricesFacts; readonly vie
       <LedgerTabs at={PATH} token={view.token} />
       <FilterForm action={hrefOf(PATH)} part={PART} fields={fields} values={asked} />
       <div id={PART} aria-live="polite">
-        {tenant === undefined ? null : <TenantPanel {...tenant} />}
+        {tenant === undefined ? null : <TenantPanel tenant={tenant} asked={asked} />}
         <FactsPanel
           id="books"
           title="Price books"

@@ -21,6 +21,7 @@ import {
   members,
   periodOf,
   type Summed,
+  wordOf,
 } from '../ledger/dimensions.ts'
 import type { Page, View } from '../page.tsx'
 import { lineMembers, timeFields } from './lines.tsx'
@@ -99,7 +100,7 @@ function columnsOf(facts: SummaryFacts, sums: Sums, from: string): readonly Tabl
   const { by, query: asked } = facts
   return [
     ...by.map((dimension, index): TableColumn<Item> => ({
-      name: dimension,
+      name: wordOf(dimension),
       ...(index === 0 ? { narrow: 'lead' as const } : {}),
       cell: (item) => {
         const label = labelOf(item, dimension)
@@ -178,7 +179,7 @@ function Charts({
       {totals.map(({ currency }) => (
         <DayChart
           key={currency}
-          title={second === undefined ? 'Settled by day' : `Settled by day and ${second}`}
+          title={second === undefined ? 'Settled by day' : `Settled by day and ${wordOf(second)}`}
           currency={currency}
           days={days}
           cells={items
@@ -212,7 +213,7 @@ function SumsOf({ facts, sums }: { readonly facts: SummaryFacts; readonly sums: 
           </p>
         ) : (
           <Table
-            label={`Sums by ${by.join(' and ')}`}
+            label={`Sums by ${by.map(wordOf).join(' and ')}`}
             columns={columnsOf(facts, sums, from)}
             rows={items}
             keyOf={(item) => JSON.stringify([valuesOf(item, by), item.currency])}
@@ -253,6 +254,6 @@ export const summaryPage: Page<typeof query, SummaryFacts> = {
   roles: ['finance'],
   query,
   read: (services, who, { query: asked }) => read(services, who, asked),
-  title: ({ by }) => `Ledger by ${by.join(' and ')}`,
+  title: ({ by }) => `Ledger by ${by.map(wordOf).join(' and ')}`,
   show: (facts, view) => <SummaryPage facts={facts} view={view} />,
 }

@@ -120,14 +120,15 @@ export const accountPriceRoutes = settingRoutes({
   toBody: (shown, query) => toAccountPrices(shown, query?.all === 'true'),
 })
 
-/** The prices of a tenant that differ from the list. @throws DomainError `tenant_not_found` */
+/** The own prices of a tenant, or with them `all` of the list as it pays them. @throws DomainError `tenant_not_found` */
 export async function readAccountPrices(
   { settings }: Pick<Services['accounts'], 'settings'>,
   scope: AdminScope,
   tenantId: string,
+  all: boolean,
 ) {
   const shown = await settings.show(managedAccountPrices, scope, tenantId)
-  return { revision: shown.revision, ...toAccountPrices(shown, false) }
+  return { revision: shown.revision, ...toAccountPrices(shown, all) }
 }
 
 const toPerUnits = (price: PriceEntry | undefined) =>
