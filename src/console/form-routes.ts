@@ -45,10 +45,10 @@ export interface PageForm<Fields extends TObject> {
 }
 
 /** Reads the fields of a form by the rules of the API. @throws RequestError that names the field */
-function checkedForm<Fields extends TObject>(
+export function fieldReader<Fields extends TObject>(
   fields: Fields,
-): (sent: Readonly<Record<string, string>>) => Static<Fields> & { readonly key: string } {
-  const read = queryReader(Type.Object({ ...fields.properties, ...keyMember }))
+): (sent: Readonly<Record<string, string>>) => Static<Fields> {
+  const read = queryReader(fields)
   return (sent) => {
     const given = Object.entries(sent).filter(([, text]) => text !== '')
     const checked: { readonly error?: unknown; readonly value?: unknown } = read(
@@ -56,12 +56,12 @@ function checkedForm<Fields extends TObject>(
     )
     if (checked.error !== undefined) throw toRequestError({ validation: checked.error })
     // The schema has checked it.
-    return checked.value as Static<Fields> & { readonly key: string }
+    return checked.value as Static<Fields>
   }
 }
 
 /** The fields as they were written, without blanks around them. */
-function writtenIn(request: FastifyRequest, names: readonly string[]) {
+export function writtenIn(request: FastifyRequest, names: readonly string[]) {
   const sent = Object.entries(fieldsOf(request, names))
   return Object.fromEntries(sent.map(([name, text]) => [name, text.trim()]))
 }
@@ -74,7 +74,7 @@ export function formRoute<Query extends TObject, Facts, Fields extends TObject>(
   { name, roles, fields, act }: PageForm<Fields>,
 ): void {
   const names = [...Object.keys(fields.properties), 'key']
-  const read = checkedForm(fields)
+  const read = fieldReader(Type.Object({ ...fields.properties, ...keyMember }))
   app.post<{ Params: { id?: string } }>(
     `${page.path}/${name}`,
     { config: { roles }, schema: { hide: true } },
@@ -84,7 +84,7 @@ export function formRoute<Query extends TObject, Facts, Fields extends TObject>(
       if (principalOf(request).kind !== 'admin')
         throw new RequestError('wrong_token_kind', 'This needs a session of an admin token')
       try {
-        const { key, ...checked } = read(written)
+        const { key, ...checked } = read(written) as Static<Fields> & { readonly key: string }
         // Without the key, these are the declared fields.
         const done = await act(request, { id, key, fields: checked as unknown as Static<Fields> })
         if (typeof done === 'string') return await reply.redirect(done, 303)

@@ -1,13 +1,13 @@
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { type Static, Type } from 'typebox'
-import { actorOf, Reason } from '../api/kit/account-surface.ts'
+import { actorOf, KnownId, Reason } from '../api/kit/account-surface.ts'
 import { principalOf } from '../api/kit/authenticate.ts'
 import { NameOf } from '../api/query/schemas.ts'
 import type { ConsoleSessions } from '../app/access/console-sessions.ts'
 import { DomainError } from '../kernel/errors.ts'
 import { failureOf, isDefect } from './failure.ts'
-import { checkedField, fieldsOf } from './forms.ts'
+import { fieldReader, writtenIn } from './form-routes.ts'
 import { sessionIn } from './guard.ts'
 import { nextPlace } from './kit/href.ts'
 import { type ConsoleServices, sendPage } from './page.tsx'
@@ -25,6 +25,10 @@ const Query = Type.Object({
   tenant_id: NameOf('The tenant.'),
   next: Type.Optional(Type.String({ maxLength: 4_096 })),
 })
+
+const readLook = fieldReader(
+  Type.Object({ tenant_id: KnownId, reason: Reason, next: Query.properties.next }),
+)
 
 /** The form, and what it does: the look is in the log before the session may see the tenant. */
 export function lookRoutes(
@@ -56,23 +60,20 @@ export function lookRoutes(
     PATH,
     { config: { roles: ['finance', 'support'] }, schema: { hide: true } },
     async (request, reply) => {
-      const {
-        tenant_id: tenantId,
-        reason,
-        next,
-      } = fieldsOf(request, ['tenant_id', 'reason', 'next'])
+      const written = writtenIn(request, ['tenant_id', 'reason', 'next'])
+      const { reason: wanted = '', next } = written
       if (readingAs(principalOf(request)).scope?.level !== 'all_tenants')
         throw new DomainError('scope_denied', 'this needs a token that sees all tenants', {})
       try {
-        const given = { tenantId, reason: checkedField('reason', Reason, reason) }
-        await services.accounts.viewTenant(actorOf(request), given)
+        const { tenant_id: tenantId, reason } = readLook(written)
+        await services.accounts.viewTenant(actorOf(request), { tenantId, reason })
+        await sessions.viewed(sessionIn(request) ?? '', tenantId)
       } catch (error) {
         const failure = failureOf(error, request.id)
         if (isDefect(failure)) throw error
         const { status, message } = failure
-        return show(request, reply.code(status), { tenant_id: tenantId, next }, { message, reason })
+        return show(request, reply.code(status), written, { message, reason: wanted })
       }
-      await sessions.viewed(sessionIn(request) ?? '', tenantId)
       return reply.redirect(nextPlace(next), 303)
     },
   )

@@ -18,6 +18,8 @@ export function lookBefore(
   const isOutside = readingAs(token).scope?.level === 'all_tenants' && token.tenantId !== tenantId
   if (tenantId === undefined || !isOutside || viewedTenants.includes(tenantId)) return undefined
   return hrefOf('/look', { tenant_id: tenantId, next: url })
+}
+
 /** Refuses a session of a query token where the API refuses the token. @throws RequestError */
 export function requireAdminSession({ kind }: Pick<Principal, 'kind'>, shown: string): void {
   if (kind === 'admin') return

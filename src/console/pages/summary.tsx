@@ -254,6 +254,7 @@ export const summaryPage: Page<typeof query, SummaryFacts> = {
   roles: ['finance'],
   query,
   read: (services, who, { query: asked }) => read(services, who, asked),
+  tenantOf: ({ query: { tenant_id: tenantId } }) => tenantId,
   title: ({ by }) => `Ledger by ${by.map(wordOf).join(' and ')}`,
   show: (facts, view) => <SummaryPage facts={facts} view={view} />,
 }
