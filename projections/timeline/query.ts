@@ -1,5 +1,6 @@
 import type { Queryable } from '../engine/queryable.ts'
 import type { SearchScope } from '../engine/search.ts'
+import { columns, type ItemRecord, tables, type TimelineItem, toItem } from './items.ts'
 import { byRequestSql, ofRequestSql } from './tables.ts'
 
 export {
@@ -10,6 +11,8 @@ export {
   isFailurePlace,
   type FailureStatus,
 } from './failures.ts'
+export type { TimelineItem } from './items.ts'
+export { isLifePlace, type LifeKind, lifeKinds, livesIn, type LivesFilter } from './lives.ts'
 export {
   beginningsOf,
   openingsNear,
@@ -35,60 +38,6 @@ export interface TimelineScope extends SearchScope {
 
 /** Notes of operators are for readers of every tenant; only for notes the facts are parsed. */
 const shownNotesSql = `case when e.type = 'NotePosted' then e.data->>'audience' = 'tenant' else true end`
-
-/** An event as support sees it. */
-export interface TimelineItem {
-  /** Decimal position in the log. */
-  readonly position: string
-  readonly type: string
-  /** Time at which the log recorded it, unix milliseconds. */
-  readonly atMs: number
-  readonly tenantId: string
-  readonly userId: string | undefined
-  readonly sourceId: string | undefined
-  readonly nativeId: string | undefined
-  readonly eventId: string
-  readonly stream: string
-  readonly revision: bigint
-  readonly data: Readonly<Record<string, unknown>>
-  readonly metadata: Readonly<Record<string, unknown>>
-}
-
-interface ItemRecord {
-  readonly position: string
-  readonly type: string
-  readonly at: Date
-  readonly tenant_id: string
-  readonly user_id: string | null
-  readonly source_id: string | null
-  readonly native_id: string | null
-  readonly event_id: string
-  readonly stream: string
-  readonly revision: string
-  readonly data: Readonly<Record<string, unknown>>
-  readonly metadata: Readonly<Record<string, unknown>>
-}
-
-const columns = `e.position, e.type, e.at, e.tenant_id, e.user_id, e.source_id, s.native_id,
-  e.event_id, e.stream, e.revision, e.data, e.metadata`
-const tables = 'timeline.events e left join timeline.sources s on s.source_id = e.source_id'
-
-function toItem(row: ItemRecord): TimelineItem {
-  return {
-    position: row.position,
-    type: row.type,
-    atMs: row.at.getTime(),
-    tenantId: row.tenant_id,
-    userId: row.user_id ?? undefined,
-    sourceId: row.source_id ?? undefined,
-    nativeId: row.native_id ?? undefined,
-    eventId: row.event_id,
-    stream: row.stream,
-    revision: BigInt(row.revision),
-    data: row.data,
-    metadata: row.metadata,
-  }
-}
 
 /** Start and maximum length of a page. */
 export interface TimelinePage {

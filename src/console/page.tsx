@@ -40,6 +40,11 @@ export class Elsewhere {
   }
 }
 
+/** Nothing new for a part that asks by itself: the page stays as it is. */
+export class Unchanged {
+  readonly status = 204
+}
+
 /** The use cases that pages and their forms call. */
 export type ConsoleServices = QueryServices & Pick<Services, 'accounts'>
 
@@ -64,6 +69,7 @@ export interface Page<Query extends TObject, Facts> {
   ) => Promise<Facts | Elsewhere>
   /** The tenant that the page is about: those who are not of it say first why they look. */
   readonly tenantOf?: (facts: Facts) => string | undefined
+  ) => Promise<Facts | Elsewhere | Unchanged>
   readonly title: (facts: Facts) => string
   /** The word that the search field shows. */
   readonly word?: (facts: Facts) => string
@@ -118,10 +124,11 @@ export async function answerPage<Query extends TObject, Facts>(
 ): Promise<FastifyReply> {
   const token = principalOf(request)
   const who = readingAs(token)
-  // The address of a filter has what was filled in, and no more.
-  if (request.headers['hx-request'] !== undefined)
+  // The address of a filter has what was filled in, and no more; a part that asks by itself has none.
+  if (request.headers['hx-request'] !== undefined && !('since' in Object(asked.query)))
     void reply.header('hx-push-url', shortUrl(request, asked.query))
   const facts = await read(services, who, { ...asked, token })
+  if (facts instanceof Unchanged) return reply.code(facts.status).send()
   if (facts instanceof Elsewhere) return reply.redirect(facts.href, 303)
   const look = lookBefore(request, token, tenantOf?.(facts))
   // The script would put a part of the form into the page.

@@ -17,6 +17,8 @@ import { pageRoute, sendPage } from './page.tsx'
 import { failedPage } from './pages/failed.tsx'
 import { lifeActions, lifeForm } from './life/actions.tsx'
 import { refundForm } from './life/refund.tsx'
+import { doLifeAction, lifeActions } from './life/actions.tsx'
+import { historyPage } from './pages/history.tsx'
 import { findPage } from './pages/find.tsx'
 import { lifePage } from './pages/life.tsx'
 import { linePage } from './pages/line.tsx'
@@ -101,6 +103,7 @@ export function createConsole(
       pageRoute(signedIn, services, movementsPage)
       pageRoute(signedIn, services, pricesPage)
       pageRoute(signedIn, services, bookPage)
+      pageRoute(signedIn, services, historyPage)
       pageRoute(signedIn, services, proposalsPage)
       pageRoute(signedIn, services, proposalPage)
       const { lives, proposals, settings, tokens } = services.accounts

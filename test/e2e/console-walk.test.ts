@@ -87,6 +87,8 @@ const pages = [
   `/console/ledger/movements?tenant_id=${demo.tenantId}`,
   `/console/prices?tenant_id=${demo.tenantId}`,
   `/console/prices/${version}?against=${version}&time_preset=this_month`,
+  `/console/tenants/${demo.tenantId}/history`,
+  `/console/tenants/${demo.tenantId}/history?token_id=none`,
   '/console/find',
   '/console/proposals',
   '/console/tenants',

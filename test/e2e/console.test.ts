@@ -390,6 +390,7 @@ const documented = [
   ...pageText('docs/console.md').matchAll(/^\| `(\/console[^`]*)`[^|]*\|[^|]*\|([^|]*)\|/gm),
 ].map(([, path = '', roles = '']) => ({
   path: path.replace('{line}', `${callId}:1`).replace('{id}', callId),
+  path: path.replace('{id}', callId).replace('{tenant_id}', demo.tenantId),
   roles,
 }))
 

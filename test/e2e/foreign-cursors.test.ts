@@ -72,6 +72,7 @@ const lists: Readonly<
   '/api/query/v1/failures': [demo.queryToken, `1795632601000.${theirs.position}`, cursor],
   '/api/query/v1/grants': [demo.queryToken, theirs.position, cursor],
   '/api/query/v1/ledger/lines': [demo.queryToken, theirs.line, cursor],
+  '/api/query/v1/lives': [demo.queryToken, `1795632601000.${theirs.position}`, cursor],
   '/api/query/v1/refusals': [demo.queryToken, '1795632600000.1', cursor],
   '/api/user/tokens': [demo.profileToken, theirs.token, cursor],
   // Without object storage there are no files: those of others are tried in test/app/files.

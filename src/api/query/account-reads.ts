@@ -32,6 +32,7 @@ import {
   type FailedRequest,
   failedRequests,
   type FailureFilter,
+  type LivesFilter,
 } from '../../../projections/timeline/query.ts'
 import type { BookedBalance, ReadBalances } from '../../app/finance/balances.ts'
 import { type Account, type AccountRange, movementsOf } from '../../app/finance/movements.ts'
@@ -41,6 +42,7 @@ import {
   countedRefusals,
   type RefusalFilter,
 } from '../../app/support/refusal-list.ts'
+import { beginningLives, type ListedLife } from '../../app/support/lives.ts'
 import type { ReadModels } from '../../app/read-models/read-models.ts'
 import { type AccountSettings, settingIn } from '../../domain/account/settings.ts'
 import { RequestError } from '../kit/request-error.ts'
@@ -109,7 +111,7 @@ export interface AccountReads {
   readonly settledAmounts: (ids: readonly string[]) => Promise<ReadonlyMap<string, SettledAmount>>
   /** Current names of tenants, users and tokens. */
   readonly names: (of: NamedIds) => Promise<Names>
-  /** The position that a list of failures is as of, like `ledgerPosition` that of a list of lines. */
+  /** The position that a list of failures or of lives is as of, like `ledgerPosition` that of a list of lines. */
   readonly failurePosition: QueryReads['ledgerPosition']
   /** Failed requests, newest first, behind a place in their list. */
   readonly failures: (
@@ -127,6 +129,11 @@ export interface AccountReads {
     readonly items: readonly OfToken<CountedRefusals>[]
     readonly next: string | undefined
   }>
+  /** Calls and tasks of a tenant, newest first, behind a place in their list. */
+  readonly lives: (
+    filter: LivesFilter,
+    page: Page,
+  ) => Promise<{ readonly items: readonly ListedLife[]; readonly next: string | undefined }>
   readonly usage: (query: UsageQuery) => Promise<readonly UsageGroup[]>
   /** The keys of tags that a tenant has declared. @throws errors of the log */
   readonly tagKeys: (tenantId: string) => Promise<readonly string[]>
@@ -161,15 +168,16 @@ async function ofTokens<Item extends { readonly tokenId: string }>(
   return { items: labelled, next }
 }
 
-/** The reads of requests without a result. */
+/** The reads of requests: of all, and of those without a result. */
 function failureReads(
   deps: Parameters<typeof positionsOf>[1],
-): Pick<AccountReads, 'failurePosition' | 'failures' | 'refusals'> {
+): Pick<AccountReads, 'failurePosition' | 'failures' | 'lives' | 'refusals'> {
   const { db } = deps
   return {
     failurePosition: positionsOf('timeline', deps),
     failures: async (filter, page) =>
       ofTokens(db, await withQueryTimeout(NARROW, () => failedRequests(db, filter, page))),
+    lives: (filter, page) => withQueryTimeout(NARROW, () => beginningLives(db, filter, page)),
     refusals: async (filter, page) =>
       ofTokens(db, await withQueryTimeout(NARROW, () => countedRefusals(db, filter, page))),
   }

@@ -2,6 +2,7 @@ import type { FastifyInstance } from 'fastify'
 import { balanceRoute } from './balance.ts'
 import { creditRoutes } from './credits.ts'
 import { failuresRoute } from './failures.ts'
+import { livesRoute } from './lives/list.ts'
 import { logsRoute } from './logs.ts'
 import { movementsRoute } from './movements.ts'
 import { refusalsRoute } from './refusals.ts'
@@ -10,13 +11,14 @@ import type { QueryServices } from './services.ts'
 import { tasksRoute } from './tasks.ts'
 import { usageRoute } from './usage.ts'
 
-/** Balances, credits, logs, failures, refusals, search, tasks and usage, for consoles. */
+/** Balances, credits, logs, lives, failures, refusals, search, tasks and usage, for consoles. */
 export function accountRoutes(app: FastifyInstance, services: QueryServices): void {
   balanceRoute(app, services)
   creditRoutes(app, services)
   movementsRoute(app, services)
   logsRoute(app, services)
   failuresRoute(app, services)
+  livesRoute(app, services)
   refusalsRoute(app, services)
   searchRoute(app, services)
   tasksRoute(app, services)

@@ -14,6 +14,7 @@ import {
 import { failuresQuerySchema, readFailures } from './failures.ts'
 import { readNames } from './known-names.ts'
 import { readSummary, summaryQuerySchema } from './ledger.ts'
+import { LivesQuerySchema, readLives } from './lives/list.ts'
 import { logsQuerySchema, readLogs } from './logs.ts'
 import { MovementsQuerySchema, readMovements } from './movements.ts'
 import { readRefusals, RefusalsQuerySchema } from './refusals.ts'
@@ -92,6 +93,7 @@ export function reportKinds(catalog: Catalog, surfaceNames: readonly string[]) {
     ),
     kind('logs', 'usage, grants and adjustments', logsQuerySchema(surfaceNames), readLogs),
     kind('failures', 'requests without a result', failuresQuerySchema(surfaceNames), readFailures),
+    kind('lives', 'calls and tasks with how they stand', LivesQuerySchema, readLives),
     kind('refusals', 'counts of failed answers', RefusalsQuerySchema, readRefusals),
     kind('tasks', 'tasks with their cost', tasksQuerySchema(catalog, surfaceNames), readTasks),
   ]

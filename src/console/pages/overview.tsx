@@ -15,6 +15,7 @@ import { FactsPanel, type PanelFacts, panelFacts } from '../kit/panel.tsx'
 import { Table, type TableColumn } from '../kit/table.tsx'
 import { Facts, grouped, Id, Money, Moment, type ZoneClock } from '../kit/values.tsx'
 import type { Page, View } from '../page.tsx'
+import { historyPath } from './history.tsx'
 
 /** The state of a tenant, or of all of them, at one look: balances, spend, and what failed last. */
 
@@ -216,6 +217,11 @@ function OverviewPage({
   return (
     <>
       <h1 class="title">{tenantId ?? 'All tenants, yesterday and today'}</h1>
+      {tenantId === undefined ? null : (
+        <p class="note">
+          <a href={hrefOf(historyPath(tenantId))}>History of its calls and tasks</a>
+        </p>
+      )}
       {balances === undefined ? null : <Tiles of={balances} />}
       <Spend facts={facts} />
       {tenants === undefined ? null : <Tenants of={tenants} />}

@@ -355,6 +355,7 @@ void t.test('/openapi.json describes every route with its failures and its token
     '/api/query/v1/grants',
     '/api/query/v1/ledger/lines',
     '/api/query/v1/ledger/summary',
+    '/api/query/v1/lives',
     '/api/query/v1/lives/{id}',
     '/api/query/v1/lives/{id}/ticket',
     '/api/query/v1/logs',

@@ -54,6 +54,7 @@ const noAccounts: AccountReads = {
     }),
   failurePosition: (asked) => Promise.resolve(asked ?? 0n),
   failures: () => Promise.resolve({ items: [], next: undefined }),
+  lives: () => Promise.resolve({ items: [], next: undefined }),
   refusals: () => Promise.resolve({ items: [], next: undefined }),
   usage: () => Promise.resolve([]),
   tagKeys: () => Promise.resolve([]),

@@ -1,0 +1,165 @@
+import type { JSX } from 'preact'
+import { type Static, Type } from 'typebox'
+import { LivesQuerySchema, readLives } from '../../api/query/lives/list.ts'
+import { Name } from '../../api/query/schemas.ts'
+import type { TimeRange } from '../../api/query/time-range.ts'
+import { fromTimestamp, toTimestamp } from '../../kernel/clock.ts'
+import { checkedField } from '../forms.ts'
+import { type FilterField, FilterForm } from '../kit/filter.tsx'
+import { apiPath, hrefOf, lifeHref } from '../kit/href.ts'
+import { Pager, withTime } from '../kit/time-pages.tsx'
+import { Table, type TableColumn } from '../kit/table.tsx'
+import { Id, Money, Moment } from '../kit/values.tsx'
+import { type Page, Unchanged, type View } from '../page.tsx'
+
+/** The history of a tenant by lives: a call or a task is one row, with how it stands now. */
+
+type Lives = Awaited<ReturnType<Awaited<ReturnType<typeof readLives>>['page']>>
+type Life = Lives['items'][number]
+
+const { tz, from, to, time_preset, type, user_id, token_id, cursor, since } =
+  LivesQuerySchema.properties
+const query = Type.Object({ tz, from, to, time_preset, type, user_id, token_id, cursor, since })
+type Query = Static<typeof query>
+
+interface HistoryFacts {
+  readonly tenantId: string
+  readonly query: Query
+  readonly range: TimeRange
+  readonly lives: Lives
+}
+
+const PART = 'lives'
+export const historyPath = (tenantId: string): string =>
+  `/tenants/${encodeURIComponent(tenantId)}/history`
+
+const fields: readonly FilterField[] = [
+  {
+    name: 'time_preset',
+    label: 'Time',
+    options: ['1h', '24h', 'today', 'yesterday', '7d', '30d'],
+  },
+  { name: 'from', label: 'From', type: 'date' },
+  { name: 'to', label: 'Before', type: 'date' },
+  { name: 'type', label: 'What', options: ['task', 'call'] },
+  { name: 'user_id', label: 'User' },
+  { name: 'token_id', label: 'Token', placeholder: 'token_…' },
+  { name: 'tz', label: 'Time zone', placeholder: 'UTC' },
+]
+
+function columnsIn({ tenantId, query }: HistoryFacts, view: View): readonly TableColumn<Life>[] {
+  const { clock } = view
+  const { time_preset: _preset, ...asked } = query
+  const fromOf = ({ at }: Life): string => {
+    // The list of the API from this life on to it.
+    const bounds = { from: at, to: toTimestamp(fromTimestamp(at) + 1) }
+    return apiPath('/lives', { tenant_id: tenantId, type: asked.type, ...bounds })
+  }
+  const money = (name: 'held' | 'charged') => (life: Life) =>
+    life[name] === '0' ? (
+      ''
+    ) : (
+      <Money amount={life[name]} currency={life.currency ?? undefined} from={fromOf(life)} />
+    )
+  return [
+    { name: 'begun', cell: ({ at }) => <Moment atMs={fromTimestamp(at)} clock={clock} /> },
+    {
+      name: 'life',
+      narrow: 'lead',
+      cell: ({ id }) => <Id id={id} href={lifeHref(id, { tz: query.tz })} />,
+    },
+    { name: 'model', cell: ({ model }) => model },
+    { name: 'user', cell: ({ user_id: user }) => user ?? '' },
+    { name: 'state', cell: ({ state }) => state.replaceAll('_', ' ') },
+    {
+      name: 'last step',
+      cell: ({ last_step: title, last_at: at, at: begun }) =>
+        at === begun ? (
+          title
+        ) : (
+          <>
+            {title}, <Moment atMs={fromTimestamp(at)} clock={clock} short />
+          </>
+        ),
+    },
+    { name: 'held', right: true, cell: money('held') },
+    { name: 'charged', right: true, cell: money('charged') },
+  ]
+}
+
+/** The address that shows the newest lives of the same filter, and the one that asks whether there is more. */
+function addressesOf({ tenantId, query, lives }: HistoryFacts): {
+  readonly again: string
+  readonly follow: string
+} {
+  const { cursor: _cursor, since: _since, ...asked } = query
+  const path = historyPath(tenantId)
+  return { again: hrefOf(path, asked), follow: hrefOf(path, { ...asked, since: lives.as_of }) }
+}
+
+function HistoryPage({
+  facts,
+  view,
+}: {
+  readonly facts: HistoryFacts
+  readonly view: View
+}): JSX.Element {
+  const { tenantId, query, range, lives } = facts
+  const path = historyPath(tenantId)
+  const { again, follow } = addressesOf(facts)
+  // It asks for an event of the tenant after the one that the list is as of, by one index, and is
+  // answered 204 while there is none. Each time counts in QUERY_RATE_LIMIT_RPM; browsers slow the
+  // timers of pages that are not seen down to one a minute, and only the newest page asks.
+  const asks =
+    query.cursor === undefined
+      ? {
+          'hx-get': follow,
+          'hx-trigger': 'every 5s',
+          'hx-target': `#${PART}`,
+          'hx-select': `#${PART}`,
+          'hx-swap': 'outerHTML',
+        }
+      : {}
+  const tenant = encodeURIComponent(tenantId)
+  return (
+    <>
+      <h1 class="title">History of {tenantId}</h1>
+      <FilterForm action={hrefOf(path)} part={PART} fields={fields} values={query} />
+      <div class="panel" id={PART} aria-live="polite" {...asks}>
+        <Table
+          label="Calls and tasks"
+          columns={columnsIn(facts, view)}
+          rows={lives.items}
+          keyOf={({ id }) => id}
+          empty="No call and no task of this tenant began in this time. Choose a longer time, or leave a field empty."
+        />
+        <Pager path={path} query={query} range={range} next={lives.next_cursor} />
+        <p class="note">
+          As of position {lives.as_of} of the log. <a href={again}>Look again</a>. As a file:{' '}
+          <code>tollgate report lives --tenant {tenantId} --format csv</code>, or{' '}
+          <code>GET /api/query/v1/lives?tenant_id={tenant}&format=csv</code> with a query token.
+        </p>
+      </div>
+    </>
+  )
+}
+
+/** Lives of the last day, unless another time is asked for. */
+export const historyPage: Page<typeof query, HistoryFacts> = {
+  path: '/tenants/:id/history',
+  roles: ['finance', 'support'],
+  query,
+  read: async (services, who, { id, query: asked }) => {
+    const tenantId = checkedField('id of the tenant', Name, id)
+    const { since: position, ...shown } = withTime(asked, '24h')
+    const listed = { ...shown, tenant_id: tenantId }
+    if (position !== undefined) {
+      const newer = await readLives(services, who, { ...listed, since: position, limit: 1 })
+      if ((await newer.page()).items.length === 0) return new Unchanged()
+    }
+    const { facts, page } = await readLives(services, who, { ...listed, limit: 50 })
+    return { tenantId, query: shown, range: facts, lives: await page() }
+  },
+  title: ({ tenantId }) => `History of ${tenantId}`,
+  show: (facts, view) => <HistoryPage facts={facts} view={view} />,
+}
