@@ -66,10 +66,9 @@ export interface Page<Query extends TObject, Facts> {
     services: ConsoleServices,
     who: Principal,
     asked: Asked<Query> & { readonly token: Principal },
-  ) => Promise<Facts | Elsewhere>
+  ) => Promise<Facts | Elsewhere | Unchanged>
   /** The tenant that the page is about: those who are not of it say first why they look. */
   readonly tenantOf?: (facts: Facts) => string | undefined
-  ) => Promise<Facts | Elsewhere | Unchanged>
   readonly title: (facts: Facts) => string
   /** The word that the search field shows. */
   readonly word?: (facts: Facts) => string

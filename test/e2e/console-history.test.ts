@@ -2,7 +2,7 @@ import t, { type Test } from 'tap'
 import { addUser, issueToken } from '../../src/app/accounts/account-commands.ts'
 import { startStack } from '../helpers/stack.ts'
 import { call, tasksOf } from './support/client.ts'
-import { askConsole, signInToConsole } from './support/console.ts'
+import { askConsole, lookAt, signInToConsole } from './support/console.ts'
 import { until } from '../helpers/eventually.ts'
 
 /** The history of a tenant in the console: lives as rows, filters, pages, and what each reader may see. */
@@ -146,9 +146,10 @@ t.test('other tenants are as missing ones, and roles see what they may', async (
   t.equal(theirs.status, 403)
   t.equal(none.status, 403)
   t.equal(plain(theirs), plain(none))
+  await lookAt(url, operator, other.tenantId)
   const seen = await askConsole(url, pathOf(other.tenantId), { cookie: operator })
   t.ok(livesIn(seen.text).includes(ofOther))
-  t.match(await askConsole(url, pathOf('missing_tenant'), { cookie: operator }), { status: 200 })
+  t.match(await askConsole(url, pathOf('missing_tenant'), { cookie: operator }), { status: 303 })
   const scope = { level: 'current_user' } as const
   const wanted = { tenantId: demo.tenantId, userId: 'second', name: 'own' } as const
   const { secret } = await issueToken(access, { ...wanted, kind: 'query', scope })

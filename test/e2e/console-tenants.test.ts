@@ -5,7 +5,7 @@ import { standBefore } from '../helpers/pretended-cluster/front.ts'
 import { pageText } from '../helpers/printed-calls.ts'
 import { startStack } from '../helpers/stack.ts'
 import { call } from './support/client.ts'
-import { askConsole, type ConsoleRequest, signInToConsole } from './support/console.ts'
+import { askConsole, type ConsoleRequest, lookAt, signInToConsole } from './support/console.ts'
 
 /** Pages of tenants and tokens, the forms that change them, and refunds of a life. */
 
@@ -51,6 +51,8 @@ const { tokenId } = await issueToken(access, {
   name: 'jobs',
 })
 await stack.caughtUp()
+
+for (const session of [operator, finance, support]) await lookAt(url, session, tenantId)
 
 const tenantPath = `/console/tenants/${tenantId}`
 const tokenPath = `/console/tokens/${tokenId}`
@@ -109,11 +111,16 @@ t.test('a role sees names, and support tokens by their last four', async (t) => 
 })
 
 t.test('pages of admin tokens open for the roles that their documentation names', async (t) => {
+  const books = await call(`${url}/api/admin/price-books`, { token: demo.adminToken })
+  const { version } = books.body.data.items[0]
   const rows = pageText('docs/console.md').matchAll(
     /^\| `(\/console[^`]*)` *\|[^|]*\| *admin tokens;?([^|]*)\|/gm,
   )
   const pages = [...rows].map(([, path = '', roles = '']) => ({
-    path: path.replace('{tenant}', tenantId).replace('{token}', tokenId),
+    path: path
+      .replace('{tenant}', tenantId)
+      .replace('{token}', tokenId)
+      .replace('{version}', version),
     roles,
   }))
   t.ok(pages.length >= 4)
@@ -409,6 +416,7 @@ t.test('while the log is away forms say so and change nothing', async (t) => {
   const log = await standBefore(t, stack.eventStoreUrl)
   const replica = await stack.replica(['api'], { eventStoreUrl: log.url })
   const cookie = await signInToConsole(replica.url, demo.adminToken)
+  await lookAt(url, cookie, tenantId)
   await log.front.fallSilent('refuse')
   const revision = await revisionOf('status')
   const form = {

@@ -389,8 +389,10 @@ t.test('a role sees its pages and panels, and reads which role sees the others',
 const documented = [
   ...pageText('docs/console.md').matchAll(/^\| `(\/console[^`]*)`[^|]*\|[^|]*\|([^|]*)\|/gm),
 ].map(([, path = '', roles = '']) => ({
-  path: path.replace('{line}', `${callId}:1`).replace('{id}', callId),
-  path: path.replace('{id}', callId).replace('{tenant_id}', demo.tenantId),
+  path: path
+    .replace('{line}', `${callId}:1`)
+    .replace('{id}', callId)
+    .replace('{tenant}', demo.tenantId),
   roles,
 }))
 

@@ -1,10 +1,10 @@
 import type { JSX } from 'preact'
 import { type Static, Type } from 'typebox'
 import { LivesQuerySchema, readLives } from '../../api/query/lives/list.ts'
-import { Name } from '../../api/query/schemas.ts'
+import { KnownId } from '../../api/kit/account-surface.ts'
 import type { TimeRange } from '../../api/query/time-range.ts'
 import { fromTimestamp, toTimestamp } from '../../kernel/clock.ts'
-import { checkedField } from '../forms.ts'
+import { fieldReader } from '../form-routes.ts'
 import { type FilterField, FilterForm } from '../kit/filter.tsx'
 import { apiPath, hrefOf, lifeHref } from '../kit/href.ts'
 import { Pager, withTime } from '../kit/time-pages.tsx'
@@ -21,6 +21,8 @@ const { tz, from, to, time_preset, type, user_id, token_id, cursor, since } =
   LivesQuerySchema.properties
 const query = Type.Object({ tz, from, to, time_preset, type, user_id, token_id, cursor, since })
 type Query = Static<typeof query>
+
+const readId = fieldReader(Type.Object({ tenant_id: KnownId }))
 
 interface HistoryFacts {
   readonly tenantId: string
@@ -150,7 +152,7 @@ export const historyPage: Page<typeof query, HistoryFacts> = {
   roles: ['finance', 'support'],
   query,
   read: async (services, who, { id, query: asked }) => {
-    const tenantId = checkedField('id of the tenant', Name, id)
+    const { tenant_id: tenantId } = readId({ tenant_id: id })
     const { since: position, ...shown } = withTime(asked, '24h')
     const listed = { ...shown, tenant_id: tenantId }
     if (position !== undefined) {
@@ -160,6 +162,7 @@ export const historyPage: Page<typeof query, HistoryFacts> = {
     const { facts, page } = await readLives(services, who, { ...listed, limit: 50 })
     return { tenantId, query: shown, range: facts, lives: await page() }
   },
+  tenantOf: ({ tenantId }) => tenantId,
   title: ({ tenantId }) => `History of ${tenantId}`,
   show: (facts, view) => <HistoryPage facts={facts} view={view} />,
 }
