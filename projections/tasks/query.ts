@@ -38,6 +38,7 @@ export {
   settledTwins,
   tasksOfOneNativeId,
 } from './submissions.ts'
+export { type UnclearTask, unclearTasks } from './unclear.ts'
 export { awaitsUsageSql, COARSE_SHIFT, FINE_SHIFT } from './tables.ts'
 export type { PollKind, Submission, TaskStatus } from './fold.ts'
 export type { TaskRow } from './tables.ts'

@@ -6,6 +6,7 @@ import type { Static, TObject } from 'typebox'
 import { principalOf } from '../api/kit/authenticate.ts'
 import { acceptedEncodings } from '../api/kit/kept-pages.ts'
 import { readZone } from '../api/query/time-range.ts'
+import type { OperationsReads } from '../api/operating/operations.ts'
 import type { Services } from '../api/kit/services.ts'
 import type { QueryServices } from '../api/query/services.ts'
 import type { Principal } from '../app/access/principal.ts'
@@ -46,7 +47,8 @@ export class Unchanged {
 }
 
 /** The use cases that pages and their forms call. */
-export type ConsoleServices = QueryServices & Pick<Services, 'accounts'>
+export type ConsoleServices = QueryServices &
+  Pick<Services, 'accounts'> & { readonly operations: OperationsReads }
 
 /** A request for a page. */
 interface Asked<Query extends TObject> {

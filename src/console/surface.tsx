@@ -2,6 +2,7 @@ import type { FastifyRequest } from 'fastify'
 import { useQueryBounds } from '../api/kit/authenticate.ts'
 import type { Envelope } from '../api/kit/envelope.ts'
 import type { Mount, Surface } from '../api/kit/surface.ts'
+import type { OperationsReads } from '../api/operating/operations.ts'
 import type { Queries } from '../api/query/services.ts'
 import { createConsoleSessions } from '../app/access/console-sessions.ts'
 import type { Clock } from '../kernel/clock.ts'
@@ -23,6 +24,7 @@ import { lifePage } from './pages/life.tsx'
 import { linePage } from './pages/line.tsx'
 import { linesPage } from './pages/lines.tsx'
 import { movementsPage } from './pages/movements.tsx'
+import { operationsPage } from './pages/operations.tsx'
 import { overviewPage } from './pages/overview.tsx'
 import { approveForm, proposalPage, proposalsPage, rejectForm } from './pages/proposals.tsx'
 import { statusForm, limitForm } from './tenant/forms.tsx'
@@ -77,12 +79,15 @@ export interface Console {
 /** Opens the console over what the gateway reads and how it checks tokens. */
 export function createConsole(
   queries: Queries,
-  deps: Omit<SessionDeps, 'codes' | 'sessions'> & { readonly clock: Clock },
+  deps: Omit<SessionDeps, 'codes' | 'sessions'> & {
+    readonly clock: Clock
+    readonly operations: OperationsReads
+  },
 ): Console {
   const codes = createEntryCodes(deps.clock)
   const sessions = createConsoleSessions(deps.db)
   const register: Surface['register'] = async (app, given) => {
-    const services = { ...given, queries }
+    const services = { ...given, queries, operations: deps.operations }
     useGuard(app)
     useForms(app)
     assetRoutes(app)
@@ -103,6 +108,7 @@ export function createConsole(
       pageRoute(signedIn, services, pricesPage)
       pageRoute(signedIn, services, bookPage)
       pageRoute(signedIn, services, historyPage)
+      pageRoute(signedIn, services, operationsPage)
       pageRoute(signedIn, services, proposalsPage)
       pageRoute(signedIn, services, proposalPage)
       const { lives, proposals, settings, tokens } = services.accounts

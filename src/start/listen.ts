@@ -1,13 +1,15 @@
 import type { Logger } from 'pino'
-import type { Queryable } from '../../projections/engine/queryable.ts'
+import type { Pool } from 'pg'
 import { repeatedSettlements, totals } from '../../projections/ledger/query.ts'
 import { type ApiOptions, buildApp } from '../api/app.ts'
 import { drain } from '../api/kit/drain.ts'
 import { createHealth, type Lifecycle } from '../api/operating/gateway-health.ts'
 import { type Health, setAsideConcern } from '../api/operating/health.ts'
 import { useLedgerMetrics } from '../api/operating/ledger-metrics.ts'
+import { readOperations } from '../api/operating/operations.ts'
 import { buildOperationsApp } from '../api/operations-app.ts'
 import { readLastAudit } from '../app/audit/last-audit.ts'
+import type { ChannelDirectory } from '../app/channels/directory.ts'
 import { readSilentSpools } from '../app/spending/lost-spools.ts'
 import type { Config } from '../config.ts'
 import { monotonicClock } from '../kernel/clock.ts'
@@ -47,7 +49,7 @@ const SETTLE_MARGIN_MS = 8_000
 export async function listen(
   options: ListenOptions,
   { services, resume, calls }: StartedServices,
-  { tasks: { pool, log, readModels }, surfaces }: Dependencies,
+  { tasks: { pool, log, readModels, channels }, surfaces }: Dependencies,
   { local }: Pick<OpenedStorage, 'local'>,
   lifecycle: Lifecycle,
   { metrics, onStop }: Pick<ProcessContext, 'metrics' | 'onStop'>,
@@ -76,7 +78,7 @@ export async function listen(
   })
   const objects: ApiOptions['objects'] =
     local && ((key, query) => local.signedObject(key, query, clock.nowMs()))
-  const pages = await consoleOf(config, { services, resume, db: pool })
+  const pages = await consoleOf(config, { services, resume, db: pool, health, channels })
   const app = await buildApp(services, {
     logger,
     metrics,
@@ -111,11 +113,18 @@ async function consoleOf(
     services,
     resume,
     db,
-  }: Pick<StartedServices, 'services' | 'resume'> & { readonly db: Queryable },
+    health,
+    channels,
+  }: Pick<StartedServices, 'services' | 'resume'> & {
+    readonly db: Pool
+    readonly health: Health
+    readonly channels: Pick<ChannelDirectory, 'health'>
+  },
 ): Promise<Console | undefined> {
   if (config.console === 'off') return undefined
   const { createConsole } = await import('../console/surface.tsx')
   const { queries, clock, tokens } = services
   const { authenticate, tenantAccess } = tokens
-  return createConsole(queries, { db, clock, resume, authenticate, tenantAccess })
+  const operations = readOperations({ db, health, channels })
+  return createConsole(queries, { db, clock, resume, authenticate, tenantAccess, operations })
 }

@@ -89,6 +89,7 @@ const pages = [
   `/console/prices/${version}?against=${version}&time_preset=this_month`,
   `/console/tenants/${demo.tenantId}/history`,
   `/console/tenants/${demo.tenantId}/history?token_id=none`,
+  '/console/operations',
   '/console/find',
   '/console/proposals',
   '/console/tenants',

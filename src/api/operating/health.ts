@@ -64,7 +64,7 @@ export interface Health {
   readonly accepting: () => boolean
 }
 
-interface Readiness {
+export interface Readiness {
   readonly ready: boolean
   /** Why it is not ready. */
   readonly reasons: readonly string[]

@@ -123,6 +123,23 @@ async function free(
   }
 }
 
+/** A process with background work, by its heartbeat. */
+export interface PresentWorker {
+  readonly owner: string
+  /** Time since its last heartbeat, in milliseconds, by the clock of Postgres. */
+  readonly silentMs: number
+}
+
+/** The processes that have announced themselves and were not yet forgotten; a dead one for some seconds. */
+export async function presentWorkers(db: Pick<Pool, 'query'>): Promise<readonly PresentWorker[]> {
+  const { rows } = await db.query<{ owner: string; silent: number }>({
+    name: 'workers-present',
+    text: `select owner, extract(epoch from clock_timestamp() - seen_at)::float8 * 1000 as silent
+           from ops.workers order by owner`,
+  })
+  return rows.map(({ owner, silent }) => ({ owner, silentMs: Math.max(0, Math.round(silent)) }))
+}
+
 /** Renews a worker's heartbeat; returns those of the others. */
 async function renewWorker(pool: Pool, owner: string): Promise<readonly Heartbeat[]> {
   const { rows } = await pool.query<Heartbeat>({

@@ -38,6 +38,7 @@ const placesOf = ({
   ['/console/failed', 'Failed'],
   ...(isAdmin ? [['/console/proposals', 'Proposals'] as const] : []),
   ...(isAdmin ? [['/console/tenants', 'Tenants'] as const] : []),
+  ...(role === 'operator' ? [['/console/operations', 'Operations'] as const] : []),
   ['/docs', 'API'],
 ]
 

@@ -1,0 +1,261 @@
+import type { ComponentChildren, JSX } from 'preact'
+import { Type } from 'typebox'
+import type { OperationsReads } from '../../api/operating/operations.ts'
+import { RequestError } from '../../api/kit/request-error.ts'
+import { timeRangeMembers } from '../../api/query/time-range.ts'
+import type { Principal } from '../../app/access/principal.ts'
+import { isOperator } from '../../domain/token/events.ts'
+import { formatElapsed } from '../../kernel/duration.ts'
+import { FactsPanel, Panel, type PanelFacts, panelFacts } from '../kit/panel.tsx'
+import { Table, type TableColumn } from '../kit/table.tsx'
+import { Facts, grouped, Id } from '../kit/values.tsx'
+import { type UnclearFacts, UnclearPanels } from '../operations/unclear.tsx'
+import type { Page, View } from '../page.tsx'
+
+/** The state of the gateway for operators: what needs a decision, and the command that makes it. */
+
+type Read<Name extends keyof OperationsReads> = Awaited<ReturnType<OperationsReads[Name]>>
+type Readiness = Read<'readiness'>
+
+interface OperationsFacts extends UnclearFacts {
+  readonly readiness: Readiness
+  readonly channels: ReturnType<OperationsReads['channels']>
+  readonly workers: PanelFacts<Read<'workers'>>
+  readonly work: PanelFacts<Read<'work'>>
+  readonly spools: PanelFacts<Read<'silentSpools'>>
+  readonly audit: PanelFacts<{ readonly last: Read<'lastAudit'> }>
+}
+
+const query = Type.Object({ tz: timeRangeMembers.tz })
+
+/** @throws RequestError for a session of any other token */
+function requireOperatorOf(token: Principal): void {
+  if (isOperator(token)) return
+  const message = 'Operations are shown to sessions of an admin token of all tenants'
+  throw new RequestError('wrong_token_kind', message)
+}
+
+function Command({ children }: { readonly children: ComponentChildren }): JSX.Element {
+  return <code class="command">{children}</code>
+}
+
+function ProcessPanel({ readiness }: { readonly readiness: Readiness }): JSX.Element {
+  const { ready, reasons, degraded, dependencies, spool } = readiness
+  const waits = spool === undefined ? 'none' : `${grouped(String(spool.records))} records wait`
+  const since = spool === undefined || spool.records === 0 ? '' : `, ${formatElapsed(spool.ageMs)}`
+  return (
+    <Panel id="process" title="This process">
+      <Facts
+        facts={[
+          ['takes requests', ready ? 'yes' : 'no'],
+          ...Object.entries(dependencies).map(
+            ([name, state]) => [name.replaceAll('_', ' '), state] as const,
+          ),
+          ['spool', `${waits}${since}`],
+        ]}
+      />
+      {[...reasons, ...degraded].map((words) => (
+        <p key={words} class="note">
+          {words}
+        </p>
+      ))}
+      <p class="note">
+        The same is at <code>/readyz</code>, also without a token. What a spool holds is shown by{' '}
+        <Command>tollgate spool list</Command> with the <code>DATA_DIR</code> of its replica.
+      </p>
+    </Panel>
+  )
+}
+
+const modelColumns: readonly TableColumn<Readiness['projections'][number]>[] = [
+  { name: 'read model', narrow: 'lead', cell: ({ name }) => name },
+  { name: 'position', right: true, cell: ({ position }) => grouped(position ?? '') },
+  {
+    name: 'behind',
+    right: true,
+    cell: ({ lagMs }) => (lagMs === 0 ? 'no' : formatElapsed(lagMs)),
+  },
+  {
+    name: 'state',
+    cell: ({ name, stopped, rebuilding }) =>
+      stopped === undefined ? (
+        rebuilding ? (
+          'an older version is read until its rebuild is done'
+        ) : (
+          'follows the log'
+        )
+      ) : (
+        <>
+          stands still: {stopped}. Compare it: <Command>tollgate rebuild {name} --check</Command>
+        </>
+      ),
+  },
+]
+
+const workerColumns: readonly TableColumn<Read<'workers'>[number]>[] = [
+  { name: 'process', narrow: 'lead', cell: ({ owner }) => <Id id={owner} /> },
+  { name: 'last seen', right: true, cell: ({ silentMs }) => `${formatElapsed(silentMs)} ago` },
+]
+
+const breakerWords: Readonly<Record<string, string>> = {
+  closed: 'takes calls',
+  open: 'pauses after failures, and then tries again by itself',
+  half_open: 'tries a few calls after failures',
+}
+
+const channelColumns: readonly TableColumn<OperationsFacts['channels'][number]>[] = [
+  { name: 'channel', narrow: 'lead', cell: ({ id }) => id },
+  { name: 'state', cell: ({ breaker }) => breakerWords[breaker] ?? breaker },
+  { name: 'shut for tenants', right: true, cell: ({ shutTenants }) => shutTenants },
+]
+
+const workWords: Readonly<Record<string, string>> = {
+  poll: 'tasks at providers',
+  reconcile: 'submissions looked for at providers',
+  watch: 'tasks that a provider may show late',
+  make: 'tasks that wait for a worker',
+  finish: 'tasks that a worker makes',
+}
+
+const workColumns: readonly TableColumn<Read<'work'>[number]>[] = [
+  { name: 'work', narrow: 'lead', cell: ({ kind }) => workWords[kind] ?? kind },
+  { name: 'open', right: true, cell: ({ open }) => grouped(String(open)) },
+  { name: 'due now', right: true, cell: ({ due }) => grouped(String(due)) },
+]
+
+function LedgerPanels({ facts: { spools, audit } }: { readonly facts: OperationsFacts }) {
+  return (
+    <>
+      <FactsPanel
+        id="silent"
+        title="Spools of processes that are away"
+        of={spools}
+        show={(rows) =>
+          rows.length === 0 ? (
+            <p class="empty">No settlement waits in a spool of a process that is away.</p>
+          ) : (
+            rows.map(({ currency, spools: count, amount, oldestSeconds }) => (
+              <p key={currency} class="note">
+                {count === 1 ? '1 spool holds' : `${count} spools hold`} {grouped(amount)}{' '}
+                {currency}, the oldest for {formatElapsed(oldestSeconds * 1_000)}. Start a process
+                with that <code>DATA_DIR</code>: it appends them.
+              </p>
+            ))
+          )
+        }
+      />
+      <FactsPanel
+        id="audit"
+        title="Last audit"
+        of={audit}
+        show={({ last }) => (
+          <p class="note">
+            {last === undefined
+              ? 'None has ended yet. '
+              : `It ended ${formatElapsed(last.ageSeconds * 1_000)} ago and found ${
+                  last.findings === 0 ? 'no difference' : `${last.findings} differences`
+                }. `}
+            <Command>tollgate audit</Command> compares every read model with the log.
+          </p>
+        )}
+      />
+    </>
+  )
+}
+
+function OperationsPage({
+  facts,
+  view: { clock },
+}: {
+  readonly facts: OperationsFacts
+  readonly view: View
+}): JSX.Element {
+  const { readiness, channels } = facts
+  return (
+    <>
+      <h1 class="title">Operations</h1>
+      <ProcessPanel readiness={readiness} />
+      <UnclearPanels facts={facts} clock={clock} />
+      <Panel id="channels" title="Channels, as this process sees them">
+        <Table
+          label="Channels"
+          columns={channelColumns}
+          rows={channels}
+          keyOf={({ id }) => id}
+          empty="No channel is configured: see the configuration of channels."
+        />
+      </Panel>
+      <Panel id="read-models" title="Read models">
+        <Table
+          label="Read models"
+          columns={modelColumns}
+          rows={readiness.projections}
+          keyOf={({ name }) => name}
+          empty="Their state could not be read in time."
+        />
+      </Panel>
+      <WorkPanels facts={facts} />
+      <LedgerPanels facts={facts} />
+    </>
+  )
+}
+
+function WorkPanels({ facts }: { readonly facts: OperationsFacts }): JSX.Element {
+  const { work, workers } = facts
+  return (
+    <>
+      <FactsPanel
+        id="work"
+        title="Work in the background"
+        of={work}
+        show={(rows) => (
+          <Table
+            label="Work in the background"
+            columns={workColumns}
+            rows={rows}
+            keyOf={({ kind }) => kind}
+            empty="No task is open."
+          />
+        )}
+      />
+      <FactsPanel
+        id="workers"
+        title="Processes that do it"
+        of={workers}
+        show={(rows) => (
+          <Table
+            label="Processes"
+            columns={workerColumns}
+            rows={rows}
+            keyOf={({ owner }) => owner}
+            empty="No process with the role of a worker is present: tasks are not asked for."
+          />
+        )}
+      />
+    </>
+  )
+}
+
+/** The state of the gateway, for operators without a role. */
+export const operationsPage: Page<typeof query, OperationsFacts> = {
+  path: '/operations',
+  roles: [],
+  query,
+  read: async ({ operations, clock }, who, { token }) => {
+    requireOperatorOf(token)
+    const panel = <Found,>(read: () => Promise<Found>) => panelFacts(who, [], read)
+    const [readiness, workers, work, uncertain, withoutUsage, spools, audit] = await Promise.all([
+      operations.readiness(),
+      panel(operations.workers),
+      panel(() => operations.work(clock.nowMs())),
+      panel(operations.uncertain),
+      panel(operations.withoutUsage),
+      panel(operations.silentSpools),
+      panel(async () => ({ last: await operations.lastAudit() })),
+    ])
+    const channels = operations.channels()
+    return { readiness, channels, workers, work, uncertain, withoutUsage, spools, audit }
+  },
+  title: () => 'Operations',
+  show: (facts, view) => <OperationsPage facts={facts} view={view} />,
+}

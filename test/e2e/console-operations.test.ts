@@ -1,0 +1,82 @@
+import t from 'tap'
+import { issueToken } from '../../src/app/accounts/account-commands.ts'
+import { standBefore } from '../helpers/pretended-cluster/front.ts'
+import { until } from '../helpers/eventually.ts'
+import { startStack } from '../helpers/stack.ts'
+import { call, tasksOf } from './support/client.ts'
+import { askConsole, signInToConsole } from './support/console.ts'
+
+/** Operations in the console: what operators see, and what fails alone. */
+
+const stack = await startStack({
+  channels: (channels) => channels.map((channel) => ({ ...channel, timeoutMs: 1_000 })),
+})
+t.teardown(() => stack.stop())
+const { url, demo, access } = stack
+const operator = await signInToConsole(url, demo.adminToken)
+const page = (query = '', cookie = operator) =>
+  askConsole(url, `/console/operations${query}`, { cookie })
+
+t.test('it says what readiness and metrics say', async (t) => {
+  const { status, text } = await page()
+  t.equal(status, 200)
+  const { body } = await call(`${url}/readyz`)
+  for (const { name } of body.projections) t.match(text, `>${name}<`, name)
+  for (const name of Object.keys(body.dependencies)) t.match(text, name.replaceAll('_', ' '))
+  const metrics = (await call(`${url}/metrics`)).text
+  const channels = [...metrics.matchAll(/^tollgate_channel_breaker\{channel="([^"]+)"/gm)]
+  t.ok(channels.length > 0)
+  for (const [, id = ''] of channels) t.match(text, `>${id}<`, id)
+  t.match(text, />process_/, 'a worker is present')
+  t.match(text, /None has ended yet/)
+  for (const command of ['spool list', 'poll ID', 'give-up ID', 'audit'])
+    t.match(text, `tollgate ${command}`, command)
+})
+
+t.test('tasks that are unclear lead to their lives', async (t) => {
+  const tasks = tasksOf(url, demo.modelToken)
+  const made = await tasks.create({ prompt: 'x [[sandbox usage-missing]]' })
+  const withoutUsage = String(made.headers.get('x-platform-id'))
+  const lost = await tasks.create({ prompt: 'x [[sandbox hang]]' })
+  const uncertain = String(lost.headers.get('x-platform-id'))
+  const part = (text: string, id: string) =>
+    new RegExp(`<section[^>]*aria-labelledby="${id}".*?</section>`, 's').exec(text)?.[0] ?? ''
+  await until(async () => part((await page()).text, 'usage').includes(withoutUsage))
+  await until(async () => part((await page()).text, 'uncertain').includes(uncertain))
+  const { text } = await page('?tz=Asia/Shanghai')
+  t.match(part(text, 'uncertain'), `href="/console/life/${uncertain}"`)
+  t.notMatch(part(text, 'uncertain'), withoutUsage)
+  t.match(part(text, 'usage'), `href="/console/life/${withoutUsage}"`)
+  t.match(await askConsole(url, `/console/life/${uncertain}`, { cookie: operator }), {
+    status: 200,
+  })
+})
+
+t.test('it is for operators without a role', async (t) => {
+  const reader = await signInToConsole(url, demo.queryToken)
+  t.match(await page('', reader), { status: 403, text: /admin token of all tenants/ })
+  t.notMatch((await askConsole(url, '/console', { cookie: reader })).text, '/console/operations')
+  t.match((await askConsole(url, '/console', { cookie: operator })).text, '/console/operations')
+  const wanted = { tenantId: demo.tenantId, userId: demo.userId, kind: 'admin', name: 'r' } as const
+  const own = await issueToken(access, { ...wanted, scope: { level: 'all_users' } })
+  const scope = { level: 'all_tenants' } as const
+  const support = await issueToken(access, { ...wanted, scope, role: 'support' })
+  await stack.caughtUp()
+  for (const { secret } of [own, support])
+    t.match(await page('', await signInToConsole(url, secret)), { status: 403 })
+  t.match(await page('?tz=Mars/Base'), { status: 400, text: /tz/ })
+  t.match(await page('?tz=%00'), { status: 400 })
+})
+
+t.test('while the log is away the page says so, and the rest stands', async (t) => {
+  const log = await standBefore(t, stack.eventStoreUrl)
+  const replica = await stack.replica(['api'], { eventStoreUrl: log.url })
+  const cookie = await signInToConsole(replica.url, demo.adminToken)
+  await log.front.fallSilent('refuse')
+  await until(async () => {
+    const { status, text } = await askConsole(replica.url, '/console/operations', { cookie })
+    return status === 200 && /event_log is down/.test(text) && />process_/.test(text)
+  })
+  await log.front.recover()
+  t.pass()
+})
