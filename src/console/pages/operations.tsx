@@ -187,7 +187,7 @@ function OperationsPage({
       </Panel>
       <Panel id="read-models" title="Read models">
         <Table
-          label="Read models"
+          label="Lag of read models"
           columns={modelColumns}
           rows={readiness.projections}
           keyOf={({ name }) => name}
@@ -210,7 +210,7 @@ function WorkPanels({ facts }: { readonly facts: OperationsFacts }): JSX.Element
         of={work}
         show={(rows) => (
           <Table
-            label="Work in the background"
+            label="Kinds of work"
             columns={workColumns}
             rows={rows}
             keyOf={({ kind }) => kind}
