@@ -45,6 +45,7 @@ const placesOf = ({
 /** Paths of the pages below a place: it stays the current one there. */
 const below: Readonly<Record<string, readonly string[]>> = {
   '/console/ledger/lines': ['/console/ledger/', '/console/prices'],
+  '/console/tenants': ['/console/tenants/', '/console/tokens/'],
 }
 
 function currentOf(place: string, path: string): 'page' | 'true' | undefined {

@@ -5,6 +5,7 @@ import { apiPath, hrefOf } from '../kit/href.ts'
 import { FactsPanel, Panel } from '../kit/panel.tsx'
 import { Table, type TableColumn } from '../kit/table.tsx'
 import { Facts, Money, Moment, type ZoneClock } from '../kit/values.tsx'
+import { historyPath } from './history.tsx'
 import type { Page, View } from '../page.tsx'
 import {
   type Budget,
@@ -209,6 +210,7 @@ function TenantPage({ facts, view }: { readonly facts: TenantFacts; readonly vie
             ...(status.reason === '' ? [] : [['reason', status.reason] as const]),
             ['suspended users', String(status.suspendedUsers.length)],
             ['spend', <a href={hrefOf('', { tenant_id: tenant.id })}>overview</a>],
+            ['calls and tasks', <a href={hrefOf(historyPath(tenant.id))}>history</a>],
           ]}
         />
       </Panel>
