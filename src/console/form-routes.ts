@@ -39,7 +39,7 @@ export interface PageForm<Fields extends TObject> {
   readonly fields: Fields
   /**
    * Calls a use case of the API; the answer is the address to go on to, or a page that is shown once.
-   * @throws DomainError whose words are shown beside the field that it names
+   * @throws DomainError; the page shows its words below the field that it names
    */
   readonly act: (request: FastifyRequest, sent: SentForm<Fields>) => Promise<string | ShownOnce>
 }

@@ -11,13 +11,15 @@ export function readingAs(principal: Principal): Principal {
 
 /** The form that must be sent before a page of a tenant; undefined: none must. */
 export function lookBefore(
-  { url, viewedTenants }: Pick<FastifyRequest, 'url' | 'viewedTenants'>,
+  { method, url, viewedTenants }: Pick<FastifyRequest, 'method' | 'url' | 'viewedTenants'>,
   token: Principal,
   tenantId: string | undefined,
 ): string | undefined {
   const isOutside = readingAs(token).scope?.level === 'all_tenants' && token.tenantId !== tenantId
   if (tenantId === undefined || !isOutside || viewedTenants.includes(tenantId)) return undefined
-  return hrefOf('/look', { tenant_id: tenantId, next: url })
+  // A form is sent to an address below its page, which no browser can open.
+  const next = method === 'POST' ? url.slice(0, url.lastIndexOf('/')) : url
+  return hrefOf('/look', { tenant_id: tenantId, next })
 }
 
 /** Refuses a session of a query token where the API refuses the token. @throws RequestError */

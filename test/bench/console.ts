@@ -12,7 +12,7 @@ import { sized, sizeFrom, TENANTS } from './kit/sizes.ts'
 import { startTollgate, startUpstream, type Row } from './kit/text-rows.ts'
 
 /**
- * What readers of the console wait for, and what callers notice of them: every page while calls are answered, the
+ * Measures how long readers of the console wait, and whether callers notice them: every page while calls are answered, the
  * processor time of a page, and the times of calls without readers and with them, in turns.
  */
 
@@ -39,7 +39,7 @@ interface Reader {
   /** A tenant with calls, and ids of it. */
   readonly tenantId: string
   readonly lives: readonly string[]
-  /** Where its page of lines goes on. */
+  /** The address at which its page of lines goes on. */
   older: string | undefined
 }
 

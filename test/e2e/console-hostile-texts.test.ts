@@ -80,8 +80,7 @@ await Promise.all(
     await ask('x', text.slice(0, 100))
   }),
 )
-for (const [text, n] of some)
-  await manage(`lives/${callId}/notes`, { text, note_id: `note_h${n}` })
+for (const [text, n] of some) await manage(`lives/${callId}/notes`, { text, note_id: `note_h${n}` })
 await ask(hostile.join(' '))
 const failed = await tasksOf(url, demo.modelToken).create({
   prompt: '[[sandbox fail=<script>alert(1)</script>]]',

@@ -44,6 +44,12 @@ t.test('no page of a tenant is shown before a reason, and every one after it', a
     t.notMatch(form.text, 'Settled')
   }
   t.same(await looks(), [])
+  const refused = await ask(`/console/life/${task}/note`, { cookie, form: { key: 'k', text: '' } })
+  t.equal(
+    refused.headers.get('location'),
+    `/console/look?${new URLSearchParams({ tenant_id: demo.tenantId, next: `/console/life/${task}` })}`,
+    'a refused form leads back to its page',
+  )
   const parts = await ask(tenantPages[2] ?? '', { cookie, headers: { 'hx-request': 'true' } })
   t.match(parts.headers.get('hx-redirect'), /^\/console\/look\?/, 'the script leads on to it')
   t.equal(parts.text, '')

@@ -12,7 +12,7 @@ import { readSilentSpools, type SilentSpools } from '../../app/spending/lost-spo
 import { RequestError } from '../kit/request-error.ts'
 import { createReadiness, type Health, type Readiness, withProbeTimeout } from './health.ts'
 
-/** What readiness and metrics are made of, for people: the same figures, and the tasks behind them. */
+/** Operators read here the figures of readiness and metrics, and the tasks behind them. */
 
 /** Most tasks that one list names. */
 export const MAX_UNCLEAR = 50

@@ -33,7 +33,7 @@ const codes = reasonCodes.map((name) => [name, name.replace('_', ' ')] as const)
 
 type Line = NonNullable<LifeView['life']['receipt']>['lines'][number]
 
-/** What can still be given back of a line. */
+/** The amount of a line that can still be given back. */
 const leftOf = ({ amount, adjusted }: Line): string =>
   formatAmount(parseAmount(amount) - parseAmount(adjusted))
 

@@ -92,7 +92,7 @@ function linesOf(asked: Query, { tenant_id, currency: of, as_of }: Movements, da
   })
 }
 
-/** What a movement is about, as a link. */
+/** A link to the call, task or grant that moved the money. */
 function About({
   one,
   asked,

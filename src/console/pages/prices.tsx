@@ -20,7 +20,7 @@ import { FirstRows, percentWords, PriceOf } from '../ledger/price-panels.tsx'
 import type { ConsoleServices, Page, View } from '../page.tsx'
 import { requireAdminSession } from '../reading-as.ts'
 
-/** Price books, and the prices that a tenant has of its own. */
+/** Price books, and the prices that were agreed with a tenant. */
 
 type Books = Awaited<ReturnType<typeof readBooks>>
 type Book = Books['items'][number]

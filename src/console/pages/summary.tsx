@@ -26,7 +26,7 @@ import {
 import type { Page, View } from '../page.tsx'
 import { lineMembers, timeFields } from './lines.tsx'
 
-/** What was settled, summed by one or two dimensions. */
+/** Sums of settled lines by one or two dimensions. */
 
 type Usage = Awaited<ReturnType<Awaited<ReturnType<typeof readUsage>>['page']>>
 type Item = Usage['items'][number]
