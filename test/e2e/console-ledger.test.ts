@@ -6,7 +6,7 @@ import type { QueryScope, TokenKind, TokenRole } from '../../src/domain/token/ev
 import { formatAmount, parseAmount } from '../../src/kernel/money.ts'
 import { until } from '../helpers/eventually.ts'
 import { startStack } from '../helpers/stack.ts'
-import { call, tasksOf } from './support/client.ts'
+import { call, callOnce, tasksOf } from './support/client.ts'
 import { askConsole, lookAt, signInToConsole } from './support/console.ts'
 
 /** Pages of the ledger: every amount is one that the API answers, for each kind of reader. */
@@ -15,15 +15,7 @@ const stack = await startStack()
 t.teardown(() => stack.stop())
 const { url, demo, other, access } = stack
 
-const chat = async (token: string): Promise<string> => {
-  const { headers } = await call(`${url}/v1/chat/completions`, {
-    method: 'POST',
-    token,
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({ model: 'text-basic', messages: [{ role: 'user', content: 'hi' }] }),
-  })
-  return headers.get('x-call-id') ?? ''
-}
+const chat = (token: string): Promise<string> => callOnce(url, token)
 const callId = await chat(demo.modelToken)
 const foreignCall = await chat(other.modelToken)
 const task = await tasksOf(url, demo.modelToken).create()

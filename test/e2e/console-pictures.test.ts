@@ -20,7 +20,7 @@ const tokens = await call(`${url}/api/admin/tokens?tenant_id=${demo.tenantId}`, 
   token: demo.adminToken,
 })
 const { tenantId, userId } = demo
-const tokenId = String(tokens.body.data.items[0].token_id)
+const tokenId = String(tokens.body.data.items[0].id)
 await settlePastWeeks(stack.access.log, { tenantId, userId, tokenId }, Date.now(), 20)
 const task = String((await tasksOf(url, demo.modelToken).create()).body.id)
 await until(async () => {

@@ -9,7 +9,7 @@ import { setSetting } from '../../src/app/accounts/settings.ts'
 import { until } from '../helpers/eventually.ts'
 import { pageText } from '../helpers/printed-calls.ts'
 import { startStack } from '../helpers/stack.ts'
-import { call, tasksOf } from './support/client.ts'
+import { call, callOnce, tasksOf } from './support/client.ts'
 import { askConsole, type ConsoleRequest, lookAt, signInToConsole } from './support/console.ts'
 
 /** The console over HTTP: sessions, attacks on them, bad input, and what each reader may see. */
@@ -21,15 +21,7 @@ const ask = (path: string, request?: ConsoleRequest) => askConsole(url, path, re
 const operator = await signInToConsole(url, demo.adminToken)
 const reader = await signInToConsole(url, demo.queryToken)
 
-const chat = async (token: string): Promise<string> => {
-  const { headers } = await call(`${url}/v1/chat/completions`, {
-    method: 'POST',
-    token,
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({ model: 'text-basic', messages: [{ role: 'user', content: 'hi' }] }),
-  })
-  return headers.get('x-call-id') ?? ''
-}
+const chat = (token: string): Promise<string> => callOnce(url, token)
 const callId = await chat(demo.modelToken)
 const otherCallId = await chat(other.modelToken)
 const task = await tasksOf(url, demo.modelToken).create()

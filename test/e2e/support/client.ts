@@ -46,6 +46,17 @@ export async function call(
   }
 }
 
+/** Makes the shortest call of a token; returns the id of the call. */
+export async function callOnce(url: string, token: string): Promise<string> {
+  const { headers } = await call(`${url}/v1/chat/completions`, {
+    method: 'POST',
+    token,
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ model: 'text-basic', messages: [{ role: 'user', content: 'hi' }] }),
+  })
+  return headers.get('x-call-id') ?? ''
+}
+
 /** A body as it is sent, with what says what it is. */
 async function sentOf(
   body: RequestInit['body'] | undefined,

@@ -25,8 +25,8 @@ const sold = [
     surface: 'v1.responses',
     callsADay: 5,
     lines: [
-      ['input', '2', 1_000_000, 700_000, 'token'],
-      ['output', '8', 1_000_000, 240_000, 'token'],
+      ['input', '1.25', 1_000_000, 700_000, 'token'],
+      ['output', '10', 1_000_000, 240_000, 'token'],
     ],
   },
   {
