@@ -47,7 +47,7 @@ t.test('no page of a tenant is shown before a reason, and every one after it', a
   const refused = await ask(`/console/life/${task}/note`, { cookie, form: { key: 'k', text: '' } })
   t.equal(
     refused.headers.get('location'),
-    `/console/look?${new URLSearchParams({ tenant_id: demo.tenantId, next: `/console/life/${task}` })}`,
+    `/console/look?${new URLSearchParams({ tenant_id: demo.tenantId, next: `/console/life/${task}` }).toString()}`,
     'a refused form leads back to its page',
   )
   const parts = await ask(tenantPages[2] ?? '', { cookie, headers: { 'hx-request': 'true' } })
