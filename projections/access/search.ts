@@ -1,7 +1,10 @@
+import type { AccountEventData } from '../../src/domain/account/events.ts'
 import type { Queryable } from '../engine/queryable.ts'
 import { scopeSql, type SearchScope } from '../engine/search.ts'
 
 /** Tenants, users and tokens by what support knows of them. */
+
+type StatusTerms = AccountEventData<'TenantStatusSet'>
 
 /** A tenant or a user. */
 export interface SearchedOwner {
@@ -10,6 +13,8 @@ export interface SearchedOwner {
   /** Null: a tenant. */
   readonly userId: string | null
   readonly name: string
+  /** Of a tenant its status; of a user whether it is suspended. */
+  readonly state: StatusTerms['status']
   /** Unix milliseconds. */
   readonly atMs: number
 }
@@ -44,11 +49,16 @@ export async function ownersNamed(
   // A tenant is shown to each of its tokens.
   const { tenantId } = scope
   const { rows } = await db.query<Omit<SearchedOwner, 'atMs'> & { readonly at: Date }>(
-    `select kind, tenant_id as "tenantId", user_id as "userId", name, at from (
-       select 'tenant' as kind, tenant_id, null as user_id, name, opened_at as at from access.tenants
+    `select kind, tenant_id as "tenantId", user_id as "userId", name, at, state from (
+       select 'tenant' as kind, tenant_id, null as user_id, name, opened_at as at,
+         coalesce(to_jsonb(t) ->> 'status', 'open') as state from access.tenants t
        where (name ilike $1 or tenant_id ilike $2) and ${scopeSql({ tenantId }, add)}
        union all
-       select 'user', tenant_id, user_id, name, added_at from access.users
+       select 'user', tenant_id, user_id, name, added_at,
+         case when exists (select from access.tenants t,
+             jsonb_to_recordset(coalesce(to_jsonb(t) -> 'suspended_users', '[]')) as s("userId" text)
+           where t.tenant_id = u.tenant_id and s."userId" = u.user_id)
+         then 'suspended' else 'open' end from access.users u
        where (name ilike $1 or user_id ilike $2) and ${scopeSql(scope, add)}) as found
      order by at, "tenantId", "userId" nulls first limit ${add(limit)}`,
     values,

@@ -118,6 +118,32 @@ t.test('every id, its beginning, a key, a name and a pasted error are found', as
   t.equal((await foreign(callId, `&tenant_id=${tenantId}`)).status, 403)
 })
 
+t.test('a suspended tenant and a suspended user are found as such', async (t) => {
+  const put = async (path: string, status: string) => {
+    const { status: answered } = await call(`${url}/api/admin/tenants/${other.tenantId}${path}`, {
+      method: 'PUT',
+      token: demo.adminToken,
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ status, reason: 'not paid' }),
+    })
+    t.equal(answered, 200)
+  }
+  const stateOf = async (text: string) => {
+    await caughtUp()
+    const { items } = (await operator(text)).body.data
+    return items.find(({ id }: { readonly id: string }) => id === text)?.state
+  }
+  for (const [path, id] of [
+    ['/status', other.tenantId],
+    [`/users/${other.userId}/status`, other.userId],
+  ] as const) {
+    t.equal(await stateOf(id), 'open')
+    await put(path, 'suspended')
+    t.equal(await stateOf(id), 'suspended')
+    await put(path, 'open')
+  }
+})
+
 t.test('for another tenant and another user each is as if it were missing', async (t) => {
   const missing = (text: string): string =>
     text.replace(/[0-9A-Za-z]{1,6}(?=(?::\d+)?$)/, (end) =>

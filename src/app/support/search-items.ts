@@ -88,9 +88,10 @@ export function ofToken(token: SearchedToken, nowMs: number): Unmatched {
   return { kind: 'token', id, tenantId, userId, atMs, state, summary }
 }
 
-export function ofOwner({ kind, tenantId, userId, name: summary, atMs }: SearchedOwner): Unmatched {
+export function ofOwner(owner: SearchedOwner): Unmatched {
+  const { kind, tenantId, userId, name: summary, state, atMs } = owner
   const id = userId ?? tenantId
-  return { kind, id, tenantId, userId: userId ?? undefined, atMs, state: 'open', summary }
+  return { kind, id, tenantId, userId: userId ?? undefined, atMs, state, summary }
 }
 
 export function ofRefused(refused: RefusedRequest): Unmatched {

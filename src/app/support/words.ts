@@ -53,6 +53,8 @@ const lineForm = /^[A-Za-z0-9][\w.-]{0,127}:[1-9]\d{0,3}$/
 const responseForm = /^resp_[\w-]{30,}$/
 /** The id of a provider, a key: letters and digits. */
 const otherId = /^(?=.*\d)(?=.*[A-Za-z]).{8,}$/
+/** The last of a secret, which may begin and end with a hyphen. */
+const lastFourForm = /^[\w-]{4}$/
 const numberForm = /^\d{15,20}$/
 const timeForm = /^\d{4}-\d\d-\d\dT/
 
@@ -62,7 +64,7 @@ function otherLooks(text: string): readonly Look[] {
     ...(text.length < MIN_PREFIX
       ? []
       : (['source', 'nativeId', 'credit'] as const).map((by) => ({ by, prefix: text }))),
-    ...(text.length === 4 ? [{ by: 'last_four', text } as const] : []),
+    ...(lastFourForm.test(text) ? [{ by: 'last_four', text } as const] : []),
     ...(text.length <= MAX_KEY ? [{ by: 'key', text } as const] : []),
   ]
 }
@@ -130,7 +132,7 @@ export function wordsIn(text: string): { readonly words: readonly Word[]; readon
   const whole = text.trim()
   const names = nameLooks(whole)
   const parts = [...new Set(partsOf(whole))]
-  if (parts.length === 1 && parts[0] === whole) {
+  if (lastFourForm.test(whole) || (parts.length === 1 && parts[0] === whole)) {
     const { looks, ulid } = looksOf(whole)
     const word = {
       text: whole,

@@ -37,6 +37,9 @@ t.test('an id is looked up by its form', (t) => {
     looksOf('Bs5k').map(({ by }) => by),
     ['last_four', 'key', 'owner', 'token_name'],
   )
+  // A secret may begin and end with a hyphen.
+  for (const text of ['-vW4', 'vW4-', '_a-_', '----', ' -vW4\n'])
+    t.match(looksOf(text)[0], { by: 'last_four', text: text.trim() }, text)
   t.end()
 })
 
