@@ -1,11 +1,14 @@
 import type { JSX } from 'preact'
 import { Type } from 'typebox'
 import { readSearch, SearchQuerySchema } from '../../api/query/search.ts'
+import type { Principal } from '../../app/access/principal.ts'
 import { fromTimestamp } from '../../kernel/clock.ts'
-import { lifeHref } from '../kit/href.ts'
+import { hrefOf, lifeHref, lineHref } from '../kit/href.ts'
 import { Table, type TableColumn } from '../kit/table.tsx'
-import { Id, Moment, type ZoneClock } from '../kit/values.tsx'
-import { Elsewhere, type Page } from '../page.tsx'
+import { Id, Moment } from '../kit/values.tsx'
+import { Elsewhere, type Page, type View } from '../page.tsx'
+import { historyPath } from './history.tsx'
+import { tokenHref } from './token.tsx'
 
 type Found = Awaited<ReturnType<typeof readSearch>>
 type FoundItem = Found['items'][number]
@@ -28,10 +31,19 @@ const lives: ReadonlySet<string> = new Set([
   'verification',
 ])
 
-/** The page of what was found; undefined where the console has none. */
-function hrefOfItem({ kind, id }: FoundItem, tz: string | undefined): string | undefined {
+/** The page of what was found, which the reader may see; undefined where the console has none. */
+function hrefOfItem(
+  { kind, id, tenant_id: tenantId }: FoundItem,
+  { kind: ofReader, role }: Pick<Principal, 'kind' | 'role'>,
+  tz: string | undefined,
+): string | undefined {
   if (lives.has(kind)) return lifeHref(id, { tz })
-  return kind === 'line' ? lifeHref(id.replace(/:\d+$/, ''), { tz }) : undefined
+  if (kind === 'line')
+    return role === 'support' ? lifeHref(id.replace(/:\d+$/, ''), { tz }) : lineHref(id, { tz })
+  if (kind === 'token' && ofReader === 'admin' && role !== 'finance') return tokenHref(id, { tz })
+  if (kind === 'token') return hrefOf(historyPath(tenantId), { token_id: id, tz })
+  if (kind === 'tenant') return hrefOf('', { tenant_id: id, tz })
+  return kind === 'user' ? hrefOf(historyPath(tenantId), { user_id: id, tz }) : undefined
 }
 
 /** Examples of what can be looked for, each with what it opens. */
@@ -69,13 +81,16 @@ function Tips(): JSX.Element {
   )
 }
 
-const columnsIn = (clock: ZoneClock): readonly TableColumn<FoundItem>[] => [
+const columnsIn = ({ clock, token }: View): readonly TableColumn<FoundItem>[] => [
   { name: 'what', cell: ({ kind }) => kind.replaceAll('_', ' ') },
   {
     name: 'id',
     narrow: 'lead',
     cell: (item) => (
-      <Id id={item.id} href={hrefOfItem(item, clock.zone === 'UTC' ? undefined : clock.zone)} />
+      <Id
+        id={item.id}
+        href={hrefOfItem(item, token, clock.zone === 'UTC' ? undefined : clock.zone)}
+      />
     ),
   },
   {
@@ -102,13 +117,7 @@ function Nothing({ word }: { readonly word: string }): JSX.Element {
   )
 }
 
-function FindPage({
-  found,
-  clock,
-}: {
-  readonly found: Asked
-  readonly clock: ZoneClock
-}): JSX.Element {
+function FindPage({ found, view }: { readonly found: Asked; readonly view: View }): JSX.Element {
   const { items, hints, more, word } = found
   return (
     <section class="panel" aria-labelledby="found">
@@ -122,7 +131,7 @@ function FindPage({
       ))}
       <Table
         label="What was found"
-        columns={columnsIn(clock)}
+        columns={columnsIn(view)}
         rows={items}
         keyOf={({ kind, id }) => `${kind} ${id}`}
         empty={<Nothing word={word} />}
@@ -143,16 +152,16 @@ export const findPage: Page<typeof query, FindFacts> = {
   path: '/find',
   roles: ['finance', 'support'],
   query,
-  read: async ({ support }, who, { query: { tz, q, ...asked } }) => {
+  read: async ({ support }, who, { token, query: { tz, q, ...asked } }) => {
     if (q === undefined) return undefined
     const found = await readSearch(support, who, { ...asked, q })
     const [only, second] = found.items
-    const href = only === undefined || second !== undefined ? undefined : hrefOfItem(only, tz)
+    const href =
+      only === undefined || second !== undefined ? undefined : hrefOfItem(only, token, tz)
     if (href !== undefined && !found.more) return new Elsewhere(href)
     return { ...found, word: q }
   },
   title: (found) => (found === undefined ? 'Find' : `${found.word.slice(0, 40)} – find`),
   word: (found) => found?.word ?? '',
-  show: (found, { clock }) =>
-    found === undefined ? <Tips /> : <FindPage found={found} clock={clock} />,
+  show: (found, view) => (found === undefined ? <Tips /> : <FindPage found={found} view={view} />),
 }

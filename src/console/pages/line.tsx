@@ -151,7 +151,11 @@ function LinePage({ facts, view }: { readonly facts: LineFacts; readonly view: V
         Line <code>{id}</code>
       </p>
       <h1 class="title">{line.sku}</h1>
-      <LedgerTabs at={PATH} token={view.token} />
+      <LedgerTabs
+        at={PATH}
+        token={view.token}
+        asked={{ tenant_id: line.tenant_id, tz: facts.tz }}
+      />
       <Sum facts={facts} view={view} />
       <About facts={facts} clock={clock} />
       <Panel id="corrections" title="Corrections">

@@ -110,7 +110,7 @@ function LinesPage({
   return (
     <>
       <h1 class="title">Ledger</h1>
-      <LedgerTabs at={PATH} token={view.token} />
+      <LedgerTabs at={PATH} token={view.token} asked={query} />
       <FilterForm action={hrefOf(PATH)} part={PART} fields={fields} values={query} />
       <div class="panel" id={PART} aria-live="polite">
         <Table

@@ -247,7 +247,7 @@ function MovementsPage({
   return (
     <>
       <h1 class="title">Ledger</h1>
-      <LedgerTabs at={PATH} token={view.token} />
+      <LedgerTabs at={PATH} token={view.token} asked={asked} />
       <FilterForm action={hrefOf(PATH)} part={PART} fields={fields} values={asked} />
       <div id={PART} aria-live="polite">
         {accounts.length === 0 ? (

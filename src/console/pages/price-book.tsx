@@ -131,7 +131,7 @@ function BookPage({ facts, view }: { readonly facts: BookFacts; readonly view: V
   return (
     <>
       <h1 class="title">Price book {version}</h1>
-      <LedgerTabs at={PATH} token={view.token} />
+      <LedgerTabs at={PATH} token={view.token} asked={asked} />
       <Panel id="terms" title="Book">
         <Facts
           facts={[

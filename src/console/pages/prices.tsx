@@ -193,7 +193,7 @@ function PricesPage({ facts, view }: { readonly facts: PricesFacts; readonly vie
   return (
     <>
       <h1 class="title">Prices</h1>
-      <LedgerTabs at={PATH} token={view.token} />
+      <LedgerTabs at={PATH} token={view.token} asked={asked} />
       <FilterForm action={hrefOf(PATH)} part={PART} fields={fields} values={asked} />
       <div id={PART} aria-live="polite">
         {tenant === undefined ? null : <TenantPanel tenant={tenant} asked={asked} />}

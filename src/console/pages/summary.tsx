@@ -235,7 +235,7 @@ function SummaryPage({ facts, view }: { readonly facts: SummaryFacts; readonly v
   return (
     <>
       <h1 class="title">Ledger</h1>
-      <LedgerTabs at={PATH} token={view.token} />
+      <LedgerTabs at={PATH} token={view.token} asked={facts.query} />
       <FilterForm action={hrefOf(PATH)} part={PART} fields={fields} values={facts.query} />
       <div id={PART} aria-live="polite">
         {'why' in sums ? (

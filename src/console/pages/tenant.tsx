@@ -4,7 +4,7 @@ import { fromTimestamp } from '../../kernel/clock.ts'
 import { apiPath, hrefOf } from '../kit/href.ts'
 import { FactsPanel, Panel } from '../kit/panel.tsx'
 import { Table, type TableColumn } from '../kit/table.tsx'
-import { Facts, Money, Moment, type ZoneClock } from '../kit/values.tsx'
+import { Facts, Id, Money, Moment, type ZoneClock } from '../kit/values.tsx'
 import { historyPath } from './history.tsx'
 import type { Page, View } from '../page.tsx'
 import {
@@ -21,9 +21,15 @@ import { limitsInWords, type ShownToken, TimeOr, tokenHref } from './token.tsx'
 
 /** One tenant: its status, money, users, tokens, limits and budgets, with the forms that change them. */
 
-const userColumns = (clock: ZoneClock): readonly TableColumn<Users['items'][number]>[] => [
+const userColumns = (
+  tenantId: string,
+  clock: ZoneClock,
+): readonly TableColumn<Users['items'][number]>[] => [
   { name: 'name', narrow: 'lead', cell: ({ name }) => name },
-  { name: 'user', cell: ({ id }) => <code>{id}</code> },
+  {
+    name: 'user',
+    cell: ({ id }) => <Id id={id} href={hrefOf(historyPath(tenantId), { user_id: id })} />,
+  },
   {
     name: 'status',
     cell: ({ suspended, suspended_reason: why }) => (suspended ? `suspended: ${why}` : 'open'),
@@ -127,7 +133,7 @@ function Access({ facts, clock }: { readonly facts: TenantFacts; readonly clock:
           <>
             <Table
               label="Users of the tenant"
-              columns={userColumns(clock)}
+              columns={userColumns(facts.tenant.id, clock)}
               rows={items}
               keyOf={({ id }) => id}
               empty="It has no user yet."

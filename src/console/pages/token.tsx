@@ -13,6 +13,7 @@ import { hrefOf } from '../kit/href.ts'
 import { Panel } from '../kit/panel.tsx'
 import { Facts, Moment, type ZoneClock } from '../kit/values.tsx'
 import type { Page, View } from '../page.tsx'
+import { historyPath } from './history.tsx'
 import { adminScopeOfSession, tenantHref } from './tenants.tsx'
 
 /** One token, without its secret, with the forms that disable and rotate it. */
@@ -25,7 +26,8 @@ const PATH = '/tokens/:id'
 const MOST_ISSUED = 10
 
 /** The page of a token. */
-export const tokenHref = (id: string): string => hrefOf(`/tokens/${encodeURIComponent(id)}`)
+export const tokenHref = (id: string, of: { readonly tz?: string | undefined } = {}): string =>
+  hrefOf(`/tokens/${encodeURIComponent(id)}`, of)
 
 interface TokenFacts {
   readonly token: ShownToken
@@ -79,6 +81,10 @@ function factsOf({ token, issued }: TokenFacts, clock: ZoneClock) {
     ['addresses', token.addresses?.join(', ') ?? 'any'],
     ['limits', token.kind === 'model' ? limitsInWords(token.limits, 'the usual') : 'none'],
     ['last used', time(token.last_used_at, 'never')],
+    [
+      'calls and tasks',
+      <a href={hrefOf(historyPath(token.tenant_id), { token_id: token.id })}>history</a>,
+    ],
     ['issued', time(token.created_at, '')],
     ['rotated', time(token.rotated_at, 'never')],
     ['expires', time(token.expires_at, 'never')],
