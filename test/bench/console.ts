@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { askConsole, signInToConsole } from '../e2e/support/console.ts'
+import { askConsole, lookAt, signInToConsole } from '../e2e/support/console.ts'
 import { warmUp } from './chat-load.ts'
 import { percentile, type Benchmark, type Figure } from './figure.ts'
 import { median, tell, withClosers } from './kit/closers.ts'
@@ -51,6 +51,10 @@ const lifeOf = ({ lives }: Reader, turn: number): string => lives[turn % lives.l
 const pages: readonly PageOf[] = [
   ['overview', ({ tenantId }) => `?tenant_id=${tenantId}`],
   ['lines', ({ tenantId, older }) => older ?? `/ledger/lines?tenant_id=${tenantId}`],
+  ['summary', ({ tenantId }) => `/ledger/summary?by=day&and=model&tenant_id=${tenantId}`],
+  ['movements', ({ tenantId }) => `/ledger/movements?tenant_id=${tenantId}`],
+  ['a line', (reader, turn) => `/ledger/lines/${lifeOf(reader, turn)}:1`],
+  ['history', ({ tenantId }) => `/tenants/${tenantId}/history`],
   ['a life', (reader, turn) => `/life/${lifeOf(reader, turn)}`],
   ['find', (reader, turn) => `/find?q=${lifeOf(reader, turn).slice(0, 'call_'.length + 8)}`],
   ['failed', ({ tenantId }) => `/failed?tenant_id=${tenantId}`],
@@ -59,6 +63,10 @@ const pages: readonly PageOf[] = [
 const operatorPages: readonly PageOf[] = [
   ['overview of all tenants', () => ''],
   ['proposals', () => '/proposals'],
+  ['tenants', () => '/tenants'],
+  ['a tenant', ({ tenantId }) => `/tenants/${tenantId}`],
+  ['prices', ({ tenantId }) => `/prices?tenant_id=${tenantId}`],
+  ['operations', () => '/operations'],
 ]
 
 interface Turn {
@@ -135,9 +143,11 @@ async function openReader(url: string, adminToken: string, n: number): Promise<R
   return { cookie: await signInToConsole(url, secret), tenantId, lives, older: undefined }
 }
 
-async function openOperator(gateway: BenchGateway, adminToken: string): Promise<Reader> {
-  const cookie = await signInToConsole(gateway.url, adminToken)
-  return { cookie, tenantId: 'bench_0', lives: [], older: undefined }
+/** An operator who has given a reason to look at the tenant of another reader. */
+async function openOperator(url: string, adminToken: string, reader: Reader): Promise<Reader> {
+  const cookie = await signInToConsole(url, adminToken)
+  await lookAt(url, cookie, reader.tenantId)
+  return { ...reader, cookie }
 }
 
 /** Processor time of the gateway for each page, made one after the other. */
@@ -250,15 +260,10 @@ export const run: Benchmark = () =>
     const { adminToken } = JSON.parse(text) as { readonly adminToken: string }
     const readers: Reader[] = []
     // Every other one is an operator.
-    for (let n = 0; n < READERS; n += 1)
-      readers.push(
-        n % 2 === 0
-          ? {
-              ...(await openReader(gateway.url, adminToken, n % TENANTS)),
-              ...(await openOperator(gateway, adminToken)),
-            }
-          : await openReader(gateway.url, adminToken, n % TENANTS),
-      )
+    for (let n = 0; n < READERS; n += 1) {
+      const reader = await openReader(gateway.url, adminToken, n % TENANTS)
+      readers.push(n % 2 === 0 ? await openOperator(gateway.url, adminToken, reader) : reader)
+    }
     const [operator, reader] = readers as [Reader, Reader]
     const cost = await pageCost(gateway, [
       [reader, pages],
