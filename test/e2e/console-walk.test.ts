@@ -5,7 +5,7 @@ import { checkout } from '../helpers/checkout.ts'
 import { until } from '../helpers/eventually.ts'
 import { startStack } from '../helpers/stack.ts'
 import { withPage } from './support/browser.ts'
-import { call, tasksOf } from './support/client.ts'
+import { call, callOnce, tasksOf } from './support/client.ts'
 
 /** The console in a browser: with and without script, by keyboard alone, in both schemes and widths. */
 
@@ -178,6 +178,35 @@ t.test('a filter of failures has a short address, and can be opened by it', asyn
     await request.first().click()
     await page.waitForSelector('text=Found for')
     t.match(await page.locator('main').textContent(), /unknown_model/)
+    t.same(complaints, [])
+  })
+})
+
+t.test('an open history shows what is newer, and keeps the focus', async (t) => {
+  await withPage(t, async (page) => {
+    const complaints = complaintsOf(page)
+    await signIn(page, demo.queryToken)
+    await page.goto(`${url}/console/tenants/${demo.tenantId}/history?user_id=${demo.userId}`)
+    const link = page.getByRole('link', { name: /^video_/ }).last()
+    await link.focus()
+    const focused = () => page.evaluate<string>('document.activeElement.textContent')
+    const before = await focused()
+    t.match(before, /^video_/)
+    // Twice: the part that was renewed goes on asking.
+    for (let n = 0; n < 2; n += 1) {
+      const id = await callOnce(url, demo.modelToken)
+      await page.waitForSelector(`#row-${id}`)
+      t.equal(await focused(), before)
+      t.equal(await page.locator('tbody tr').first().getAttribute('id'), `row-${id}`)
+    }
+    const file = await page.locator('main .note code').last().textContent()
+    t.match(file, `tenant_id=${demo.tenantId}`)
+    t.match(file, `user_id=${demo.userId}`)
+    const { status, text } = await call(`${url}${(file ?? '').slice('GET '.length)}`, {
+      token: demo.queryToken,
+    })
+    t.equal(status, 200)
+    t.equal(text.trim().split('\n').length, 1 + (await page.locator('tbody tr').count()))
     t.same(complaints, [])
   })
 })

@@ -89,6 +89,27 @@ function columnsIn({ tenantId, query }: HistoryFacts, view: View): readonly Tabl
   ]
 }
 
+/** A word of a command, as a shell takes it. */
+const shellWord = (text: string): string =>
+  /^[\w.:-]+$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`
+
+/** The same lives as a file: by the command, and by the route. */
+function fileOf({ tenantId, query, range: { fromMs, toMs } }: HistoryFacts) {
+  const { type, user_id: user, token_id: token, tz } = query
+  const bound = (unixMs: number | undefined) =>
+    unixMs === undefined ? undefined : toTimestamp(unixMs)
+  const [from, to] = [bound(fromMs), bound(toMs)]
+  const options = { tenant: tenantId, from, to, type, user, token, tz, format: 'csv' }
+  const words = Object.entries(options).flatMap(([name, value]) =>
+    value === undefined || value === '' ? [] : [`--${name}`, shellWord(value)],
+  )
+  const members = { from, to, type, user_id: user, token_id: token, tz, format: 'csv' }
+  return {
+    command: ['tollgate report lives', ...words].join(' '),
+    path: apiPath('/lives', { tenant_id: tenantId, ...members }),
+  }
+}
+
 /** The address that shows the newest lives of the same filter, and the one that asks whether there is more. */
 function addressesOf({ tenantId, query, lives }: HistoryFacts): {
   readonly again: string
@@ -119,10 +140,11 @@ function HistoryPage({
           'hx-trigger': 'every 5s',
           'hx-target': `#${PART}`,
           'hx-select': `#${PART}`,
-          'hx-swap': 'outerHTML',
+          // What stays as it is keeps its focus and its selection, and is not read out again.
+          'hx-swap': 'outerMorph',
         }
       : {}
-  const tenant = encodeURIComponent(tenantId)
+  const file = fileOf(facts)
   return (
     <>
       <h1 class="title">History of {tenantId}</h1>
@@ -133,13 +155,13 @@ function HistoryPage({
           columns={columnsIn(facts, view)}
           rows={lives.items}
           keyOf={({ id }) => id}
+          isFollowed
           empty="No call and no task of this tenant began in this time. Choose a longer time, or leave a field empty."
         />
         <Pager path={path} query={query} range={range} next={lives.next_cursor} />
         <p class="note">
           As of position {lives.as_of} of the log. <a href={again}>Look again</a>. As a file:{' '}
-          <code>tollgate report lives --tenant {tenantId} --format csv</code>, or{' '}
-          <code>GET /api/query/v1/lives?tenant_id={tenant}&format=csv</code> with a query token.
+          <code>{file.command}</code>, or <code>GET {file.path}</code> with a query token.
         </p>
       </div>
     </>
