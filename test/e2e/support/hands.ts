@@ -71,8 +71,8 @@ export const hands: readonly Hand[] = [
 
 /** A walk through the console by one hand: each step names what is seen on the page. */
 export interface Walk {
-  /** Follows the first link of a name. */
-  readonly follow: (name: string | RegExp) => Promise<void>
+  /** Follows the first link of a name; of the first row that says so, if one is named. */
+  readonly follow: (name: string | RegExp, row?: string) => Promise<void>
   readonly press: (button: string) => Promise<void>
   /** Opens what is folded. */
   readonly unfold: (summary: string) => Promise<void>
@@ -93,7 +93,10 @@ export function walkOf(page: Page, hand: Hand): Walk {
       .filter({ visible: true })
       .first()
   const walk: Walk = {
-    follow: (name) => hand.click(page, page.getByRole('link', { name, exact: true }).first()),
+    follow: (name, row) => {
+      const within = row === undefined ? page : page.locator('tr', { hasText: row }).first()
+      return hand.click(page, within.getByRole('link', { name, exact: true }).first())
+    },
     press: (name) => hand.click(page, page.getByRole('button', { name, exact: true }).first()),
     unfold: (name) => hand.click(page, page.locator('summary', { hasText: name }).first()),
     write: (label, text) => hand.write(page, field(label), text),
