@@ -7,7 +7,7 @@ const ONE = () => 1
  * place at once, megabytes of empty places over the caches of a process, which each full garbage collection scans.
  */
 export function createLru<
-  Key extends string | bigint,
+  Key extends string | bigint | number,
   Value extends object | string | number | bigint | boolean,
 >(max: number): LRUCache<Key, Value> {
   return new LRUCache({ maxSize: max, sizeCalculation: ONE })

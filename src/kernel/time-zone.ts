@@ -14,6 +14,9 @@ const zoneName = /^[A-Za-z][\w+-]*(?:\/[\w+-]+){0,2}$/
 /** Formatters that are kept: there are about 600 names, and each may be written in any case. */
 const MAX_KEPT = 1_000
 
+/** Offsets that each zone keeps: those of a page of times that lie far apart. */
+const MAX_KEPT_OFFSETS = 128
+
 const kept = createLru<string, TimeZone>(MAX_KEPT)
 
 /** A calendar day of a zone, of 23, 24 or 25 hours as a rule, or an hour or month of its calendar. */
@@ -29,6 +32,8 @@ export interface ZonedPeriod {
 /** A zone of the IANA database, e.g. `Asia/Kolkata`: when its days begin. */
 export class TimeZone {
   readonly #format: Intl.DateTimeFormat
+  /** Offsets from UTC at full hours, milliseconds by the hours since 1970. */
+  readonly #offsets = createLru<number, number>(MAX_KEPT_OFFSETS)
 
   /** @throws RangeError where there is no such zone */
   constructor(name: string) {
@@ -133,8 +138,26 @@ export class TimeZone {
     return `${new Date(wallMs).toISOString().slice(0, 19)}${offset}`
   }
 
-  /** The local time in the zone, as if it were UTC. */
+  /**
+   * The local time in the zone, as if it were UTC, in whole seconds. Within an hour that begins and ends with one offset
+   * the clock does not change.
+   */
   #wallMs(unixMs: number): number {
+    const hour = Math.floor(unixMs / HOUR_MS)
+    const offsetMs = this.#offsetAt(hour)
+    if (offsetMs !== this.#offsetAt(hour + 1)) return this.#readWallMs(unixMs)
+    return Math.floor(unixMs / 1_000) * 1_000 + offsetMs
+  }
+
+  #offsetAt(hour: number): number {
+    const known = this.#offsets.get(hour)
+    if (known !== undefined) return known
+    const offsetMs = this.#readWallMs(hour * HOUR_MS) - hour * HOUR_MS
+    this.#offsets.set(hour, offsetMs)
+    return offsetMs
+  }
+
+  #readWallMs(unixMs: number): number {
     const part: Partial<Record<Intl.DateTimeFormatPartTypes, number>> = {}
     for (const { type, value } of this.#format.formatToParts(unixMs)) part[type] = Number(value)
     const { year = 0, month = 1, day = 1, hour = 0, minute = 0, second = 0 } = part

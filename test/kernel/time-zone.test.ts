@@ -63,6 +63,32 @@ t.test('days follow without a gap, and each holds its own times', (t) => {
   t.end()
 })
 
+t.test('times around changes of a clock are those of the zone database', (t) => {
+  const zones = [
+    // By half an hour, by two hours, by 44 minutes and 30 seconds, and from mean local time.
+    ['Australia/Lord_Howe', '2026-10-03T15:30Z'],
+    ['Antarctica/Troll', '2026-03-29T01:00Z'],
+    ['Africa/Monrovia', '1972-01-07T00:44:30Z'],
+    ['America/New_York', '1883-11-18T17:00Z'],
+    ['Europe/Berlin', '2026-10-25T01:00Z'],
+    ['UTC', '2026-10-25T01:00Z'],
+  ] as const
+  for (const [name, at] of zones) {
+    const zone = TimeZone.named(name)
+    const format = new Intl.DateTimeFormat('sv-SE', {
+      timeZone: name,
+      dateStyle: 'short',
+      timeStyle: 'medium',
+    })
+    for (const aroundMs of [-HOUR_MS, -1_001, -1_000, -1, 0, 1, 999, HOUR_MS / 2, 2 * HOUR_MS]) {
+      const atMs = Date.parse(at) + aroundMs
+      const written = zone.timestampAt(atMs).slice(0, 19).replace('T', ' ')
+      t.equal(written, format.format(atMs), `${name} ${at} ${aroundMs}`)
+    }
+  }
+  t.end()
+})
+
 t.test('an unknown zone name is refused', (t) => {
   for (const name of ['', 'Mars/Phobos', '+05:30', 'Asia/Kolkata;', "'", '../UTC'])
     t.throws(() => TimeZone.named(name), RangeError, name)
