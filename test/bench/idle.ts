@@ -1,4 +1,3 @@
-import { readFile } from 'node:fs/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { warmUp } from './chat-load.ts'
 import type { Benchmark, Figure } from './figure.ts'
@@ -6,9 +5,9 @@ import { tell, withClosers } from './kit/closers.ts'
 import { cpuBetween, cpuMs, totalMs, type CpuMs } from './kit/cpu.ts'
 import type { BenchGateway } from './kit/gateway.ts'
 import { createProbe, type Probe } from './kit/probe.ts'
-import { descendants } from './kit/process.ts'
 import { sized, sizeFrom, TENANTS } from './kit/sizes.ts'
 import { startTollgate, startUpstream, type Row } from './kit/text-rows.ts'
+import { isVacuuming } from './kit/vacuum.ts'
 
 /**
  * What an installation costs without calls: processor time of every process, Postgres and its
@@ -33,13 +32,6 @@ interface Slice {
   readonly commits: number
   /** Whether autovacuum worked in it. */
   readonly vacuumed: boolean
-}
-
-async function isVacuuming(pid: number): Promise<boolean> {
-  const lines = await Promise.all(
-    (await descendants(pid)).map((one) => readFile(`/proc/${one}/cmdline`, 'utf8').catch(() => '')),
-  )
-  return lines.some((line) => line.includes('autovacuum worker'))
 }
 
 async function slice(gateway: BenchGateway): Promise<Slice> {
