@@ -1,7 +1,8 @@
 import t from 'tap'
 import { standBefore } from '../helpers/pretended-cluster/front.ts'
+import { until } from '../helpers/eventually.ts'
 import { startStack } from '../helpers/stack.ts'
-import { call } from './support/client.ts'
+import { callOnce } from './support/client.ts'
 import { askConsole, signInToConsole } from './support/console.ts'
 
 /** The console of a replica whose stores are away: it says so in words, and callers are served. */
@@ -15,14 +16,7 @@ const { url } = await stack.replica(['api'], {
   databaseUrl: postgres.url,
   eventStoreUrl: log.url,
 })
-const chat = () =>
-  call(`${url}/v1/chat/completions`, {
-    method: 'POST',
-    token: demo.modelToken,
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({ model: 'text-basic', messages: [{ role: 'user', content: 'hi' }] }),
-  })
-const callId = (await chat()).headers.get('x-call-id') ?? ''
+const callId = await callOnce(url, demo.modelToken)
 await stack.caughtUp()
 const cookie = await signInToConsole(url, demo.queryToken)
 const life = () => askConsole(url, `/console/life/${callId}`, { cookie })
@@ -41,7 +35,7 @@ t.test('without Postgres the page says so, and callers are served', async (t) =>
     await askConsole(url, '/console/sign-in', { form: { token: demo.queryToken, next: '' } }),
     { status: 503 },
   )
-  t.match(await chat(), { status: 200 })
+  t.match(await callOnce(url, demo.modelToken), /^call_/)
   await postgres.front.recover()
   t.match(await life(), { status: 200, text: /What happened/ })
 })
@@ -52,4 +46,36 @@ t.test('without the log lives can be read', async (t) => {
   await log.front.recover()
   t.equal(status, 200)
   t.match(text, /What happened/)
+})
+
+t.test('a read model that stands still is said by its panels, and the others stand', async (t) => {
+  const { pool } = stack.gateway
+  await stack.caughtUp()
+  await pool.query('alter table timeline.events rename to events_elsewhere')
+  const newer = await callOnce(stack.url, demo.modelToken)
+  await until(async () => {
+    const { rows } = await pool.query('select from engine.checkpoints where stopped is not null')
+    return rows.length === 1
+  })
+  await pool.query(
+    `update engine.checkpoints set recorded_at = recorded_at - interval '1 hour' where name = 'timeline'`,
+  )
+  const reader = await signInToConsole(stack.url, demo.queryToken)
+  const ask = (path: string) => askConsole(stack.url, `/console${path}`, { cookie: reader })
+  const behind = /may be behind the log|cannot answer at the moment/
+  const history = `/tenants/${demo.tenantId}/history`
+  await until(async () => behind.test((await ask(history)).text))
+  for (const [path, stands] of [
+    [history, /<form class="filter"/],
+    ['/failed', /Counted by token, route and reason/],
+    ['', /Available/],
+  ] as const) {
+    const { status, text } = await ask(path)
+    t.equal(status, 200, path)
+    t.match(text, behind, path)
+    t.match(text, stands, path)
+  }
+  await until(async () => (await ask('/ledger/lines')).text.includes(newer))
+  t.match(await ask(`/life/${callId}`), { status: 503, text: /Not available now/ })
+  t.match(await callOnce(stack.url, demo.modelToken), /^call_/)
 })

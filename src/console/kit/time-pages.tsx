@@ -26,11 +26,19 @@ export function withTime<Query extends TimeQuery>(
   return preset === undefined ? { ...asked, time_preset: usual } : asked
 }
 
+/** A query with its time as bounds and without its page: as an address, it names the same rows for ever. */
+export function boundedOf<Query extends TimeQuery>(query: Query, { fromMs, toMs }: TimeRange) {
+  const { time_preset: _preset, cursor: _cursor, ...others } = query
+  const bound = (unixMs: number | undefined) =>
+    unixMs === undefined ? undefined : toTimestamp(unixMs)
+  return { ...others, from: bound(fromMs), to: bound(toMs) }
+}
+
 /** Links to the newest page and to the next one; both have absolute times, so that they can be kept. */
 export function Pager({
   path,
   query,
-  range: { fromMs, toMs },
+  range,
   next,
 }: {
   readonly path: string
@@ -40,19 +48,16 @@ export function Pager({
   readonly next: string | null
 }): JSX.Element | null {
   if (next === null && query.cursor === undefined) return null
-  const { time_preset: _preset, cursor: _cursor, ...others } = query
-  const bound = (unixMs: number | undefined) =>
-    unixMs === undefined ? undefined : toTimestamp(unixMs)
-  const absolute = { ...others, from: bound(fromMs), to: bound(toMs) }
+  const bounded: Readonly<Record<string, string | undefined>> = boundedOf(query, range)
   return (
     <p class="pager">
       {query.cursor === undefined ? null : (
-        <a class="button" href={hrefOf(path, absolute)}>
+        <a class="button" href={hrefOf(path, bounded)}>
           Newest
         </a>
       )}
       {next === null ? null : (
-        <a class="button" href={hrefOf(path, { ...absolute, cursor: next })}>
+        <a class="button" href={hrefOf(path, { ...bounded, cursor: next })}>
           Older
         </a>
       )}

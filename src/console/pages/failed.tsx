@@ -6,7 +6,7 @@ import type { TimeRange } from '../../api/query/time-range.ts'
 import { fromTimestamp } from '../../kernel/clock.ts'
 import { type FilterField, FilterForm } from '../kit/filter.tsx'
 import { hrefOf, lifeHref } from '../kit/href.ts'
-import { Panel } from '../kit/panel.tsx'
+import { factsOrWords, FactsPanel, type PanelFacts } from '../kit/panel.tsx'
 import { Pager, withTime } from '../kit/time-pages.tsx'
 import { Table, type TableColumn } from '../kit/table.tsx'
 import { grouped, Id, Moment, type ZoneClock } from '../kit/values.tsx'
@@ -35,9 +35,8 @@ type Query = Static<typeof query>
 
 interface FailedFacts {
   readonly query: Query
-  readonly range: TimeRange
-  readonly failures: Failures
-  readonly refusals: Refusals
+  readonly failures: PanelFacts<{ readonly list: Failures; readonly range: TimeRange }>
+  readonly refusals: PanelFacts<Refusals>
 }
 
 const PART = 'failed'
@@ -98,38 +97,52 @@ const refusalColumns = (clock: ZoneClock): readonly TableColumn<Refused>[] => [
 ]
 
 function FailedPage({ facts, view }: { readonly facts: FailedFacts; readonly view: View }) {
-  const { query, range, failures, refusals } = facts
+  const { query, failures, refusals } = facts
   const { clock } = view
   return (
     <>
       <h1 class="title">Failed and refused</h1>
       <FilterForm action={hrefOf(PATH)} part={PART} fields={fields} values={query} />
       <div id={PART} aria-live="polite">
-        <Panel id="failures" title="Failed">
-          <Table
-            label="Failed requests"
-            columns={failureColumns(clock)}
-            rows={failures.items}
-            keyOf={({ id }) => id}
-            empty="No request failed in this time. Choose a longer time, or leave a field empty."
-          />
-          <Pager path={PATH} query={query} range={range} next={failures.next_cursor} />
-        </Panel>
-        <Panel id="refusals" title="Refused, by hour">
-          <p class="note">
-            Counted by token, route and reason; a killed process loses some seconds.
-          </p>
-          <Table
-            label="Refused requests"
-            columns={refusalColumns(clock)}
-            rows={refusals.items}
-            keyOf={(one) => `${one.hour} ${one.token_id} ${one.route} ${one.code}`}
-            empty="No request was refused in this time."
-          />
-          {refusals.next_cursor === null ? null : (
-            <p class="note">There are more: choose a shorter time, a token or a code.</p>
+        <FactsPanel
+          id="failures"
+          title="Failed"
+          of={failures}
+          show={({ list, range }) => (
+            <>
+              <Table
+                label="Failed requests"
+                columns={failureColumns(clock)}
+                rows={list.items}
+                keyOf={({ id }) => id}
+                empty="No request failed in this time. Choose a longer time, or leave a field empty."
+              />
+              <Pager path={PATH} query={query} range={range} next={list.next_cursor} />
+            </>
           )}
-        </Panel>
+        />
+        <FactsPanel
+          id="refusals"
+          title="Refused, by hour"
+          of={refusals}
+          show={({ items, next_cursor: next }) => (
+            <>
+              <p class="note">
+                Counted by token, route and reason; a killed process loses some seconds.
+              </p>
+              <Table
+                label="Refused requests"
+                columns={refusalColumns(clock)}
+                rows={items}
+                keyOf={(one) => `${one.hour} ${one.token_id} ${one.route} ${one.code}`}
+                empty="No request was refused in this time."
+              />
+              {next === null ? null : (
+                <p class="note">There are more: choose a shorter time, a token or a code.</p>
+              )}
+            </>
+          )}
+        />
       </div>
     </>
   )
@@ -143,12 +156,14 @@ export const failedPage: Page<typeof query, FailedFacts> = {
   read: async (services, who, { query: asked }) => {
     const shown = withTime(asked, '24h')
     const { cursor: _ofFailures, ...first } = shown
-    const [list, refusals] = await Promise.all([
-      readFailures(services, who, { ...shown, limit: 50 }),
-      // It throws at once, where the other may have been refused too.
-      Promise.resolve().then(() => readRefusals(services, who, { ...first, limit: 50 }).page()),
+    const [failures, refusals] = await Promise.all([
+      factsOrWords(async () => {
+        const { facts: range, page } = await readFailures(services, who, { ...shown, limit: 50 })
+        return { list: await page(), range }
+      }),
+      factsOrWords(async () => readRefusals(services, who, { ...first, limit: 50 }).page()),
     ])
-    return { query: shown, range: list.facts, failures: await list.page(), refusals }
+    return { query: shown, failures, refusals }
   },
   tenantOf: ({ query: { tenant_id: tenantId } }) => tenantId,
   title: () => 'Failed and refused',

@@ -7,7 +7,8 @@ import { fromTimestamp, toTimestamp } from '../../kernel/clock.ts'
 import { fieldReader } from '../form-routes.ts'
 import { type FilterField, FilterForm } from '../kit/filter.tsx'
 import { apiPath, hrefOf, lifeHref } from '../kit/href.ts'
-import { Pager, withTime } from '../kit/time-pages.tsx'
+import { factsOrWords, type PanelFacts } from '../kit/panel.tsx'
+import { boundedOf, Pager, withTime } from '../kit/time-pages.tsx'
 import { Table, type TableColumn } from '../kit/table.tsx'
 import { Id, Money, Moment } from '../kit/values.tsx'
 import { type Page, Unchanged, type View } from '../page.tsx'
@@ -27,8 +28,7 @@ const readId = fieldReader(Type.Object({ tenant_id: KnownId }))
 interface HistoryFacts {
   readonly tenantId: string
   readonly query: Query
-  readonly range: TimeRange
-  readonly lives: Lives
+  readonly list: PanelFacts<{ readonly lives: Lives; readonly range: TimeRange }>
 }
 
 const PART = 'lives'
@@ -94,11 +94,8 @@ const shellWord = (text: string): string =>
   /^[\w.:-]+$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`
 
 /** The same lives as a file: by the command, and by the route. */
-function fileOf({ tenantId, query, range: { fromMs, toMs } }: HistoryFacts) {
-  const { type, user_id: user, token_id: token, tz } = query
-  const bound = (unixMs: number | undefined) =>
-    unixMs === undefined ? undefined : toTimestamp(unixMs)
-  const [from, to] = [bound(fromMs), bound(toMs)]
+function fileOf({ tenantId, query }: HistoryFacts, range: TimeRange) {
+  const { from, to, type, user_id: user, token_id: token, tz } = boundedOf(query, range)
   const options = { tenant: tenantId, from, to, type, user, token, tz, format: 'csv' }
   const words = Object.entries(options).flatMap(([name, value]) =>
     value === undefined || value === '' ? [] : [`--${name}`, shellWord(value)],
@@ -111,25 +108,25 @@ function fileOf({ tenantId, query, range: { fromMs, toMs } }: HistoryFacts) {
 }
 
 /** The address that shows the newest lives of the same filter, and the one that asks whether there is more. */
-function addressesOf({ tenantId, query, lives }: HistoryFacts): {
-  readonly again: string
-  readonly follow: string
-} {
+function addressesOf({ tenantId, query }: HistoryFacts, lives: Lives) {
   const { cursor: _cursor, since: _since, ...asked } = query
   const path = historyPath(tenantId)
   return { again: hrefOf(path, asked), follow: hrefOf(path, { ...asked, since: lives.as_of }) }
 }
 
-function HistoryPage({
+function List({
   facts,
+  lives,
+  range,
   view,
 }: {
   readonly facts: HistoryFacts
+  readonly lives: Lives
+  readonly range: TimeRange
   readonly view: View
 }): JSX.Element {
-  const { tenantId, query, range, lives } = facts
-  const path = historyPath(tenantId)
-  const { again, follow } = addressesOf(facts)
+  const { tenantId, query } = facts
+  const { again, follow } = addressesOf(facts, lives)
   // It asks for an event of the tenant after the one that the list is as of, by one index, and is
   // answered 204 while there is none. Each time counts in QUERY_RATE_LIMIT_RPM; browsers slow the
   // timers of pages that are not seen down to one a minute, and only the newest page asks.
@@ -144,26 +141,44 @@ function HistoryPage({
           'hx-swap': 'outerMorph',
         }
       : {}
-  const file = fileOf(facts)
+  const file = fileOf(facts, range)
+  return (
+    <div class="panel" id={PART} aria-live="polite" {...asks}>
+      <Table
+        label="Calls and tasks"
+        columns={columnsIn(facts, view)}
+        rows={lives.items}
+        keyOf={({ id }) => id}
+        isFollowed
+        empty="No call and no task of this tenant began in this time. Choose a longer time, or leave a field empty."
+      />
+      <Pager path={historyPath(tenantId)} query={query} range={range} next={lives.next_cursor} />
+      <p class="note">
+        As of position {lives.as_of} of the log. <a href={again}>Look again</a>. As a file:{' '}
+        <code>{file.command}</code>, or <code>GET {file.path}</code> with a query token.
+      </p>
+    </div>
+  )
+}
+
+function HistoryPage({ facts, view }: { readonly facts: HistoryFacts; readonly view: View }) {
+  const { tenantId, query, list } = facts
   return (
     <>
       <h1 class="title">History of {tenantId}</h1>
-      <FilterForm action={hrefOf(path)} part={PART} fields={fields} values={query} />
-      <div class="panel" id={PART} aria-live="polite" {...asks}>
-        <Table
-          label="Calls and tasks"
-          columns={columnsIn(facts, view)}
-          rows={lives.items}
-          keyOf={({ id }) => id}
-          isFollowed
-          empty="No call and no task of this tenant began in this time. Choose a longer time, or leave a field empty."
-        />
-        <Pager path={path} query={query} range={range} next={lives.next_cursor} />
-        <p class="note">
-          As of position {lives.as_of} of the log. <a href={again}>Look again</a>. As a file:{' '}
-          <code>{file.command}</code>, or <code>GET {file.path}</code> with a query token.
-        </p>
-      </div>
+      <FilterForm
+        action={hrefOf(historyPath(tenantId))}
+        part={PART}
+        fields={fields}
+        values={query}
+      />
+      {'why' in list ? (
+        <div class="panel" id={PART} aria-live="polite">
+          <p class="note">{list.why}</p>
+        </div>
+      ) : (
+        <List facts={facts} {...list.facts} view={view} />
+      )}
     </>
   )
 }
@@ -181,8 +196,11 @@ export const historyPage: Page<typeof query, HistoryFacts> = {
       const newer = await readLives(services, who, { ...listed, since: position, limit: 1 })
       if ((await newer.page()).items.length === 0) return new Unchanged()
     }
-    const { facts, page } = await readLives(services, who, { ...listed, limit: 50 })
-    return { tenantId, query: shown, range: facts, lives: await page() }
+    const list = await factsOrWords(async () => {
+      const { facts: range, page } = await readLives(services, who, { ...listed, limit: 50 })
+      return { lives: await page(), range }
+    })
+    return { tenantId, query: shown, list }
   },
   tenantOf: ({ tenantId }) => tenantId,
   title: ({ tenantId }) => `History of ${tenantId}`,

@@ -7,7 +7,8 @@ import { Cursor, NameOf } from '../../api/query/schemas.ts'
 import { fromTimestamp } from '../../kernel/clock.ts'
 import { type FilterField, FilterForm } from '../kit/filter.tsx'
 import { apiPath, hrefOf, lifeHref, lineHref } from '../kit/href.ts'
-import { Pager, withTime } from '../kit/time-pages.tsx'
+import { boundedOf, Pager, withTime } from '../kit/time-pages.tsx'
+import { factsOrWords, type PanelFacts } from '../kit/panel.tsx'
 import { Table, type TableColumn } from '../kit/table.tsx'
 import { LedgerTabs } from '../kit/tabs.tsx'
 import { grouped, Id, Money, Moment, type ZoneClock } from '../kit/values.tsx'
@@ -26,8 +27,7 @@ type Query = Static<typeof query>
 
 interface LinesFacts {
   readonly query: Query
-  readonly range: TimeRange
-  readonly lines: Lines
+  readonly list: PanelFacts<{ readonly lines: Lines; readonly range: TimeRange }>
 }
 
 const PART = 'lines'
@@ -99,32 +99,50 @@ const columnsIn = (clock: ZoneClock, tz: string | undefined): readonly TableColu
 
 const fromOf = ({ source_id, sku }: Line): string => apiPath('/ledger/lines', { source_id, sku })
 
-function LinesPage({
-  facts,
-  view,
+function List({
+  query,
+  lines,
+  range,
+  clock,
 }: {
-  readonly facts: LinesFacts
-  readonly view: View
+  readonly query: Query
+  readonly lines: Lines
+  readonly range: TimeRange
+  readonly clock: ZoneClock
 }): JSX.Element {
-  const { query, range, lines } = facts
+  const asFile = { ...boundedOf(query, range), as_of: lines.as_of, format: 'csv' }
+  return (
+    <>
+      <Table
+        label="Settled lines"
+        columns={columnsIn(clock, query.tz)}
+        rows={lines.items}
+        keyOf={({ line_id: id }) => id}
+        empty="Nothing was settled in this time. Choose a longer time, or leave a field empty."
+      />
+      <Pager path={PATH} query={query} range={range} next={lines.next_cursor} />
+      <p class="note">
+        As of position {lines.as_of} of the log. As a file:{' '}
+        <code>GET {apiPath('/ledger/lines', asFile)}</code> with a query token;{' '}
+        <code>tollgate export lines</code> writes those of a month.
+      </p>
+    </>
+  )
+}
+
+function LinesPage({ facts, view }: { readonly facts: LinesFacts; readonly view: View }) {
+  const { query, list } = facts
   return (
     <>
       <h1 class="title">Ledger</h1>
       <LedgerTabs at={PATH} token={view.token} asked={query} />
       <FilterForm action={hrefOf(PATH)} part={PART} fields={fields} values={query} />
       <div class="panel" id={PART} aria-live="polite">
-        <Table
-          label="Settled lines"
-          columns={columnsIn(view.clock, query.tz)}
-          rows={lines.items}
-          keyOf={({ line_id: id }) => id}
-          empty="Nothing was settled in this time. Choose a longer time, or leave a field empty."
-        />
-        <Pager path={PATH} query={query} range={range} next={lines.next_cursor} />
-        <p class="note">
-          As of position {lines.as_of} of the log. As a file: <code>tollgate export lines</code>, or{' '}
-          <code>GET /api/query/v1/ledger/lines?format=csv</code> with a query token.
-        </p>
+        {'why' in list ? (
+          <p class="note">{list.why}</p>
+        ) : (
+          <List query={query} {...list.facts} clock={view.clock} />
+        )}
       </div>
     </>
   )
@@ -137,8 +155,11 @@ export const linesPage: Page<typeof query, LinesFacts> = {
   query,
   read: async (services, who, { query: asked }) => {
     const shown = withTime(asked, '30d')
-    const { facts, page } = await readLines(services, who, { ...shown, limit: 50 })
-    return { query: shown, range: facts, lines: await page() }
+    const list = await factsOrWords(async () => {
+      const { facts: range, page } = await readLines(services, who, { ...shown, limit: 50 })
+      return { lines: await page(), range }
+    })
+    return { query: shown, list }
   },
   tenantOf: ({ query: { tenant_id: tenantId } }) => tenantId,
   title: () => 'Ledger',

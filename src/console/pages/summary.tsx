@@ -221,9 +221,8 @@ function SumsOf({ facts, sums }: { readonly facts: SummaryFacts; readonly sums: 
           />
         )}
         <p class="note">
-          As of position {asOf} of the log. As a file:{' '}
-          <code>GET /api/query/v1/usage?group_by={by.join(',')}&format=csv</code> with a query
-          token.
+          As of position {asOf} of the log. As a file: <code>GET {from}&format=csv</code> with a
+          query token.
         </p>
       </div>
     </>
