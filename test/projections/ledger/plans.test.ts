@@ -18,6 +18,7 @@ import {
   type LedgerGrouping,
 } from '../../../projections/ledger/query.ts'
 import { TimeZone } from '../../../src/kernel/time-zone.ts'
+import { lifeKinds, type LivesFilter, livesIn } from '../../../projections/timeline/lives.ts'
 import { timelineProjection } from '../../../projections/timeline/projection.ts'
 import {
   type FailureFilter,
@@ -295,6 +296,38 @@ t.test('every query of finance and support uses an index, with any filter', asyn
         const large = scanned.filter((node) => node['Relation Name'] !== 'grants')
         t.same(large, [], what)
       }
+  })
+
+  await t.test('lives of a tenant', async (t) => {
+    const all: LivesFilter = {
+      tenantId,
+      userIds: undefined,
+      tokenId: undefined,
+      kinds: lifeKinds,
+      fromMs,
+      toMs,
+      asOf: BigInt(LINES * 10),
+      since: undefined,
+    }
+    const filters: readonly (readonly [index: string, Partial<LivesFilter>])[] = [
+      ['events_time', {}],
+      ['events_time', { kinds: ['task'] }],
+      ['events_time', { userIds: ['tenant_big_user_3'] }],
+      ['events_time', { tokenId: 'token_303' }],
+      ['events_time', { tenantId: 'tenant_50', fromMs: undefined, toMs: undefined }],
+      // The newest events of all are few.
+      ['events_pkey', { since: BigInt(LINES - 10) }],
+    ]
+    for (const [index, part] of filters) {
+      const filter = { ...all, ...part }
+      const { indexes, scanned } = await explained((db) =>
+        livesIn(db, filter, { after: undefined, limit: 50 }),
+      )
+      const what = `${index} of ${indexes.join()} for ${Object.keys(part).join()}`
+      t.ok(indexes.includes(index), what)
+      t.ok(indexes.includes('events_source'), what)
+      t.same(scanned, [], what)
+    }
   })
 
   await t.test('related lives', async (t) => {
