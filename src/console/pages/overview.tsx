@@ -16,6 +16,7 @@ import { Table, type TableColumn } from '../kit/table.tsx'
 import { Facts, grouped, Id, Money, Moment, type ZoneClock } from '../kit/values.tsx'
 import type { Page, View } from '../page.tsx'
 import { historyPath } from './history.tsx'
+import { tenantHref } from './tenants.tsx'
 
 /** The state of a tenant, or of all of them, at one look: balances, spend, and what failed last. */
 
@@ -206,6 +207,34 @@ function Tenants({ of }: { readonly of: PanelFacts<Usage> }): JSX.Element {
   )
 }
 
+/** The other pages of a tenant that the reader may see. */
+function Places({
+  tenantId,
+  tz,
+  token: { kind, role },
+}: {
+  readonly tenantId: string
+  readonly tz: string | undefined
+  readonly token: View['token']
+}): JSX.Element {
+  const places = [
+    [hrefOf(historyPath(tenantId), { tz }), 'History of its calls and tasks'],
+    ...(role === 'support'
+      ? []
+      : [[hrefOf('/ledger/movements', { tenant_id: tenantId, tz }), 'Movements of its accounts']]),
+    ...(kind === 'admin' ? [[tenantHref(tenantId, { tz }), 'Its users, tokens and limits']] : []),
+  ] as const
+  return (
+    <p class="note places">
+      {places.map(([href, words]) => (
+        <a key={href} href={href}>
+          {words}
+        </a>
+      ))}
+    </p>
+  )
+}
+
 function OverviewPage({
   facts,
   view,
@@ -218,9 +247,7 @@ function OverviewPage({
     <>
       <h1 class="title">{tenantId ?? 'All tenants, yesterday and today'}</h1>
       {tenantId === undefined ? null : (
-        <p class="note">
-          <a href={hrefOf(historyPath(tenantId))}>History of its calls and tasks</a>
-        </p>
+        <Places tenantId={tenantId} tz={facts.query.tz} token={view.token} />
       )}
       {balances === undefined ? null : <Tiles of={balances} />}
       <Spend facts={facts} />
