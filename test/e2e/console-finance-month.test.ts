@@ -110,6 +110,7 @@ async function month(t: Test, page: Page, hand: Hand, name: string): Promise<voi
 
   t.comment('its sums by day and model, and the lines of one')
   await follow('Summary')
+  await page.waitForURL(/\/summary\?tenant_id=/)
   await choose('Then by', 'model')
   await choose('Time', '30d')
   await press('Show')
