@@ -6,8 +6,8 @@ import { until } from '../../helpers/eventually.ts'
 /** A way to use a page; what it does to an element is what a person would do. */
 export interface Hand {
   readonly name: string
-  /** The scheme in which it takes the pictures of the documentation, if it takes them. */
-  readonly scheme?: 'light' | 'dark'
+  /** Whether it takes the pictures of the documentation. */
+  readonly takesPictures?: true
   readonly options: BrowserContextOptions
   readonly click: (page: Page, target: Locator) => Promise<void>
   readonly write: (page: Page, target: Locator, text: string) => Promise<void>
@@ -26,11 +26,17 @@ const mouse = {
   },
 }
 
-/** Presses Tab until an element has the focus, as long as it takes. */
+/** Presses Tab, or Shift and Tab where it stands before the focus, until an element has the focus. */
 async function reach(page: Page, target: Locator): Promise<void> {
+  const isBefore = await target.evaluate((element) => {
+    const { activeElement, body } = element.ownerDocument
+    const { DOCUMENT_POSITION_PRECEDING: preceding } = element
+    if (activeElement === null || activeElement === body) return false
+    return (activeElement.compareDocumentPosition(element) & preceding) !== 0
+  })
   for (let n = 0; n < MOST_STOPS; n += 1) {
     if (await target.evaluate((element) => element.matches(':focus'))) return
-    await page.keyboard.press('Tab')
+    await page.keyboard.press(isBefore ? 'Shift+Tab' : 'Tab')
   }
   throw new Error(`Tab does not lead to ${String(target)}`)
 }
@@ -54,13 +60,7 @@ const keyboard = {
 }
 
 export const hands: readonly Hand[] = [
-  { name: 'with a mouse', scheme: 'light', options: { viewport: VIEWPORT }, ...mouse },
-  {
-    name: 'with a mouse in the dark',
-    scheme: 'dark',
-    options: { viewport: VIEWPORT, colorScheme: 'dark' },
-    ...mouse,
-  },
+  { name: 'with a mouse', takesPictures: true, options: { viewport: VIEWPORT }, ...mouse },
   {
     name: 'without script',
     options: { viewport: VIEWPORT, javaScriptEnabled: false },
