@@ -14,6 +14,7 @@ const CHAT_FILES = 120
 const VIDEO_FILES = 141
 /** Long enough for a round of everything that runs by itself. */
 const IDLE_MS = 3_000
+const TURNS = 4
 
 const page = readFileSync(new URL('docs/architecture.md', checkout), 'utf8')
 
@@ -89,7 +90,15 @@ t.test('one call and one task execute few files, which the page names', async (t
       [],
       `${heading}: every file that is named takes part`,
     )
-    const counted = [...during].filter((path) => !idle.has(path) || named.includes(path))
+    const countedOf = (files: ReadonlySet<string>) =>
+      [...files].filter((path) => !idle.has(path) || named.includes(path))
+    let counted = countedOf(during)
+    // On a busy machine what runs by itself falls into a turn, and not into each.
+    for (let turn = 1; turn < TURNS && counted.length > most; turn += 1) {
+      await run()
+      const again = await executed()
+      counted = counted.filter((path) => again.has(path))
+    }
     t.comment(`${heading}: ${counted.length} files`)
     t.ok(counted.length <= most, `${heading}: ${counted.length} files, at most ${most}`)
   }
