@@ -339,6 +339,38 @@ t.test('an operator sees all tenants, and one of them by its address', async (t)
   })
 })
 
+t.test('what is found leads to the page of it that the reader may see', async (t) => {
+  const wanted = { tenantId: demo.tenantId, userId: demo.userId, name: 'reader' } as const
+  const scope = { level: 'all_users' } as const
+  const support = { ...wanted, scope, role: 'support' } as const
+  const [queries, manages] = [
+    (await issueToken(access, { ...support, kind: 'query' })).secret,
+    (await issueToken(access, { ...support, kind: 'admin' })).secret,
+  ]
+  const { tokenId } = await issueToken(access, { ...wanted, kind: 'model', name: 'Zebra 11' })
+  await stack.caughtUp()
+  const supporter = await signInToConsole(url, queries)
+  const history = `/console/tenants/${demo.tenantId}/history`
+  const line = `${callId}:1`
+  const tries = [
+    [line, reader, `/console/ledger/lines/${encodeURIComponent(line)}`],
+    [line, supporter, `/console/life/${callId}`],
+    ['Zebra 11', reader, `${history}?token_id=${tokenId}`],
+    ['Zebra 11', await signInToConsole(url, manages), `/console/tokens/${tokenId}`],
+    ['Zebra 11', operator, `/console/tokens/${tokenId}`],
+    [demo.userId, reader, `${history}?user_id=${demo.userId}`],
+    [demo.tenantId, supporter, `/console?tenant_id=${demo.tenantId}`],
+  ] as const
+  for (const [word, cookie, leadsTo] of tries) {
+    const found = await ask(`/console/find?${new URLSearchParams({ q: word }).toString()}`, {
+      cookie,
+    })
+    t.equal(found.status, 303, word)
+    t.equal(found.headers.get('location'), leadsTo, word)
+    t.equal((await ask(leadsTo, { cookie })).status, 200, leadsTo)
+  }
+})
+
 t.test('a role sees its pages and panels, and reads which role sees the others', async (t) => {
   const wanted = { tenantId: demo.tenantId, userId: demo.userId, name: 'role' } as const
   const scope = { level: 'all_users' } as const
