@@ -13,7 +13,7 @@ export interface SearchedOwner {
   /** Null: a tenant. */
   readonly userId: string | null
   readonly name: string
-  /** Of a tenant its status; of a user whether it is suspended. */
+  /** The status of a tenant; a user is `open` or `suspended`. */
   readonly state: StatusTerms['status']
   /** Unix milliseconds. */
   readonly atMs: number

@@ -41,7 +41,7 @@ export class Elsewhere {
   }
 }
 
-/** Nothing new for a part that asks by itself: the page stays as it is. */
+/** The answer 204 to a part that asks by itself: the browser keeps what it shows. */
 export class Unchanged {
   readonly status = 204
 }

@@ -15,7 +15,7 @@ t.teardown(() => stack.stop())
 const { url, demo, other, access } = stack
 const { tenantId } = demo
 
-// Of another tenant: the customer's pages are asked for with a reason.
+// The token is of another tenant, so that the customer's pages ask for a reason.
 const { secret: supporter } = await issueToken(access, {
   tenantId: other.tenantId,
   userId: other.userId,
@@ -31,7 +31,7 @@ const isSettled = async (id: string) => (await read(`/lives/${id}`)).body.data?.
 const { headers: ofOther } = await tasksOf(url, demo.modelToken).create({ prompt: 'of another' })
 const foreign = String(ofOther.get('x-platform-id'))
 
-/** What the customer of one hand has done, and asks about. */
+/** Makes the calls and tasks that the customer of one hand asks about. */
 async function customer(name: string) {
   const user = name.toLowerCase()
   await addUser(access, { tenantId, userId: user, name })

@@ -19,7 +19,7 @@ const dataDir = join(folder, 'data')
 
 const DELAYS_MS = [2, 8, 20, 60]
 const ACME = 'acme'
-/** What each refund gives back: pico units of the currency. */
+/** Each refund gives back so many pico units of the currency. */
 const PICO = 1_000_000n
 
 /** A gateway that no failure leaves running. */

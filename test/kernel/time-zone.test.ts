@@ -65,7 +65,7 @@ t.test('days follow without a gap, and each holds its own times', (t) => {
 
 t.test('times around changes of a clock are those of the zone database', (t) => {
   const zones = [
-    // By half an hour, by two hours, by 44 minutes and 30 seconds, and from mean local time.
+    // These clocks changed by half an hour, two hours, 44 minutes and 30 seconds, 4 minutes, and one hour.
     ['Australia/Lord_Howe', '2026-10-03T15:30Z'],
     ['Antarctica/Troll', '2026-03-29T01:00Z'],
     ['Africa/Monrovia', '1972-01-07T00:44:30Z'],

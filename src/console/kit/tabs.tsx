@@ -11,10 +11,10 @@ const places = [
   ['/prices', 'Prices'],
 ] as const
 
-/** Its id: a filter that replaces a part of the page replaces the tabs as well. */
+/** The id of the tabs: a filter that replaces a part of the page replaces them as well. */
 export const TABS = 'tabs'
 
-/** They keep the tenant and the time zone that a page was asked for. */
+/** Links to the places of the ledger, which keep the tenant and the time zone of the page. */
 export function LedgerTabs({
   at,
   token: { kind },

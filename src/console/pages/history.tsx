@@ -137,7 +137,7 @@ function List({
           'hx-trigger': 'every 5s',
           'hx-target': `#${PART}`,
           'hx-select': `#${PART}`,
-          // What stays as it is keeps its focus and its selection, and is not read out again.
+          // Rows without a change keep their focus and selection, and screen readers do not repeat them.
           'hx-swap': 'outerMorph',
         }
       : {}

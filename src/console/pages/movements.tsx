@@ -11,7 +11,7 @@ import { apiPath, hrefOf, lineHref } from '../kit/href.ts'
 import { factsOrWords, Panel, type PanelFacts } from '../kit/panel.tsx'
 import { Table, type TableColumn } from '../kit/table.tsx'
 import { LedgerTabs } from '../kit/tabs.tsx'
-import { withTime } from '../kit/time-pages.tsx'
+import { boundedOf, withTime } from '../kit/time-pages.tsx'
 import { Facts, grouped, Id, Money, Moment, type ZoneClock } from '../kit/values.tsx'
 import type { Page, View } from '../page.tsx'
 import { timeFields } from './lines.tsx'
@@ -196,15 +196,11 @@ function AccountPanel({
   readonly asked: Query
   readonly clock: ZoneClock
 }): JSX.Element {
-  const { time_preset: _preset, start_time: _start, end_time: _end, ...others } = asked
-  const bound = (unixMs: number | undefined) =>
-    unixMs === undefined ? undefined : toTimestamp(unixMs)
+  const { start_time: _start, end_time: _end, ...others } = asked
   const from = apiPath('/movements', {
-    ...others,
+    ...boundedOf(others, range),
     tenant_id: account.tenant_id,
     currency: account.currency,
-    from: bound(range.fromMs),
-    to: bound(range.toMs),
     as_of: account.as_of,
   })
   const { items, currency: of } = account

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { descendants } from './process.ts'
 
-/** Whether autovacuum works for the Postgres of a process, and waiting until it has ended. */
+/** Autovacuum of the Postgres of a process: whether it is running, and waiting for its end. */
 
 const LOOK_MS = 500
 /** Between two tables it pauses: nothing for so long means that it has ended. */
