@@ -11,7 +11,8 @@ const sizeOf = (png: Buffer) => ({ width: png.readUInt32BE(16), height: png.read
 export async function recordPicture(t: Test, page: Page, hand: Hand, name: string): Promise<void> {
   if (hand.takesPictures !== true) return
   for (const colorScheme of ['dark', 'light'] as const) {
-    await page.emulateMedia({ colorScheme })
+    // Borders change their colour gradually where motion is not reduced.
+    await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' })
     const file = `docs/images/console-${name}${colorScheme === 'dark' ? '-dark' : ''}.png`
     const png = await page.screenshot()
     if (process.env['RECORD_PICTURES'] === '1') writeFileSync(new URL(file, checkout), png)
