@@ -158,7 +158,7 @@ void t.test(
     const sandbox = await sandboxFor(t)
     const plain = await read(sandbox.url + CHAT, chatStream('x [[sandbox words=32]]'))
     const split = await read(sandbox.url + CHAT, chatStream('x [[sandbox words=32 split-bytes]]'))
-    t.match([plain, split], Array(2).fill({ status: 200, complete: true }))
+    for (const whole of [plain, split]) t.match(whole, { status: 200, complete: true })
     t.ok(split.pieces.every((size) => size <= 13))
     t.equal(eventsIn(split.text).length, eventsIn(plain.text).length)
     t.match(split.text, /[–ï☀]/)
