@@ -121,7 +121,7 @@ export interface Dependencies {
   readonly checkDisk: Infrastructure['checkDisk']
   readonly tasks: TaskDeps
   /** Takes in the events of accounts. */
-  readonly facts: Pick<AccountFacts, 'noticed' | 'of'>
+  readonly facts: Pick<AccountFacts, 'of' | 'noticed' | 'current' | 'unknown'>
   readonly budgets: Pick<Budgets, 'statuses'>
   /** Refuses what suspended and closed tenants may not do. */
   readonly tenantAccess: TenantAccess

@@ -16,12 +16,13 @@ import { ReadAhead } from '../../kernel/read-ahead.ts'
 
 /**
  * The settings of accounts: read from the account in the log, cached, and replaced by later events
- * of the log. Each event has all of its setting.
+ * of the log. Each event has all of its setting. A cached account stays valid while the log, asked every
+ * few seconds, has no event of accounts that was not noticed.
  */
 
-/** A cached account is read again after this, so a lost event delays a change by this at most. */
+/** Past this age of the last answer, or read, an account is waited for: a lost event delays a change by this. */
 export const ACCOUNT_FACTS_KNOWN_FOR_MS = 30_000
-/** An account this old is read again while its requests go on. */
+/** Past this age an account is read again while its requests go on. */
 const RENEW_AFTER_MS = 20_000
 /** The oldest are evicted first: they are read again. */
 const MAX_TENANTS = 20_000
@@ -74,12 +75,16 @@ export interface AccountFacts {
   readonly known: (tenantId: string) => AccountSettings
   /** Takes in an event of the log. */
   readonly noticed: (event: RecordedEvent) => void
+  /** Takes in that each event of the log of so many milliseconds ago was noticed, or was unknown. */
+  readonly current: (agoMs: number) => void
+  /** Takes in that an event cannot be decoded: what was read before it is valid for its time only. */
+  readonly unknown: () => void
 }
 
 interface CachedAccount extends ReadAccount {
   /** The settings, as one promise for all requests. */
   readonly answer: Promise<AccountSettings>
-  /** Start of the last read. */
+  /** Start of the last read; minus infinity before the first. */
   readonly readAtMs: number
 }
 
@@ -96,6 +101,8 @@ export function createAccountFacts(
 ): AccountFacts {
   const accounts = createLru<string, CachedAccount>(MAX_TENANTS)
   const cached = (tenantId: string): CachedAccount => accounts.get(tenantId) ?? neverRead
+  let currentAtMs = Number.NEGATIVE_INFINITY
+  let unknownAtMs = Number.NEGATIVE_INFINITY
 
   const read = async (tenantId: string): Promise<AccountSettings> => {
     const readAtMs = monotonic.nowMs()
@@ -113,8 +120,10 @@ export function createAccountFacts(
     clock: monotonic,
   })
 
-  const awaited = (tenantId: string, { readAtMs } = cached(tenantId)) =>
-    reads.awaited(tenantId, monotonic.nowMs() - readAtMs)
+  const awaited = (tenantId: string, { readAtMs } = cached(tenantId)) => {
+    const validAtMs = readAtMs > unknownAtMs ? Math.max(readAtMs, currentAtMs) : readAtMs
+    return reads.awaited(tenantId, monotonic.nowMs() - validAtMs)
+  }
 
   return {
     of: (tenantId) => {
@@ -131,13 +140,15 @@ export function createAccountFacts(
       const settings = latestSettings(known, evolveSettings({}, event))
       accounts.set(tenantId, cachedAccount({ settings, next }, readAtMs))
     },
+    current: (agoMs) => (currentAtMs = monotonic.nowMs() - agoMs),
+    unknown: () => (unknownAtMs = monotonic.nowMs()),
   }
 }
 
 /** Follows the accounts in the log from its present end until the signal aborts. */
 export async function followAccounts(deps: {
   readonly log: EventLog
-  readonly facts: Pick<AccountFacts, 'noticed'>
+  readonly facts: Pick<AccountFacts, 'noticed' | 'current' | 'unknown'>
   readonly logger: Log
   readonly signal: AbortSignal
 }): Promise<{ readonly done: Promise<void> }> {
@@ -147,9 +158,12 @@ export async function followAccounts(deps: {
     const changes = log.subscribe({
       ...(end === undefined ? {} : { from: placeOf(end) }),
       streamPrefix: accountStreams,
-      // A newer program wrote it: the cached settings stay valid for their time, and later events
-      // are noticed.
-      onUnknown: ({ type, stream }) => logger.warn({ type, stream }, 'an event cannot be decoded'),
+      // A newer program wrote it; later events are noticed.
+      onUnknown: ({ type, stream }) => {
+        facts.unknown()
+        logger.warn({ type, stream }, 'an event cannot be decoded')
+      },
+      onCurrent: facts.current,
       signal,
     })
     for await (const message of changes) if (message.kind === 'event') facts.noticed(message.event)

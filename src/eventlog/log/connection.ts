@@ -109,8 +109,9 @@ async function* pull(
         continue
       }
       if (read.isOver()) return
-      if (!(await read.woken(options.idleMs)) && (await options.onIdle()) && !read.isReadable())
-        throw new NoAnswerError('no answer')
+      if (await read.woken(options.idleMs)) continue
+      if ((await options.onIdle()) && !read.isReadable()) throw new NoAnswerError('no answer')
+      yield []
     }
   } finally {
     read.close()

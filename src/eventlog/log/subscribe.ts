@@ -1,3 +1,4 @@
+import { monotonicClock } from '../../kernel/clock.ts'
 import { createBackoff, pause } from '../../kernel/pause.ts'
 import { decodeEvent, type WireEvent } from './codec.ts'
 import { failureOf, type TryFailure } from './failure.ts'
@@ -42,6 +43,7 @@ export async function* subscribe(
     options.streamPrefix === undefined
       ? deps.prefixes
       : [`${deps.namespace}${options.streamPrefix}`]
+  const missed = new MissedEvents(deps, prefixes, cursor, options.onCurrent)
   while (!signal.aborted) {
     let reason = 'the server ended it'
     let failure: TryFailure | undefined
@@ -51,10 +53,10 @@ export async function* subscribe(
       for await (const batch of deps.connection.pull(subscribeRequest(prefixes, cursor.at), {
         signal,
         idleMs: limits.idleCheckMs,
-        onIdle: () => isStalled(deps, prefixes, cursor),
+        onIdle: () => missed.isStalled(),
       })) {
-        backoff.reset()
-        retries.worked()
+        if (batch.length > 0) backoff.reset()
+        if (batch.length > 0) retries.worked()
         for (const answer of batch) {
           if (answer.kind === 'confirmation')
             await options.onOpened?.().catch((error: unknown) => {
@@ -66,6 +68,7 @@ export async function* subscribe(
           yield message
           if (signal.aborted) return
         }
+        await missed.look()
       }
     } catch (error) {
       if (refused !== undefined) throw refused
@@ -137,21 +140,53 @@ function decoded(
   }
 }
 
-/**
- * After a silence: whether the log has events that the subscription did not get, or does not answer
- * at all. Events outside the prefixes do not count.
- */
-async function isStalled(
-  deps: SubscribeDeps,
-  prefixes: readonly string[],
-  cursor: Cursor,
-): Promise<boolean> {
-  const before = cursor.at
-  const behind = await isAnyBehind(deps, prefixes, before).catch(() => 'no answer' as const)
-  if (behind === 'no answer') return true
-  if (!behind) return false
-  await pause(Math.min(STALL_GRACE_MS, deps.limits.idleCheckMs))
-  const stalled = cursor.at === before
-  if (stalled) deps.observer.subscription?.({ kind: 'stalled' })
-  return stalled
+/** Asks the log whether it has events behind those handed over; events outside the prefixes do not count. */
+class MissedEvents {
+  readonly #deps: SubscribeDeps
+  readonly #prefixes: readonly string[]
+  readonly #cursor: Cursor
+  readonly #onCurrent: ((agoMs: number) => void) | undefined
+  #askedMs = Number.NEGATIVE_INFINITY
+
+  constructor(
+    deps: SubscribeDeps,
+    prefixes: readonly string[],
+    cursor: Cursor,
+    onCurrent: ((agoMs: number) => void) | undefined,
+  ) {
+    this.#deps = deps
+    this.#prefixes = prefixes
+    this.#cursor = cursor
+    this.#onCurrent = onCurrent
+  }
+
+  /** After a silence: whether the subscription did not get an event, or the log does not answer at all. */
+  async isStalled(): Promise<boolean> {
+    const before = this.#cursor.at
+    const found = await this.#ask()
+    if (found === 'no answer') return true
+    if (found === 'none') return false
+    await pause(Math.min(STALL_GRACE_MS, this.#deps.limits.idleCheckMs))
+    const stalled = this.#cursor.at === before
+    if (stalled) this.#deps.observer.subscription?.({ kind: 'stalled' })
+    return stalled
+  }
+
+  /** A log in which much happens gives no silence, so that it is asked after messages too. */
+  async look(): Promise<void> {
+    const sinceMs = monotonicClock.nowMs() - this.#askedMs
+    if (this.#onCurrent !== undefined && sinceMs >= this.#deps.limits.idleCheckMs) await this.#ask()
+  }
+
+  async #ask(): Promise<'some' | 'none' | 'no answer'> {
+    const askedMs = monotonicClock.nowMs()
+    this.#askedMs = askedMs
+    try {
+      if (await isAnyBehind(this.#deps, this.#prefixes, this.#cursor.at)) return 'some'
+    } catch {
+      return 'no answer'
+    }
+    this.#onCurrent?.(monotonicClock.nowMs() - askedMs)
+    return 'none'
+  }
 }

@@ -113,6 +113,11 @@ export interface EventLog {
      * subscription is tried again; any other failure ends it.
      */
     readonly onOpened?: () => Promise<unknown>
+    /**
+     * Called about every `idleCheckMs` while the log answers: all events of these streams that were in the log
+     * so many milliseconds ago have been handed over.
+     */
+    readonly onCurrent?: (agoMs: number) => void
     readonly signal: AbortSignal
   }) => AsyncIterable<SubscriptionMessage>
   /** Whether the last calls worked: while false, no new work is admitted (P9). */

@@ -162,3 +162,51 @@ t.test('no request waits while an account that is still valid is read again', as
   release()
   t.same(await waiting, each(1), 'an account past its time is waited for')
 })
+
+t.test(
+  'an account is not read again while the log has no event that was not noticed',
+  async (t) => {
+    const { facts, record, revisions, state, expire, pass } = scene()
+    await revisions()
+    for (let n = 0; n < 10; n += 1) {
+      expire()
+      facts.current(0)
+      await revisions()
+    }
+    t.equal(state.reads, 1)
+    facts.noticed(record(sets[2]!(1)))
+    t.equal((await facts.of(tenantId)).limits?.revision, 1)
+    pass(ACCOUNT_FACTS_KNOWN_FOR_MS - 1)
+    facts.current(ACCOUNT_FACTS_KNOWN_FOR_MS)
+    await revisions()
+    t.equal(state.reads, 2, 'the answer is of a time that is too long ago')
+  },
+)
+
+t.test('an event that cannot be decoded ends what the log vouches for', async (t) => {
+  const { facts, record, revisions, state, expire, pass } = scene()
+  await revisions()
+  pass(1)
+  facts.unknown()
+  record(sets[2]!(1))
+  expire()
+  facts.current(0)
+  t.equal((await facts.of(tenantId)).limits?.revision, 1)
+  t.equal(state.reads, 2)
+  pass(ACCOUNT_FACTS_KNOWN_FOR_MS)
+  facts.current(0)
+  await revisions()
+  t.equal(state.reads, 2, 'what was read after it is vouched for again')
+})
+
+t.test('an account that was only noticed is read, whatever the log vouches for', async (t) => {
+  const { facts, record, revisions, state } = scene()
+  for (const set of sets) record(set(1))
+  facts.noticed(record(sets[2]!(2)))
+  facts.current(0)
+  t.same(
+    await revisions(),
+    names.map((name) => (name === 'limits' ? 2 : 1)),
+  )
+  t.equal(state.reads, 1)
+})

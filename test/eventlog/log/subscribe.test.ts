@@ -268,6 +268,49 @@ void t.test('events outside a stream prefix do not count as missed', async (t) =
   t.notOk(changes.includes('dropped'))
 })
 
+void t.test(
+  'a subscription says up to when it has all events, in silence and in traffic',
+  async (t) => {
+    const log = open(t, { limits: { idleCheckMs: 100, readTryMs: 300, backoffMaxMs: 200 } })
+    const abort = new AbortController()
+    const answers: { readonly sinceMs: number; readonly seen: number }[] = []
+    let seen = 0
+    const following = (async () => {
+      const onCurrent = (agoMs: number) =>
+        answers.push({ sinceMs: performance.now() - agoMs, seen })
+      for await (const message of log.subscribe({ signal: abort.signal, onCurrent }))
+        if (message.kind === 'event') seen += 1
+    })()
+    const answersGrow = async (): Promise<void> => {
+      const before = answers.length
+      while (answers.length < before + 2) await sleep(10)
+    }
+    await answersGrow()
+    const appendedAtMs: number[] = []
+    for (let n = 0; n < 60; n += 1) {
+      await appendOne(log, n)
+      appendedAtMs.push(performance.now())
+      await sleep(10)
+    }
+    const inTraffic = answers.filter(({ seen: had }) => had > 0 && had < 60)
+    t.ok(inTraffic.length > 1, 'there is no silence as long as the interval meanwhile')
+    for (const { sinceMs, seen: had } of answers)
+      t.ok(had >= appendedAtMs.filter((atMs) => atMs < sinceMs).length)
+    server.freeze()
+    t.teardown(() => server.thaw())
+    await sleep(400)
+    const atMs = performance.now()
+    const before = answers.length
+    await sleep(800)
+    t.equal(answers.length, before, 'a log that does not answer vouches for nothing')
+    server.thaw()
+    await answersGrow()
+    t.ok(answers.at(-1)!.sinceMs > atMs)
+    abort.abort()
+    await following
+  },
+)
+
 void t.test('a subscription ends with its signal, also while the server is away', async (t) => {
   const log = createEventLog({ url: 'esdb://127.0.0.1:9?tls=false', namespace: 'x-' })
   t.teardown(() => log.close())
