@@ -26,6 +26,7 @@ import type { Order } from './pretended-cluster/orders.ts'
 import type { ServerVersion } from '../../infra/embedded/eventstore/versions.ts'
 import { endChild, type Launched, launchChild } from './child.ts'
 import type { TestEventStore } from './eventstore.ts'
+import { lastingPort } from './lasting-port.ts'
 
 const MAIN = new URL('./pretended-cluster/main.ts', import.meta.url)
 
@@ -82,8 +83,9 @@ export async function startPretendedCluster(
       ...ports.flatMap((port) => ['--port', String(port)]),
       ...version,
     ])
-  let running = await launch([])
-  const { url, ports = [] } = running.ready
+  const ports = [await lastingPort(), await lastingPort(), await lastingPort()]
+  let running = await launch(ports)
+  const { url } = running.ready
   const give = (order: Order): Promise<void> => giveOrder(running, order)
   let leader = 0
   const lead = async (member: number): Promise<void> => {

@@ -12,6 +12,7 @@ import {
 import { createEventLog, type EventLogOptions } from '../../src/eventlog/log/client.ts'
 import type { EventLog } from '../../src/eventlog/log/types.ts'
 import { endChild, launchChild, replaceFaults } from './child.ts'
+import { lastingPort } from './lasting-port.ts'
 
 /** An embedded event store of our own: its port stays the same over restarts. */
 export interface TestEventStore {
@@ -59,10 +60,10 @@ export async function startLocalEventStore(
       await server.stop()
       await log.close()
     }
-    return { port: server.port, close }
+    return { close }
   }
-  let running = await open(directory, 0)
-  const { port } = running
+  const port = await lastingPort()
+  let running = await open(directory, port)
   return {
     url: `esdb://${HOST}:${port}?tls=false`,
     directory,
@@ -108,8 +109,8 @@ function launch(directory: string, port: number, { fault, version }: EventStoreO
 /** Starts one as a process of its own, with its data in a directory of its own. */
 export async function startEventStore(options: EventStoreOptions = {}): Promise<TestEventStore> {
   const directory = await mkdtemp(join(tmpdir(), 'tollgate-eventstore-'))
-  let running = await launch(directory, 0, options)
-  const { port = 0 } = running.ready
+  const port = await lastingPort()
+  let running = await launch(directory, port, options)
   return {
     url: `esdb://127.0.0.1:${port}?tls=false`,
     directory,

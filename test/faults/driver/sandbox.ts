@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { bare, bareEnvironment } from '../../helpers/child.ts'
+import { lastingPort } from '../../helpers/lasting-port.ts'
 import type { Product } from '../../helpers/product.ts'
 import type { Usage } from './tasks/family.ts'
 
@@ -114,7 +115,8 @@ export async function startSandbox(
     '--seed': times.seed,
     '--signature-skew-ms': SIGNATURE_SKEW_MS,
   }
-  let running = await launch(build, directory, 0, options)
+  const port = await lastingPort()
+  let running = await launch(build, directory, port, options)
   const kill = (): void => void running.child.kill('SIGKILL')
   process.on('exit', kill)
   const { url } = running
@@ -133,7 +135,7 @@ export async function startSandbox(
     thaw: () => void running.child.kill('SIGCONT'),
     kill: () => end(running, 'SIGKILL'),
     restart: async () => {
-      running = await launch(build, directory, Number(new URL(url).port), options)
+      running = await launch(build, directory, port, options)
     },
     accepted: async () => {
       const items: Accepted[] = []

@@ -1,6 +1,4 @@
-import { once } from 'node:events'
 import { mkdir, writeFile } from 'node:fs/promises'
-import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { addUser, issueToken, openTenant } from '../../../src/app/accounts/account-commands.ts'
@@ -25,6 +23,7 @@ import { type Sandbox, startSandbox } from './sandbox.ts'
 import { lostCreations } from './tasks/creations.ts'
 import { follow, type Upstream } from './upstream-record.ts'
 import { type Difference, Witness } from './witness.ts'
+import { lastingPort } from '../../helpers/lasting-port.ts'
 import type { Product } from '../../helpers/product.ts'
 
 /** A gateway, its upstream and its callers, and the judgement over what they did together. */
@@ -273,7 +272,7 @@ async function environmentOf({
   eventStoreUrl,
   databaseUrl,
 }: MachineStores): Promise<Readonly<Record<string, string>>> {
-  const port = await freePort()
+  const port = await lastingPort()
   return {
     EVENTSTORE_URL: eventStoreUrl,
     DATABASE_URL: databaseUrl,
@@ -282,15 +281,6 @@ async function environmentOf({
     PORT: String(port),
     PUBLIC_BASE_URL: `http://127.0.0.1:${port}`,
   }
-}
-
-async function freePort(): Promise<number> {
-  const listener = createServer().listen(0, '127.0.0.1')
-  await once(listener, 'listening')
-  const { port } = listener.address() as AddressInfo
-  listener.close()
-  await once(listener, 'close')
-  return port
 }
 
 /** Who calls in a run beside the demo tenant, and who reads what all of them are billed. */

@@ -6,6 +6,7 @@ import { createInterface } from 'node:readline'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { nodeArguments } from '../../../helpers/checkout.ts'
 import { bare, bareEnvironment } from '../../../helpers/child.ts'
+import { lastingPort } from '../../../helpers/lasting-port.ts'
 
 /** The embedded event store as a process of its own, to be killed and held without its gateways. */
 export interface Store {
@@ -49,8 +50,8 @@ async function launch(directory: string, port: number) {
 
 /** Starts one with its data below `directory`. */
 export async function startStore(directory: string): Promise<Store> {
-  let running = await launch(directory, 0)
-  const { port } = running
+  const port = await lastingPort()
+  let running = await launch(directory, port)
   const end = async (signal: NodeJS.Signals): Promise<void> => {
     running.child.kill(signal)
     await running.ended
