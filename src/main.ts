@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { runCommandLine } from './cli/command-line.ts'
-import { keepNewObjectsYoung } from './cli/v8-flags.ts'
+import { keepNewObjectsYoung } from './kernel/v8-flags.ts'
 import { note, watchOutput } from './cli/output.ts'
 
 /**

@@ -3,7 +3,7 @@ import type { Supervised } from '../../infra/embedded/supervisor.ts'
 import { readVariable, type Config } from '../config.ts'
 import type { Log } from '../kernel/log.ts'
 import { programFile } from '../kernel/program-files.ts'
-import { PRETENURING } from './v8-flags.ts'
+import { PRETENURING } from '../kernel/v8-flags.ts'
 import { forward, reportRestart, type Stores } from './stores.ts'
 
 /**

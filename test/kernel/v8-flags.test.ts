@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import t from 'tap'
-import { GROWTH, PRETENURING } from '../../src/cli/v8-flags.ts'
+import { GROWTH, PRETENURING } from '../../src/kernel/v8-flags.ts'
 
 void t.test('V8 knows the flags in use, with other defaults', async (t) => {
   const { stdout } = await promisify(execFile)(process.execPath, ['--v8-options'], {
