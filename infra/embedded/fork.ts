@@ -1,6 +1,7 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { owned } from '../../src/kernel/owned.ts'
+import { sharedArena } from '../../src/kernel/v8-flags.ts'
 import { PRIVATE_UMASK } from './file-modes.ts'
 
 /**
@@ -15,6 +16,7 @@ const INHERITED_ENVIRONMENT = [
   'LD_PRELOAD',
   'NODE_ENV',
   'NODE_COMPILE_CACHE',
+  'MALLOC_ARENA_MAX',
 ] as const
 
 /** The module that runs as a child, its environment and its arguments of node. */
@@ -48,7 +50,7 @@ function environmentOf(
     const value = process.env[name]
     if (value !== undefined) environment[name] = value
   }
-  return { ...environment, ...extra }
+  return { ...sharedArena, ...environment, ...extra }
 }
 
 /** Starts the child; only its account may use the files that it makes. */

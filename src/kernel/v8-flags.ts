@@ -25,3 +25,51 @@ const GROWTH_PERCENT = 30
 export function boundHeapGrowth(): void {
   setFlagsFromString(`--${GROWTH}=${GROWTH_PERCENT}`)
 }
+
+/** V8's name of the size of half of a young generation, in MiB. */
+export const HALF_YOUNG = 'max-semi-space-size'
+/** V8's name of collections of the young generation by several threads, each with pages of its own. */
+export const PARALLEL = 'parallel-scavenge'
+
+/** Bounds of a heap. */
+export interface HeapBounds {
+  /** Half of the young generation; the smaller, the more of what lives briefly is copied. */
+  readonly halfYoungMib: number
+  /** The old generation is collected once it has grown by this; absent: when V8 thinks best. */
+  readonly growthPercent?: number
+}
+
+/**
+ * Arguments of node for a process with a bounded heap: V8 takes the bound of the young generation only when a
+ * process starts.
+ */
+export function boundedHeap({ halfYoungMib, growthPercent }: HeapBounds): readonly string[] {
+  return [
+    `--${HALF_YOUNG}=${halfYoungMib}`,
+    `--no-${PARALLEL}`,
+    `--no-${PRETENURING}`,
+    ...(growthPercent === undefined ? [] : [`--${GROWTH}=${growthPercent}`]),
+  ]
+}
+
+/** Variables of a process whose threads share what they free: glibc would keep a part for each of them. */
+export const sharedArena = { MALLOC_ARENA_MAX: '1' } as const
+
+/** With less, 128 callers at once fill it so fast that more of each call is copied. */
+const GATEWAY: HeapBounds = { halfYoungMib: 16, growthPercent: GROWTH_PERCENT }
+
+/** Replaces this process by itself with other arguments and variables. */
+type Execve = (file: string, args: readonly string[], env: NodeJS.ProcessEnv) => never
+
+/**
+ * Goes on in this process as if it had been started with a bounded heap. Nothing changes where its young
+ * generation is bounded already, before Node 22.15, which cannot do that, and where a parent has a channel to the
+ * process, which would be lost.
+ */
+export function restartWithBoundedHeap(): void {
+  const { execve } = process as { readonly execve?: Execve }
+  const given = [...process.execArgv, process.env['NODE_OPTIONS'] ?? ''].join(' ')
+  if (given.includes(HALF_YOUNG) || execve === undefined || process.connected) return
+  const args = [...process.execArgv, ...boundedHeap(GATEWAY), ...process.argv.slice(1)]
+  execve(process.execPath, [process.execPath, ...args], { ...sharedArena, ...process.env })
+}

@@ -32,9 +32,22 @@ function firstCalls(baseUrl: string, id: string): string {
   return `curl() { command curl --silent --show-error --fail-with-body "$@"; }\n${written}`
 }
 
+/** How a process was started, and the arenas that its C library may have. */
+async function startOf(pid: number): Promise<{ readonly args: string; readonly arenas: string }> {
+  const read = (name: string) => readFile(`/proc/${pid}/${name}`, 'utf8')
+  const [args, variables] = await Promise.all([read('cmdline'), read('environ')])
+  return {
+    args: args.replaceAll('\0', ' '),
+    arenas: /(?:^|\0)MALLOC_ARENA_MAX=([^\0]*)/.exec(variables)?.[1] ?? 'any',
+  }
+}
+
 t.test('first start, calls, commands while it runs, kill -9, restart, SIGTERM', async (t) => {
   const first = await serve(dataDir)
   const { demo } = first
+  const bounded = { args: /--max-semi-space-size=16 .*main\.js serve/, arenas: '1' }
+  const asGiven = { args: /^\S*node \S*main\.js serve/, arenas: 'any' } as const
+  t.match(await startOf(first.pid), 'execve' in process ? bounded : asGiven)
   t.equal((await stat(join(dataDir, 'demo.json'))).mode & 0o777, 0o600)
   t.equal((await stat(join(dataDir, 'runtime.json'))).mode & 0o777, 0o600)
   t.match(demo, { tenantId: 'tenant_demo', modelToken: /^sk-/, queryToken: /^qak-/ })
@@ -79,7 +92,8 @@ t.test('first start, calls, commands while it runs, kill -9, restart, SIGTERM', 
   t.notMatch(second.stderr, /\n\s+at /)
 
   t.equal(await first.end('SIGKILL'), null)
-  const again = await serve(dataDir)
+  const again = await serve(dataDir, { NODE_OPTIONS: '--max-semi-space-size=32' })
+  t.match(await startOf(again.pid), asGiven, 'an operator has bounded it already')
   t.same({ ...again.demo, baseUrl: '', sandboxUrl: '' }, { ...demo, baseUrl: '', sandboxUrl: '' })
   const later = tasksOf(again.demo.baseUrl, demo.modelToken)
   t.equal((await later.get(id)).body.status, 'succeeded')

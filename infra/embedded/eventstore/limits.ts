@@ -96,7 +96,7 @@ export const RECOVERY_SPARE_BYTES = 4 * MIB
 
 /** LevelDB memory: two write buffers at most, one block cache. */
 export const DB_WRITE_BUFFER_BYTES = 8 * MIB
-export const DB_CACHE_BYTES = 16 * MIB
+export const DB_CACHE_BYTES = 8 * MIB
 export const DB_BLOCK_BYTES = 16 * KIB
 
 /**

@@ -1,4 +1,5 @@
 import { programFile } from '../../../src/kernel/program-files.ts'
+import { boundedHeap } from '../../../src/kernel/v8-flags.ts'
 import { spaceLackOf } from '../disk-space.ts'
 import { superviseChild } from '../supervised-child.ts'
 import type { SupervisedChild, SuperviseChildOptions } from '../supervised-child.ts'
@@ -8,10 +9,12 @@ import { logSpaceLack } from './space.ts'
 const READY_TIMEOUT_MS = 60_000
 
 /**
- * The buffers of every event count as memory of the process. With a small initial heap V8 would run
- * a full collection several times a second, at a fifth of the processor time. In MiB.
+ * The buffers of every event count as memory of the process. With a smaller initial heap V8 would run
+ * a full collection several times a second, at a fifth of the processor time.
  */
-const INITIAL_HEAP = '--initial-old-space-size=128'
+const INITIAL_OLD_MIB = 64
+/** Buffers are kept until the object that has them is collected, which a larger young generation puts off. */
+const HALF_YOUNG_MIB = 8
 
 /** LevelDB ends its process so where it took a length from a damaged block. */
 const ABORTED = /ended by SIG(?:ABRT|SEGV|BUS)/
@@ -31,7 +34,10 @@ export function superviseEventStore(options: EventStoreOptions): SupervisedChild
     ...rest,
     name: 'event store',
     waitsFor: (reason) => logSpaceLack(root) ?? spaceLackOf(root, 0, reason),
-    execArgv: [INITIAL_HEAP],
+    execArgv: [
+      ...boundedHeap({ halfYoungMib: HALF_YOUNG_MIB }),
+      `--initial-old-space-size=${INITIAL_OLD_MIB}`,
+    ],
     modulePath: programFile('infra/embedded/eventstore/main.ts'),
     args: (_last, ended = '') => {
       const mayBeDamaged = ABORTED.test(ended)
