@@ -1,7 +1,7 @@
 import module from 'node:module'
 import { fileURLToPath } from 'node:url'
 import type { Command } from 'commander'
-import { loadConfig, passOn } from '../config.ts'
+import { givenVariables, loadConfig, passOn } from '../config.ts'
 import { programFile } from '../kernel/program-files.ts'
 import { boundHeapGrowth, restartWithBoundedHeap } from '../kernel/v8-flags.ts'
 
@@ -32,7 +32,7 @@ export function addServe(program: Command): void {
     .description('run the gateway; with nothing configured, on embedded stores and the sandbox')
     .option('--role <list>', 'what this process does: api, projector, worker', undefined)
     .action(async (options: { role?: string }) => {
-      restartWithBoundedHeap()
+      restartWithBoundedHeap(givenVariables())
       const config = loadConfig(undefined, { serving: true })
       boundHeapGrowth()
       keepCompiledCode()

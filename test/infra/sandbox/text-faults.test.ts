@@ -1,5 +1,5 @@
 import t from 'tap'
-import { call, sandboxFor } from './client.ts'
+import { call, sandboxFor, until } from './client.ts'
 import { callOf, CHAT, chatBody, chatStream, eventsIn, read, sdk } from './text-client.ts'
 
 const FRAMES = 1 + 16 + 1 + 1 + 1
@@ -157,11 +157,12 @@ void t.test(
   async (t) => {
     const sandbox = await sandboxFor(t)
     const plain = await read(sandbox.url + CHAT, chatStream('x [[sandbox words=32]]'))
-    const split = await read(sandbox.url + CHAT, chatStream('x [[sandbox words=32 split-bytes]]'))
+    // Node hands over together what arrived before it began to listen, as on a busy machine.
+    const split = await until(
+      () => read(sandbox.url + CHAT, chatStream('x [[sandbox words=32 split-bytes]]')),
+      ({ pieces }) => pieces.length > 1 && pieces.every((size) => size <= 13),
+    )
     for (const whole of [plain, split]) t.match(whole, { status: 200, complete: true })
-    // A reader that was late may find some of them together.
-    const odd = split.pieces.filter((size) => size <= 13).length
-    t.ok(odd > 20 * eventsIn(plain.text).length, `${odd} of ${split.pieces.length} pieces are odd`)
     t.equal(eventsIn(split.text).length, eventsIn(plain.text).length)
     t.match(split.text, /[–ï☀]/)
     const loud = await read(sandbox.url + CHAT, chatStream('x [[sandbox keep-alive]]'))
