@@ -157,7 +157,7 @@ void t.test(
   async (t) => {
     const sandbox = await sandboxFor(t)
     const plain = await read(sandbox.url + CHAT, chatStream('x [[sandbox words=32]]'))
-    // Node hands over together what arrived before it began to listen, as on a busy machine.
+    // On a busy machine Node's client was seen to hand over all of it at once, very rarely.
     const split = await until(
       () => read(sandbox.url + CHAT, chatStream('x [[sandbox words=32 split-bytes]]')),
       ({ pieces }) => pieces.length > 1 && pieces.every((size) => size <= 13),
