@@ -121,11 +121,6 @@ export function passOn(name: string, value: string): void {
   process.env[name] ??= value
 }
 
-/** All variables, for a process that takes the place of this one. */
-export function givenVariables(): NodeJS.ProcessEnv {
-  return process.env
-}
-
 /** The value of a variable that a channel file names; undefined when it is not set. */
 export function readVariable(name: string, env: Environment = process.env): string | undefined {
   return env[name]

@@ -1,9 +1,8 @@
 #!/usr/bin/env node
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import { runCommandLine } from './cli/command-line.ts'
-import { keepNewObjectsYoung } from './kernel/v8-flags.ts'
 import { note, watchOutput } from './cli/output.ts'
+import { keepNewObjectsYoung, restartWithBoundedHeap } from './kernel/v8-flags.ts'
 
 /**
  * An idle handle must not keep the process alive longer than this: commands have closed theirs by
@@ -25,9 +24,13 @@ function readVersion(): string {
   return 'unknown'
 }
 
+const args = process.argv.slice(2)
+if (args[0] === 'serve') restartWithBoundedHeap()
 keepNewObjectsYoung()
 watchOutput()
-void runCommandLine(readVersion(), process.argv.slice(2)).finally(() => {
+// Only now: loading it twice would take ten times as long as starting again.
+const { runCommandLine } = await import('./cli/command-line.ts')
+void runCommandLine(readVersion(), args).finally(() => {
   setTimeout(() => {
     note(
       `tollgate: ended although something was open: ${process.getActiveResourcesInfo().join(', ')}`,

@@ -1,9 +1,9 @@
 import module from 'node:module'
 import { fileURLToPath } from 'node:url'
 import type { Command } from 'commander'
-import { givenVariables, loadConfig, passOn } from '../config.ts'
+import { loadConfig, passOn } from '../config.ts'
 import { programFile } from '../kernel/program-files.ts'
-import { boundHeapGrowth, restartWithBoundedHeap } from '../kernel/v8-flags.ts'
+import { boundHeapGrowth } from '../kernel/v8-flags.ts'
 
 /** Where V8 finds what an earlier process compiled; a variable of Node's, which child processes inherit. */
 const COMPILED = 'NODE_COMPILE_CACHE'
@@ -32,7 +32,6 @@ export function addServe(program: Command): void {
     .description('run the gateway; with nothing configured, on embedded stores and the sandbox')
     .option('--role <list>', 'what this process does: api, projector, worker', undefined)
     .action(async (options: { role?: string }) => {
-      restartWithBoundedHeap(givenVariables())
       const config = loadConfig(undefined, { serving: true })
       boundHeapGrowth()
       keepCompiledCode()

@@ -58,20 +58,18 @@ export const sharedArena = { MALLOC_ARENA_MAX: '1' } as const
 /** With less, 128 callers at once fill it so fast that more of each call is copied. */
 const GATEWAY: HeapBounds = { halfYoungMib: 16, growthPercent: GROWTH_PERCENT }
 
-type Variables = NodeJS.ProcessEnv
-
 /** Replaces this process by itself with other arguments and variables. */
-type Execve = (file: string, args: readonly string[], variables: Variables) => never
+type Execve = (file: string, args: readonly string[], env: NodeJS.ProcessEnv) => never
 
 /**
  * Goes on in this process as if it had been started with a bounded heap. Nothing changes where its young
  * generation is bounded already, before Node 22.15, which cannot do that, and where a parent has a channel to the
  * process, which would be lost.
  */
-export function restartWithBoundedHeap(variables: Variables): void {
+export function restartWithBoundedHeap(): void {
   const { execve } = process as { readonly execve?: Execve }
-  const given = [...process.execArgv, variables['NODE_OPTIONS'] ?? ''].join(' ')
+  const given = [...process.execArgv, process.env['NODE_OPTIONS'] ?? ''].join(' ')
   if (given.includes(HALF_YOUNG) || execve === undefined || process.connected) return
   const args = [...process.execArgv, ...boundedHeap(GATEWAY), ...process.argv.slice(1)]
-  execve(process.execPath, [process.execPath, ...args], { ...sharedArena, ...variables })
+  execve(process.execPath, [process.execPath, ...args], { ...sharedArena, ...process.env })
 }
