@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http'
+import { setImmediate } from 'node:timers/promises'
 import type { AcceptedCall } from '../calls/store.ts'
 import { countOf, type Faults, isOn } from '../faults/vocabulary.ts'
 
@@ -80,6 +81,8 @@ class Flow {
     for (let at = 0, i = 0; at < bytes.length; i += 1) {
       const size = ODD_PIECES[i % ODD_PIECES.length] ?? 1
       await this.#put(bytes.subarray(at, at + size))
+      // Node joins what is written in one turn of the event loop.
+      await setImmediate()
       at += size
     }
   }

@@ -154,14 +154,14 @@ void t.test('a cancelled task posts no further callback', async (t) => {
   const { origin, received } = await receiver(t)
   const sandbox = await sandboxFor(t, { callbackMap: mapTo(origin) })
   const id = await create(sandbox.url, '[[sandbox queued-ms=60000 running-ms=0]]', HOOK)
-  await fetch(`${sandbox.url}/api/v3/contents/generations/tasks/${id}`, {
-    method: 'DELETE',
-    headers: { authorization: 'Bearer k' },
-  })
   await until(
     () => received.length,
     (count) => count === 1,
   )
+  await fetch(`${sandbox.url}/api/v3/contents/generations/tasks/${id}`, {
+    method: 'DELETE',
+    headers: { authorization: 'Bearer k' },
+  })
   sandbox.advance(120_000)
   await new Promise((resolve) => setTimeout(resolve, 300))
   t.strictSame(statuses(received), ['queued'])

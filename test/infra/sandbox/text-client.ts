@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import { request as httpRequest, type IncomingMessage } from 'node:http'
+import { connect } from 'node:net'
 import OpenAI from 'openai'
 import type { CallView } from '../../../infra/sandbox/calls/store.ts'
 import type { Sandbox } from '../../../infra/sandbox/server.ts'
@@ -68,8 +69,6 @@ export function eventsIn(text: string, eol = '\n'): readonly Event[] {
 export interface Wreck {
   readonly status: number
   readonly text: string
-  /** Sizes of the pieces it came in. */
-  readonly pieces: readonly number[]
   /** The body ended as it was announced. */
   readonly complete: boolean
 }
@@ -106,8 +105,40 @@ export async function read(
   return {
     status: response.statusCode ?? 0,
     text: Buffer.concat(chunks).toString('utf8'),
-    pieces: chunks.map((chunk) => chunk.length),
     complete: response.complete,
+  }
+}
+
+/** Sizes of the chunks of an answer (RFC 9112, 7.1), as they are on the wire. */
+export async function chunksOf(url: string, body: object): Promise<readonly number[]> {
+  const { hostname, port, pathname } = new URL(url)
+  const text = JSON.stringify(body)
+  const socket = connect(Number(port), hostname)
+  socket.setTimeout(10_000, () => socket.destroy())
+  socket.write(
+    [
+      `POST ${pathname} HTTP/1.1`,
+      `host: ${hostname}:${port}`,
+      'authorization: Bearer test-key',
+      'content-type: application/json',
+      `content-length: ${Buffer.byteLength(text)}`,
+      'connection: close',
+      '',
+      text,
+    ].join('\r\n'),
+  )
+  const received: Buffer[] = []
+  for await (const bytes of socket) received.push(bytes as Buffer)
+  const answer = Buffer.concat(received)
+  const sizes: number[] = []
+  let at = answer.indexOf('\r\n\r\n') + 4
+  for (;;) {
+    const end = answer.indexOf('\r\n', at)
+    const size = Number.parseInt(answer.toString('latin1', at, end), 16)
+    if (end === -1 || Number.isNaN(size)) throw new Error(`no chunk at byte ${at}`)
+    if (size === 0) return sizes
+    sizes.push(size)
+    at = end + 2 + size + 2
   }
 }
 
