@@ -196,10 +196,11 @@ t.test('422 for a query that takes too long, without delaying paid calls', async
       ...Array.from({ length: 6 }, () => finance.lines()),
       ...Array.from({ length: 6 }, () => finance.summary('from=2026-01-01T01:00:00Z')),
     ]
-    const startedMs = performance.now()
+    let answered = 0
+    for (const reader of readers) void reader.then(() => (answered += 1))
     t.equal((await tasks.create()).status, 200)
     t.equal((await tasks.list()).status, 200)
-    t.ok(performance.now() - startedMs < 2_000, 'callers have connections of their own')
+    t.equal(answered, 0, 'callers have connections of their own')
     const answers = await Promise.all(readers)
     for (const answer of answers) {
       t.equal(answer.status, 422)
