@@ -55,8 +55,10 @@ export async function* subscribe(
         idleMs: limits.idleCheckMs,
         onIdle: () => missed.isStalled(),
       })) {
-        if (batch.length > 0) backoff.reset()
-        if (batch.length > 0) retries.worked()
+        if (batch.length > 0) {
+          backoff.reset()
+          retries.worked()
+        }
         for (const answer of batch) {
           if (answer.kind === 'confirmation')
             await options.onOpened?.().catch((error: unknown) => {
@@ -68,7 +70,7 @@ export async function* subscribe(
           yield message
           if (signal.aborted) return
         }
-        await missed.look()
+        missed.look()
       }
     } catch (error) {
       if (refused !== undefined) throw refused
@@ -172,10 +174,10 @@ class MissedEvents {
     return stalled
   }
 
-  /** A log in which much happens gives no silence, so that it is asked after messages too. */
-  async look(): Promise<void> {
+  /** A busy log gives no silence, so that it is asked after messages too. They do not wait for the answer. */
+  look(): void {
     const sinceMs = monotonicClock.nowMs() - this.#askedMs
-    if (this.#onCurrent !== undefined && sinceMs >= this.#deps.limits.idleCheckMs) await this.#ask()
+    if (this.#onCurrent !== undefined && sinceMs >= this.#deps.limits.idleCheckMs) void this.#ask()
   }
 
   async #ask(): Promise<'some' | 'none' | 'no answer'> {
