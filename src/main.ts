@@ -2,7 +2,8 @@
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { note, watchOutput } from './cli/output.ts'
-import { keepNewObjectsYoung, restartWithBoundedHeap } from './kernel/v8-flags.ts'
+import { passOn, readVariable } from './config.ts'
+import { keepNewObjectsYoung, restartWithBoundedHeap, sharedArena } from './kernel/v8-flags.ts'
 
 /**
  * An idle handle must not keep the process alive longer than this: commands have closed theirs by
@@ -25,10 +26,13 @@ function readVersion(): string {
 }
 
 const args = process.argv.slice(2)
-if (args[0] === 'serve') restartWithBoundedHeap()
+if (args[0] === 'serve') {
+  for (const [name, value] of Object.entries(sharedArena)) passOn(name, value)
+  restartWithBoundedHeap(readVariable('NODE_OPTIONS'))
+}
 keepNewObjectsYoung()
 watchOutput()
-// Only now: loading it twice would take ten times as long as starting again.
+// A process that is replaced must not load it first: that takes ten times as long as starting again.
 const { runCommandLine } = await import('./cli/command-line.ts')
 void runCommandLine(readVersion(), args).finally(() => {
   setTimeout(() => {

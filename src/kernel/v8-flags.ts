@@ -28,7 +28,7 @@ export function boundHeapGrowth(): void {
 
 /** V8's name of the size of half of a young generation, in MiB. */
 export const HALF_YOUNG = 'max-semi-space-size'
-/** V8's name of collections of the young generation by several threads, each with pages of its own. */
+/** V8's name of the option by which threads collect the young generation together. Each thread keeps pages. */
 export const PARALLEL = 'parallel-scavenge'
 
 /** Bounds of a heap. */
@@ -58,18 +58,20 @@ export const sharedArena = { MALLOC_ARENA_MAX: '1' } as const
 /** With less, 128 callers at once fill it so fast that more of each call is copied. */
 const GATEWAY: HeapBounds = { halfYoungMib: 16, growthPercent: GROWTH_PERCENT }
 
-/** Replaces this process by itself with other arguments and variables. */
-type Execve = (file: string, args: readonly string[], env: NodeJS.ProcessEnv) => never
+/** Replaces this process by itself with other arguments; variables stay. */
+type Execve = (file: string, args: readonly string[]) => never
 
 /**
  * Goes on in this process as if it had been started with a bounded heap. Nothing changes where its young
  * generation is bounded already, before Node 22.15, which cannot do that, and where a parent has a channel to the
  * process, which would be lost.
+ *
+ * @param nodeOptions Node's own variable, `NODE_OPTIONS`
  */
-export function restartWithBoundedHeap(): void {
+export function restartWithBoundedHeap(nodeOptions = ''): void {
   const { execve } = process as { readonly execve?: Execve }
-  const given = [...process.execArgv, process.env['NODE_OPTIONS'] ?? ''].join(' ')
+  const given = [...process.execArgv, nodeOptions].join(' ')
   if (given.includes(HALF_YOUNG) || execve === undefined || process.connected) return
   const args = [...process.execArgv, ...boundedHeap(GATEWAY), ...process.argv.slice(1)]
-  execve(process.execPath, [process.execPath, ...args], { ...sharedArena, ...process.env })
+  execve(process.execPath, [process.execPath, ...args])
 }
