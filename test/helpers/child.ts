@@ -14,7 +14,6 @@ const MAX_COMPLAINTS_CHARS = 4_000
 interface Ready {
   readonly url: string
   readonly port?: number
-  readonly ports?: readonly number[]
 }
 
 /** A child process and its message when it was ready. */

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { createServer } from 'node:net'
 
-/** Below those that a system gives to who asks for any port, and to connections. */
+/** These are lower than the ports that a system gives to connections, and to servers that listen on any. */
 const FIRST = 10_000
 const COUNT = 20_000
 const TRIES = 100

@@ -183,7 +183,7 @@ t.test(
   },
 )
 
-t.test('an event that cannot be decoded ends what the log vouches for', async (t) => {
+t.test('after an event that cannot be decoded an account is read again', async (t) => {
   const { facts, record, revisions, state, expire, pass } = scene()
   await revisions()
   pass(1)
@@ -196,10 +196,10 @@ t.test('an event that cannot be decoded ends what the log vouches for', async (t
   pass(ACCOUNT_FACTS_KNOWN_FOR_MS)
   facts.current(0)
   await revisions()
-  t.equal(state.reads, 2, 'what was read after it is vouched for again')
+  t.equal(state.reads, 2, 'what was read after it stays valid again')
 })
 
-t.test('an account that was only noticed is read, whatever the log vouches for', async (t) => {
+t.test('an account of which one event was noticed is read', async (t) => {
   const { facts, record, revisions, state } = scene()
   for (const set of sets) record(set(1))
   facts.noticed(record(sets[2]!(2)))

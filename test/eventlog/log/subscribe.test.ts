@@ -302,7 +302,7 @@ void t.test(
     const atMs = performance.now()
     const before = answers.length
     await sleep(800)
-    t.equal(answers.length, before, 'a log that does not answer vouches for nothing')
+    t.equal(answers.length, before, 'a log that does not answer proves nothing')
     server.thaw()
     await answersGrow()
     t.ok(answers.at(-1)!.sinceMs > atMs)

@@ -3,8 +3,8 @@
  *
  * `main.ts --data DIR [--port N]... [--server-version 23.10|24.10|25.0]`
  *
- * One member for each port, three on free ports by default. Prints one JSON line
- * `{"event":"ready","url":"esdb://…","ports":[…]}` on stdout once all serve; obeys orders (see
+ * One member for each port. Prints one JSON line
+ * `{"event":"ready","url":"esdb://…"}` on stdout once all serve; obeys orders (see
  * orders.ts) that come as IPC messages; stops in order on SIGTERM, SIGINT or loss of its channel.
  */
 
@@ -22,8 +22,6 @@ import {
 } from '../../../infra/embedded/eventstore/versions.ts'
 import { parseOrder } from './orders.ts'
 import { PretendedCluster } from './pretended-cluster.ts'
-
-const ANY_PORTS = ['0', '0', '0']
 
 function reasonOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error)
@@ -54,7 +52,7 @@ async function main(): Promise<void> {
   const { values } = parseArgs({
     options: {
       data: { type: 'string' },
-      port: { type: 'string', multiple: true },
+      port: { type: 'string', multiple: true, default: [] },
       'server-version': { type: 'string', default: DEFAULT_SERVER_VERSION },
     },
   })
@@ -63,7 +61,7 @@ async function main(): Promise<void> {
   const log = await ServerLog.open(values.data, (event, detail) => {
     logLine('error', event, { event, detail })
   })
-  const cluster = await PretendedCluster.start(log, version, (values.port ?? ANY_PORTS).map(Number))
+  const cluster = await PretendedCluster.start(log, version, values.port.map(Number))
   takeOrders(cluster)
   onStopRequest(() => {
     cluster
@@ -77,9 +75,8 @@ async function main(): Promise<void> {
         },
       )
   })
-  const { ports } = cluster
-  const hosts = ports.map((port) => `127.0.0.1:${port}`).join(',')
-  announceReady(`esdb://${hosts}?tls=false`, { ports })
+  const hosts = cluster.ports.map((port) => `127.0.0.1:${port}`).join(',')
+  announceReady(`esdb://${hosts}?tls=false`)
 }
 
 main().catch((error: unknown) => {
