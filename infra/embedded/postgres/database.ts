@@ -1,4 +1,6 @@
 import { createHmac } from 'node:crypto'
+import { once } from 'node:events'
+import { connect } from 'node:net'
 import { Client } from 'pg'
 import { monotonicClock } from '../../../src/kernel/clock.ts'
 import { owned } from '../../../src/kernel/owned.ts'
@@ -42,18 +44,26 @@ async function connected<T>(url: string, use: (client: Client) => Promise<T>): P
   }
 }
 
-/** Whether the server answers a new connection, by a refusal too. */
-export async function isAnswering(url: string): Promise<boolean> {
+/**
+ * The message `SSLRequest` of the PostgreSQL frontend/backend protocol: its length, then its code.
+ */
+const SSL_REQUEST = Buffer.from([0, 0, 0, 8, 0x04, 0xd2, 0x16, 0x2f])
+
+/**
+ * Whether the server answers a new connection, by a refusal too. It is only asked whether it speaks TLS,
+ * because the start of a session would take it several times as long.
+ */
+export async function isAnswering(socketPath: string): Promise<boolean> {
   const startedMs = monotonicClock.nowMs()
-  const options = { connectionString: url, connectionTimeoutMillis: ANSWER_TIMEOUT_MS }
-  const client = owned(new Client(options))
+  const socket = connect(socketPath)
+  socket.write(SSL_REQUEST)
   try {
-    await client.connect()
+    await once(socket, 'data', { signal: AbortSignal.timeout(ANSWER_TIMEOUT_MS) })
     return true
   } catch {
     return monotonicClock.nowMs() - startedMs < ANSWER_TIMEOUT_MS
   } finally {
-    void client.end().catch(() => undefined)
+    socket.destroy()
   }
 }
 

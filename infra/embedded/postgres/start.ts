@@ -5,7 +5,7 @@ import { ACCOUNTS } from './account.ts'
 import { findBinaries } from './binaries.ts'
 import { createRoot, openCluster } from './cluster.ts'
 import { openSocketFolder } from '../socket-folder.ts'
-import { prepareDatabase, urlOf } from './database.ts'
+import { isAnswering, prepareDatabase, urlOf } from './database.ts'
 import { clusterNameOf, endOrphans } from './orphans.ts'
 import { startServer } from './server.ts'
 import type { Server } from './server.ts'
@@ -35,6 +35,8 @@ interface EmbeddedPostgres extends Server {
   /** URL for the role that owns the database, and has no rights outside of it. */
   readonly url: string
   readonly superuserUrl: string
+  /** Whether it answers a new connection. */
+  readonly isAnswering: () => Promise<boolean>
 }
 
 const LEVELS: readonly (readonly [prefix: string, level: 'warn' | 'error' | 'fatal'])[] = [
@@ -104,6 +106,7 @@ export async function startEmbeddedPostgres(options: StartOptions): Promise<Embe
     return {
       url: urlOf(cluster, folder, 'gateway'),
       superuserUrl: urlOf(cluster, folder, 'superuser'),
+      isAnswering: () => isAnswering(join(folder, SOCKET_NAME)),
       ended: server.ended.then(async (how) => {
         await lock.release()
         return how

@@ -2,7 +2,6 @@ import { spaceLackOf } from '../disk-space.ts'
 import { askForSigns } from '../signs-of-life.ts'
 import type { Life, Reports, Supervised, SuperviseOptions } from '../supervisor.ts'
 import { supervise } from '../supervisor.ts'
-import { isAnswering } from './database.ts'
 import { START_TIMEOUT_MS } from './server.ts'
 import type { PostgresLog } from './start.ts'
 import { startEmbeddedPostgres } from './start.ts'
@@ -37,7 +36,7 @@ function live({ root, log, signEveryMs }: PostgresOptions, reports: Reports): Li
     const { url } = server
     reports.ready({ url })
     reports.sign()
-    const endSigns = askForSigns(() => isAnswering(url), reports.sign, signEveryMs)
+    const endSigns = askForSigns(server.isAnswering, reports.sign, signEveryMs)
     const how = await server.ended
     endSigns()
     return how

@@ -1,6 +1,11 @@
 import { Pool } from 'pg'
 
 const CONNECT_TIMEOUT_MS = 5_000
+/**
+ * Idle connections close after this time. Background work of which parts run together only every 16 s keeps its
+ * connections then: to open one costs Postgres more than a hundred of these statements.
+ */
+const IDLE_TIMEOUT_MS = 60_000
 /** Longest statement of a request or policy; rebuilds set their own. */
 const STATEMENT_TIMEOUT_MS = 30_000
 
@@ -25,6 +30,7 @@ export function openPool(options: PoolOptions): Pool {
     max: options.max,
     query_timeout: options.queryTimeoutMs,
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+    idleTimeoutMillis: IDLE_TIMEOUT_MS,
     statement_timeout: options.statementTimeoutMs ?? STATEMENT_TIMEOUT_MS,
     application_name: 'tollgate',
     // Statements sent together share a round trip; Postgres runs them in the order sent.
