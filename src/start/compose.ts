@@ -37,7 +37,7 @@ import { createFreshness, type LedgerLag, watchLedger } from '../app/spending/le
 import { createBackgroundAppends } from '../app/tasks/background-appends.ts'
 import { createKnownTasks, type TaskDeps } from '../app/tasks/deps.ts'
 import { createUrlCache } from '../app/tasks/result-urls.ts'
-import { createTaskLook } from '../app/tasks/watch/task-work.ts'
+import { createTaskLook, type TaskLookSettings } from '../app/tasks/watch/task-work.ts'
 import {
   defaultImageTaskLimits,
   imageMediaIn,
@@ -79,7 +79,8 @@ type Bounds = Pick<
 >
 
 /** What a gateway is built from. */
-export interface Infrastructure extends Pick<Config, 'pollRequestsPerSecond'>, Partial<Bounds> {
+export interface Infrastructure
+  extends Pick<Config, 'pollRequestsPerSecond'>, Partial<Bounds & TaskLookSettings> {
   readonly pool: Pool
   readonly log: EventLog
   readonly families: readonly FamilyModule[]
@@ -272,7 +273,7 @@ function tasksOf(infra: Infrastructure, facts: AccountFacts, gauges: ReplicaGaug
     background: createBackgroundAppends({ clock: monotonic, logger }),
     recent: createRecentWrites(),
     known: createKnownTasks(),
-    hasDueTasks: createTaskLook(pool),
+    dueTasks: createTaskLook(pool, monotonic, infra),
     putTaskUrls: createUrlCache(pool),
     metrics: createTaskMetrics(metrics),
     clock,

@@ -21,6 +21,7 @@ import { imagePolicies } from '../app/tasks/images/policies.ts'
 import { balanceAlertPolicies } from '../app/accounts/alerts/policy.ts'
 import { priceConcern, servedModels } from '../app/finance/prices/concern.ts'
 import { publishPrices } from '../app/finance/prices/publish-at-start.ts'
+import { FORESEEN_MS } from '../app/tasks/watch/task-work.ts'
 import { taskPolicies } from '../app/tasks/watch/policies.ts'
 import { taskWork } from '../app/tasks/watch/task-work.ts'
 import { startPresence, startWorker } from '../app/queue/worker.ts'
@@ -128,7 +129,10 @@ async function start(options: GatewayOptions, onStop: OnStop): Promise<Omit<Gate
   const { objects } = storage
   const store = objects?.store
   onStop(async () => store?.close())
-  const deps = composeFor(options, { pool, log, families, clock, metrics }, storage)
+  // A worker that serves no callers cannot know when they have created tasks.
+  const foreseenMs = options.roles.has('api') ? FORESEEN_MS * Math.min(1, config.pollScale) : 0
+  const infra = { pool, log, families, clock, metrics, foreseenMs }
+  const deps = composeFor(options, infra, storage)
   onStop(() => deps.stop())
   const owner = newId('process', clock.nowMs())
   const context = { metrics, owner, onStop }

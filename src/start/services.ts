@@ -77,7 +77,7 @@ export const logLostConnection = (logger: Logger) => (error: Error) =>
 /** Makes what use cases and background work are built from, as the configuration says. */
 export function composeFor(
   options: ServicesOptions,
-  infra: Pick<Infrastructure, 'pool' | 'log' | 'families' | 'clock' | 'metrics'>,
+  infra: Pick<Infrastructure, 'pool' | 'log' | 'families' | 'clock' | 'metrics' | 'foreseenMs'>,
   { objects, local }: OpenedStorage,
 ): Dependencies {
   const { config } = options

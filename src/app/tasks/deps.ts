@@ -13,7 +13,7 @@ import type { OpenPublic } from '../../kernel/public-fetch.ts'
 import type { CheckAssets, UseAssets } from '../assets/types.ts'
 import type { Admissions } from '../spending/admission.ts'
 import type { Freshness } from '../spending/ledger-lag.ts'
-import type { LaneLook } from '../queue/lane-look.ts'
+import type { ForeseeingLook } from '../queue/lane-look.ts'
 import type { ChannelDirectory } from '../channels/directory.ts'
 import type { ChannelPaces } from '../channels/paces.ts'
 import type { CrashPoint } from '../crash-points.ts'
@@ -45,7 +45,7 @@ export interface TaskDeps {
   readonly background: BackgroundAppends
   readonly recent: RecentWrites
   readonly known: KnownTasks
-  readonly hasDueTasks: LaneLook
+  readonly dueTasks: ForeseeingLook
   readonly putTaskUrls: PutTaskUrls
   readonly openPublic: OpenPublic
   readonly useAssets: UseAssets

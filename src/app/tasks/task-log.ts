@@ -107,6 +107,7 @@ export async function recordRequested(
   }
   if (result.events.length === 0) return { kind: 'exists' }
   deps.recent.note(tenantId, result.position)
+  deps.dueTasks.expect()
   return { kind: 'recorded', position: result.position }
 }
 
@@ -155,6 +156,7 @@ export async function recordOutcome(
       known,
     )
     deps.recent.note(tenantId, position)
+    deps.dueTasks.expect()
     if (state.phase === 'active' && revision !== undefined)
       deps.known.set(platformId, { state, revision })
   }

@@ -6,8 +6,9 @@ import {
   type Leases,
   type LeaseSettings,
 } from '../../queue/leases.ts'
-import { createLaneLook, type LaneLook, lanesWithDue } from '../../queue/lane-look.ts'
+import { createForeseeingLook, earliestDue, type ForeseeingLook } from '../../queue/lane-look.ts'
 import { leaseRows, type LeaseTerms, type Rescheduled, type WorkTable } from '../../queue/tables.ts'
+import type { Clock } from '../../../kernel/clock.ts'
 import type { TaskDeps } from '../deps.ts'
 
 /** The workers' queue of tasks: the projection writes a row for each task that needs work. */
@@ -135,27 +136,50 @@ async function leasePolls(
   }))
 }
 
-/** Looks for due tasks of every kind, for all rounds of a process. */
-export function createTaskLook(db: Queryable): LaneLook {
-  return createLaneLook((asked) => lanesWithDue(db, taskWork, asked))
+/** How a process looks for due tasks. */
+export interface TaskLookSettings {
+  /**
+   * Milliseconds for which it relies on what it saw of the queue. It expects the tasks that it creates; those of
+   * other processes may wait this much longer for it.
+   */
+  readonly foreseenMs: number
+}
+
+/** For a process that creates tasks, as most workers do. */
+export const FORESEEN_MS = 2_000
+
+/** Looks for due tasks of every kind, for all rounds of a process; by default it asks each time. */
+export function createTaskLook(
+  db: Queryable,
+  monotonic: Clock,
+  { foreseenMs = 0 }: Partial<TaskLookSettings> = {},
+): ForeseeingLook {
+  return createForeseeingLook((lanes) => earliestDue(db, taskWork, lanes), foreseenMs, monotonic)
 }
 
 export type TaskLeases = Leases<DuePoll, PollQuery, TaskNote>
 
 /** The leases of one kind of task work; by default the longest due are leased first. */
 export function createTaskLeases(
-  { pool, hasDueTasks }: Pick<TaskDeps, 'pool' | 'hasDueTasks'>,
+  { pool, dueTasks }: Pick<TaskDeps, 'pool' | 'dueTasks'>,
   settings: Pick<LeaseSettings<DuePoll, PollQuery, TaskNote>, 'owner' | 'leaseMs' | 'otherIds'> & {
     readonly lane: PollKind
     readonly lease?: typeof leaseDuePolls
   },
 ): TaskLeases {
   const { lease = leaseDuePolls } = settings
-  return createLeases<DuePoll, PollQuery, TaskNote>(pool, {
+  const leases = createLeases<DuePoll, PollQuery, TaskNote>(pool, {
     ...settings,
     lease: async (db, query) =>
-      (await hasDueTasks(query.lane, query.nowMs)) ? lease(db, query) : [],
+      (await dueTasks.hasDue(query.lane, query.nowMs)) ? lease(db, query) : [],
     table: taskWork,
     idOf: ({ platformId }) => platformId,
   })
+  return {
+    ...leases,
+    reschedule: async (items) => {
+      await leases.reschedule(items)
+      if (items.length > 0) dueTasks.expect()
+    },
+  }
 }

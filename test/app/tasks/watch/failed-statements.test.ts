@@ -5,6 +5,7 @@ import { createObserve } from '../../../../src/app/tasks/observe.ts'
 import { createPoller } from '../../../../src/app/tasks/watch/poll.ts'
 import { createTaskLeases, createTaskLook } from '../../../../src/app/tasks/watch/task-work.ts'
 import { createReconcileRound } from '../../../../src/app/tasks/watch/reconcile.ts'
+import { monotonicClock } from '../../../../src/kernel/clock.ts'
 import { eventually } from '../../../helpers/eventually.ts'
 import { imageInput, startImageScene } from '../images/support/scene.ts'
 import { recordingStatements } from '../../support/recorded-statements.ts'
@@ -172,7 +173,7 @@ t.test('a picture that cannot be begun now is begun soon, whichever statement fa
 t.test('idle lanes share one planned statement, and lease what becomes due', async (t) => {
   const world = await startWorld(t)
   const { pool, asked } = recordingStatements(world.pool)
-  const deps = { pool, hasDueTasks: createTaskLook(pool) }
+  const deps = { pool, dueTasks: createTaskLook(pool, monotonicClock) }
   const lanes = (['poll', 'reconcile', 'watch', 'make', 'finish'] as const).map((lane) =>
     createTaskLeases(deps, { owner: 'one', lane, leaseMs: 60_000 }),
   )
