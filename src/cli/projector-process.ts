@@ -13,6 +13,7 @@ import { readVariable } from '../config.ts'
 import { createEventLog } from '../eventlog/log/client.ts'
 import type { Log } from '../kernel/log.ts'
 import { createBackoff, pause } from '../kernel/pause.ts'
+import { releaseStartMemory } from '../kernel/v8-flags.ts'
 import { startProjector } from '../start/projector.ts'
 import { messageOf } from './explain.ts'
 import { unavailableStoreOf } from './store-outage.ts'
@@ -94,6 +95,7 @@ async function run(): Promise<void> {
     namespace: variable('namespace'),
     log: logger,
   })
+  releaseStartMemory()
   const stop = startProjector({ databaseUrl, log, logger })
   await stopped
   await stop()

@@ -1,6 +1,7 @@
 import { Pool } from 'pg'
 import type { Logger } from 'pino'
 import { replaceFile } from '../kernel/durable-files.ts'
+import { releaseStartMemory } from '../kernel/v8-flags.ts'
 import { catalog } from '../families/index.ts'
 import { prepareDataDir } from '../../infra/embedded/data-dir.ts'
 import type { Supervised } from '../../infra/embedded/supervisor.ts'
@@ -80,6 +81,7 @@ export async function serve(config: Config, version: string, roleList?: string):
         closers.unshift(() => removeRuntime(config.dataDir))
         demoSecret = await openDemo(config, gateway, upstreams.sandboxUrl)
       }
+      releaseStartMemory()
       gateway.markReady()
       const { address, operationsAddress } = gateway
       logger.info({ address, operationsAddress, roles: [...wanted] }, 'ready')

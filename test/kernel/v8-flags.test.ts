@@ -1,7 +1,15 @@
 import { execFile } from 'node:child_process'
+import { setImmediate } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import t from 'tap'
-import { GROWTH, HALF_YOUNG, PARALLEL, PRETENURING } from '../../src/kernel/v8-flags.ts'
+import {
+  COLLECTOR,
+  GROWTH,
+  HALF_YOUNG,
+  PARALLEL,
+  PRETENURING,
+  releaseStartMemory,
+} from '../../src/kernel/v8-flags.ts'
 
 void t.test('V8 knows the flags in use, with other defaults', async (t) => {
   const { stdout } = await promisify(execFile)(process.execPath, ['--v8-options'], {
@@ -9,6 +17,16 @@ void t.test('V8 knows the flags in use, with other defaults', async (t) => {
   })
   for (const flag of [PRETENURING, PARALLEL])
     t.match(stdout, new RegExp(`--${flag} \\([^]*?default: --${flag}\\n`))
+  t.match(stdout, new RegExp(`--${COLLECTOR} \\([^]*?default: --no-${COLLECTOR}\\n`))
   t.match(stdout, new RegExp(`--${GROWTH} \\([^]*?default: --${GROWTH}=0\\n`))
   t.match(stdout, new RegExp(`--${HALF_YOUNG} \\([^]*?default: --${HALF_YOUNG}=0\\n`))
+})
+
+void t.test('what only the start used is collected', async (t) => {
+  const used = { by: new WeakRef({ start: true }) }
+  // A reference that was made or read stays until its turn ends.
+  await setImmediate()
+  releaseStartMemory()
+  t.equal(used.by.deref(), undefined)
+  t.notOk('gc' in globalThis)
 })

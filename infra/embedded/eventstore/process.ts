@@ -4,6 +4,7 @@ import { join, resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { monotonicClock } from '../../../src/kernel/clock.ts'
+import { releaseStartMemory } from '../../../src/kernel/v8-flags.ts'
 import { announceFailure, announceReady, logLine, onStopRequest } from '../child.ts'
 import { giveSigns } from '../signs-of-life.ts'
 import { openSocketFolder } from '../socket-folder.ts'
@@ -150,6 +151,7 @@ async function run(given: readonly string[], hooks: AppendHooks): Promise<void> 
     report('error', 'unexpected', { reason: error.stack ?? error.message })
     process.exit(1)
   })
+  releaseStartMemory()
   if ('socket' in place) announceReady(`unix:${place.socket}`)
   else announceReady(`esdb://${HOST}:${server.port}?tls=false`, { port: server.port })
   giveSigns()
