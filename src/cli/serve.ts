@@ -85,8 +85,7 @@ export async function serve(config: Config, version: string, roleList?: string):
       gateway.markReady()
       const { address, operationsAddress } = gateway
       logger.info({ address, operationsAddress, roles: [...wanted] }, 'ready')
-      const link = demoSecret && gateway.entryLink?.(demoSecret)
-      if (address) explain(address, config, link)
+      if (address) explain(address, config, demoSecret && gateway.entryLink?.(demoSecret))
     }
     const exitCode = await ended.promise
     await closeAll(closers, config, logger)
