@@ -1,5 +1,4 @@
 import { setFlagsFromString } from 'node:v8'
-import { runInNewContext } from 'node:vm'
 
 /** V8's name of the option that is turned off. */
 export const PRETENURING = 'allocation-site-pretenuring'
@@ -32,6 +31,9 @@ export const HALF_YOUNG = 'max-semi-space-size'
 /** V8's name of the option by which threads collect the young generation together. Each thread keeps pages. */
 export const PARALLEL = 'parallel-scavenge'
 
+/** V8's name of the option that adds the function `gc`. */
+export const COLLECTOR = 'expose-gc'
+
 /** Bounds of a heap. */
 export interface HeapBounds {
   /** Half of the young generation; the smaller, the more of what lives briefly is copied. */
@@ -41,14 +43,15 @@ export interface HeapBounds {
 }
 
 /**
- * Arguments of node for a process with a bounded heap: V8 takes the bound of the young generation only when a
- * process starts.
+ * Arguments of node for a process with a bounded heap: V8 takes the bound of the young generation, and the option
+ * for `releaseStartMemory`, only when a process starts.
  */
 export function boundedHeap({ halfYoungMib, growthPercent }: HeapBounds): readonly string[] {
   return [
     `--${HALF_YOUNG}=${halfYoungMib}`,
     `--no-${PARALLEL}`,
     `--no-${PRETENURING}`,
+    `--${COLLECTOR}`,
     ...(growthPercent === undefined ? [] : [`--${GROWTH}=${growthPercent}`]),
   ]
 }
@@ -59,19 +62,14 @@ export const sharedArena = { MALLOC_ARENA_MAX: '1' } as const
 /** With less, 128 callers at once fill it so fast that more of each call is copied. */
 const GATEWAY: HeapBounds = { halfYoungMib: 16, growthPercent: GROWTH_PERCENT }
 
-/** V8's name of the option that adds the function `gc` to new contexts. */
-export const COLLECTOR = 'expose-gc'
-
 /**
  * Gives back what the start of a process needed and nothing uses any more: code that ran once, pages of dead
  * objects. V8 itself would do so only where memory runs out. It stops the process for 15 to 75 ms, so it belongs before
- * a process is ready.
+ * a process is ready. Without the argument that adds it nothing is done: a context made for it alone makes V8
+ * compile the code of calls again and again.
  */
-export function releaseStartMemory(): void {
-  setFlagsFromString(`--${COLLECTOR}`)
-  const collect = runInNewContext('gc') as (options: object) => void
-  setFlagsFromString(`--no-${COLLECTOR}`)
-  collect({ type: 'major', execution: 'sync', flavor: 'last-resort' })
+export function releaseStartMemory(collect: typeof globalThis.gc = globalThis.gc): void {
+  collect?.({ type: 'major', execution: 'sync', flavor: 'last-resort' })
 }
 
 /** Replaces this process by itself with other arguments; variables stay. */

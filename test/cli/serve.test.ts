@@ -45,7 +45,7 @@ async function startOf(pid: number): Promise<{ readonly args: string; readonly a
 t.test('first start, calls, commands while it runs, kill -9, restart, SIGTERM', async (t) => {
   const first = await serve(dataDir)
   const { demo } = first
-  const bounded = { args: /--max-semi-space-size=16 .*main\.js serve/, arenas: '1' }
+  const bounded = { args: /--max-semi-space-size=16 .*--expose-gc .*main\.js serve/, arenas: '1' }
   const asGiven = { args: /^\S*node \S*main\.js serve/, arenas: 'any' } as const
   t.match(await startOf(first.pid), 'execve' in process ? bounded : asGiven)
   t.equal((await stat(join(dataDir, 'demo.json'))).mode & 0o777, 0o600)
