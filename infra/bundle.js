@@ -49,9 +49,9 @@ export async function bundle(folder, modules) {
     jsx: 'automatic',
     jsxImportSource: 'preact',
     // V8 keeps the source of what it has loaded, and takes twice the memory for one with a letter that is not of
-    // Latin 1, in a comment too. Names stay, as log lines and profiles show them.
+    // Latin 1, in a comment too. Names stay, as log lines and profiles show them, and so does syntax: joined
+    // expressions kept one more copy of each large body.
     minifyWhitespace: true,
-    minifySyntax: true,
     legalComments: 'external',
     lineLimit: LINE_LIMIT,
     banner: { js: requireForLibraries },
