@@ -55,7 +55,7 @@ const SSL_REQUEST = Buffer.from([0, 0, 0, 8, 0x04, 0xd2, 0x16, 0x2f])
  */
 export async function isAnswering(socketPath: string): Promise<boolean> {
   const startedMs = monotonicClock.nowMs()
-  const socket = connect(socketPath)
+  const socket = owned(connect(socketPath))
   socket.write(SSL_REQUEST)
   try {
     await once(socket, 'data', { signal: AbortSignal.timeout(ANSWER_TIMEOUT_MS) })
