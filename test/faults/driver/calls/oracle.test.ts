@@ -182,7 +182,10 @@ t.test(
 )
 
 t.test('a call is billed under its caller’s id, and not after a refusal', async (t) => {
-  t.same(codes({ ...whole, told: { ...delivered, callIds: new Set(['call_2']) } }), ['wrong_id'])
+  const other = { callIds: new Set(['call_2']) }
+  t.same(codes({ ...whole, told: { ...delivered, ...other } }), ['wrong_id'])
+  t.same(codes({ ...whole, told: { ...delivered, ...other, sent: 2 } }), ['wrong_id'])
+  t.same(codes({ ...whole, told: { ...other, sent: 2 } }), [], 'refused first, and then not heard')
   const refused = (words: string) => codes({ ...whole, told: { refused: words } })
   t.same(refused('502 upstream_error'), ['billed_though_refused'])
   t.same(refused('503 service_unavailable'), [], 'whether it was written down was not known')

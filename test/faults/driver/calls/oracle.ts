@@ -257,7 +257,9 @@ function judgeTold(
   const bill = bills.calls.get(order.marker)
   if (delivered && bill === undefined)
     say('delivered_unsettled', order.marker, 'was delivered and is not billed (P3)')
-  if (bill !== undefined && callIds.size > 0 && !callIds.has(bill.callId))
+  // Of a request that was sent again, the refusal may have arrived and the answer that is billed been lost.
+  const mayLackBilled = sent > 1 && !delivered
+  if (bill !== undefined && callIds.size > 0 && !mayLackBilled && !callIds.has(bill.callId))
     say('wrong_id', order.marker, `told ${[...callIds].join(' ')}, billed as ${bill.callId}`)
   // Whether a call was written down may be unknown; input alone is billed with its refusal.
   // What a key was answered later says nothing of the first request.
