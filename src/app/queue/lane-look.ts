@@ -36,7 +36,7 @@ export function createLaneLook(find: (lanes: readonly string[]) => Promise<Earli
   return async (lane, nowMs) => ((await ask(lane)) ?? Number.POSITIVE_INFINITY) <= nowMs
 }
 
-/** After an announcement, a read model shows the work within this time, or the next ask finds it. */
+/** Read models show expected jobs within this time; a later one is found once an answer is too old. */
 const EXPECTED_MS = 2_000
 
 /** A look that does not ask while it knows that nothing is due. */
@@ -51,7 +51,7 @@ export interface ForeseeingLook {
  * expected, or when its last answer is too old: another process may have made jobs meanwhile.
  *
  * @param foreseenMs the age up to which an answer counts
- * @param monotonic measures the age of answers; the times of jobs are compared with those of the lookers
+ * @param monotonic measures the age of answers; due times are compared with the time that a look is given
  */
 export function createForeseeingLook(
   find: (lanes: readonly string[]) => Promise<EarliestDue>,

@@ -30,7 +30,7 @@ export interface AssetQuery extends LeaseQuery {
 export function createAssetLook(db: Queryable): LaneLook {
   return createLaneLook(async (lanes) => {
     const withWork = await channelsWithWork(db, lanes)
-    // Whatever its time: the statement that leases decides.
+    // The statement that leases decides what is due.
     return new Map([...withWork].map((lane) => [lane, Number.NEGATIVE_INFINITY]))
   })
 }

@@ -145,7 +145,7 @@ export interface TaskLookSettings {
   readonly foreseenMs: number
 }
 
-/** For a process that creates tasks, as most workers do. */
+/** A process that creates tasks itself, as most workers do, relies on what it saw for this long. */
 export const FORESEEN_MS = 2_000
 
 /** Looks for due tasks of every kind, for all rounds of a process; by default it asks each time. */
