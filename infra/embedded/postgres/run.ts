@@ -25,6 +25,7 @@ export const ENVIRONMENT = {
 /**
  * Starts a Postgres program under the chosen account.
  * @param onLine each line of its output, from stdout and stderr.
+ * @param stdin its input: empty, or a pipe that closes with this process.
  */
 export function run(
   runner: Runner,
@@ -32,6 +33,7 @@ export function run(
   args: readonly string[],
   cwd: string,
   onLine: (line: string) => void,
+  stdin: 'ignore' | 'pipe' = 'ignore',
 ): Program {
   const [command = file, ...rest] = [...runner.prefix, file, ...args]
   const child = owned(
@@ -39,12 +41,13 @@ export function run(
       ...runner.ids,
       cwd,
       env: ENVIRONMENT,
-      stdio: ['ignore', 'pipe', 'pipe'],
+      stdio: [stdin, 'pipe', 'pipe'],
       // A separate session: Ctrl-C in a terminal reaches this process only, which drains before it ends
       // the server.
       detached: true,
     }),
   )
+  if (child.stdin !== null) owned(child.stdin)
   const tail = new Tail()
   for (const stream of [child.stdout, child.stderr])
     eachLine(stream, (line) => {

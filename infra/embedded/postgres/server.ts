@@ -51,6 +51,12 @@ while kill -0 "$1"; do
   sleep 1
 done`
 
+/**
+ * Becomes the server once it is told to: its guard runs by then. When this process is killed earlier, the input
+ * closes, and no server starts.
+ */
+const UNTIL_GUARDED = 'read -r _ && exec "$@" < /dev/null'
+
 /** A shell that ends the server in order when this process is killed: its input closes then, by the kernel. */
 function watchOver(pid: number, directory: string): () => void {
   const guard = spawn(
@@ -66,6 +72,22 @@ function watchOver(pid: number, directory: string): () => void {
   owned(guard.stdin)
   guard.unref()
   return () => void guard.kill('SIGKILL')
+}
+
+/** Starts the server under a guard, so that at no moment one runs that nothing would end. */
+function runGuarded(
+  cluster: Cluster,
+  postgres: string,
+  args: readonly string[],
+  onLine: (line: string) => void,
+): Program {
+  const prefix = ['/bin/sh', '-c', UNTIL_GUARDED, 'sh', ...cluster.runner.prefix]
+  const program = run({ ...cluster.runner, prefix }, postgres, args, '/', onLine, 'pipe')
+  const { pid, stdin } = program.process
+  if (pid === undefined) return program
+  const release = watchOver(pid, cluster.directory)
+  stdin?.end('\n')
+  return { ...program, ended: program.ended.finally(release) }
 }
 
 async function endedWithin(program: Program, timeoutMs: number): Promise<boolean> {
@@ -104,18 +126,11 @@ export async function startServer(
     ready = () => resolve('ready')
   })
   const args = ['-D', cluster.directory, ...asArguments(settings)]
-  const program = run(cluster.runner, postgres, args, '/', (line) => {
+  const program = runGuarded(cluster, postgres, args, (line) => {
     onLine(line)
     if (line.includes(READY)) ready()
   })
-  const release =
-    program.process.pid === undefined
-      ? () => undefined
-      : watchOver(program.process.pid, cluster.directory)
-  const ended = program.ended.then((how) => {
-    release()
-    return [`postgres ${how}`, ...program.tail()].join('\n')
-  })
+  const ended = program.ended.then((how) => [`postgres ${how}`, ...program.tail()].join('\n'))
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<'late'>((resolve) => {
     timer = setTimeout(resolve, START_TIMEOUT_MS, 'late')

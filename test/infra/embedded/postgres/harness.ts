@@ -86,6 +86,13 @@ export function postmastersOn(root: string): readonly number[] {
     .map(({ pid }) => pid)
 }
 
+/** Whether any process names this cluster: its server, or a shell for it. */
+export function isInUse(root: string): boolean {
+  return processes().some(
+    ({ pid, command }) => command.includes(join(root, 'cluster')) && isAlive(pid),
+  )
+}
+
 /** The shell that watches over the server: the child of its supervisor that is no Postgres. */
 export function guardPid(supervisor: number): number | undefined {
   return processes().find(

@@ -13,6 +13,7 @@ import {
   folder,
   guardPid,
   isAlive,
+  isInUse,
   postmasterPid,
   postmastersOn,
   query,
@@ -26,12 +27,13 @@ interface Gateway {
   readonly process: ChildProcess
   /** The address, once it serves. */
   readonly url: Promise<string>
+  readonly ended: Promise<unknown>
   kill(): Promise<void>
 }
 
-/** A process that stands for the gateway, to be killed. */
-function gateway(t: Test, root: string): Gateway {
-  const parent = spawn(process.execPath, [...GATEWAY, root], {
+/** A process that stands for the gateway, to be killed; it does so itself once it has started `starts` programs. */
+function gateway(t: Test, root: string, starts: readonly number[] = []): Gateway {
+  const parent = spawn(process.execPath, [...GATEWAY, root, ...starts.map(String)], {
     stdio: ['ignore', 'pipe', 'inherit'],
   })
   t.teardown(() => parent.kill('SIGKILL'))
@@ -40,6 +42,7 @@ function gateway(t: Test, root: string): Gateway {
     pid: parent.pid ?? 0,
     process: parent,
     url: once(createInterface({ input: parent.stdout }), 'line').then(([line]) => String(line)),
+    ended,
     async kill() {
       parent.kill('SIGKILL')
       await ended
@@ -76,6 +79,14 @@ t.test('a gateway killed while it starts the server leaves none', async (t) => {
   await eventually('a server that begins', () => postmastersOn(root).length > 0)
   await first.kill()
   await eventually('the end of the server', () => postmastersOn(root).length === 0)
+})
+
+t.test('a gateway killed between its server and the guard of it leaves neither', async (t) => {
+  for (const starts of [1, 2]) {
+    await gateway(t, root, [starts]).ended
+    await eventually('the end of all that it started', () => !isInUse(root))
+  }
+  t.throws(() => postmasterPid(root), 'no server has begun')
 })
 
 t.test('a killed gateway leaves no server, and the next start has the data', async (t) => {
