@@ -7,18 +7,24 @@ import {
 } from '../../../../infra/embedded/eventstore/limits.ts'
 import { Tail } from '../../../../infra/embedded/eventstore/tail.ts'
 
-/** Records that know their position; the size is what counts. */
+/** Records that begin and end with their position. */
 function records(position: number, sizes: readonly number[]): Buffer[] {
   return sizes.map((size, index) => {
-    // Hundreds of megabytes in all, of which nothing but the position is read.
+    // Hundreds of megabytes in all, of which only both ends are read.
     const record = Buffer.allocUnsafe(Math.max(size, 8))
     record.writeDoubleBE(position + index, 0)
+    record.writeDoubleBE(position + index, record.length - 8)
     return record
   })
 }
 
+/** @throws Error for a record that is not whole. */
 const positionsOf = (page: readonly Buffer[]): number[] =>
-  page.map((record) => record.readDoubleBE(0))
+  page.map((record) => {
+    const position = record.readDoubleBE(0)
+    if (record.readDoubleBE(record.length - 8) !== position) throw new Error('a record in parts')
+    return position
+  })
 
 t.test('a page is a whole part of the log, or undefined', async (t) => {
   const size = fc.oneof(fc.integer({ min: 8, max: 4_000 }), fc.constant(MAX_TAIL_BYTES / 3))
@@ -53,6 +59,18 @@ t.test('records older than the bound are read from the database', async (t) => {
   t.equal(tail.page(4, 8, 10), undefined)
   t.same(positionsOf(tail.page(5, 8, 10) ?? []), [5], 'one record larger than a page alone')
   t.ok(each > PAGE_BYTES)
+})
+
+t.test('a page stays as it is while records come after it', async (t) => {
+  const tail = new Tail()
+  const each = MAX_TAIL_BYTES / 16 - 3
+  tail.add(1, records(1, [each]))
+  const page = tail.page(1, 1, 1) ?? []
+  for (let position = 2; position <= 40; position += 1)
+    tail.add(position, records(position, [each]))
+  t.same(positionsOf(page), [1])
+  for (let position = 25; position <= 40; position += 1)
+    t.same(positionsOf(tail.page(position, position, 1) ?? []), [position])
 })
 
 t.test('a page keeps to its limit and its end, and is empty past the end', async (t) => {
