@@ -16,7 +16,10 @@ export interface JournalLimits {
   /** The size of one append of spooled batches. */
   readonly maxDrainBytes: number
   readonly maxDrainEvents: number
-  /** The number of records kept to recognise a repetition. */
+  /**
+   * The number of records kept to recognise a repetition, which would come from the call that recorded it first. Each
+   * takes 260 bytes and outlives the young generation.
+   */
   readonly maxRemembered: number
 }
 
@@ -31,5 +34,5 @@ export const defaultJournalLimits: JournalLimits = {
   logRetryMs: 5_000,
   maxDrainBytes: 512 << 10,
   maxDrainEvents: 1_000,
-  maxRemembered: 50_000,
+  maxRemembered: 5_000,
 }
