@@ -1,13 +1,11 @@
-import programFiles from '../../../infra/program-files.json' with { type: 'json' }
 import { execFile } from 'node:child_process'
-import { copyFile, mkdir } from 'node:fs/promises'
-import { dirname } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 
 /**
  * What is measured is compiled JavaScript, gateway and peers alike, built into a folder of our own so
- * that a gateway running from the checkout's `dist` is left alone.
+ * that a gateway running from the checkout's `dist` is left alone. Tollgate's processes are built as `npm start`
+ * builds them; single modules of it, and peers, are compiled file by file.
  */
 
 const root = fileURLToPath(new URL('../../../', import.meta.url))
@@ -16,19 +14,17 @@ const BUILD_TIMEOUT_MS = 300_000
 
 let built: Promise<void> | undefined
 
-async function compile(): Promise<void> {
-  await promisify(execFile)(
-    process.execPath,
-    [`${root}node_modules/typescript/bin/tsc`, '-p', `${root}test/bench/tsconfig.json`],
-    { cwd: root, timeout: BUILD_TIMEOUT_MS },
-  ).catch((error: unknown) => {
+async function runNode(...args: readonly string[]): Promise<void> {
+  const options = { cwd: root, timeout: BUILD_TIMEOUT_MS }
+  await promisify(execFile)(process.execPath, args, options).catch((error: unknown) => {
     const said = error instanceof Error && 'stdout' in error ? String(error.stdout) : ''
     throw new Error(`the build failed:\n${said}`, { cause: error })
   })
-  for (const file of programFiles) {
-    await mkdir(dirname(`${output}${file}`), { recursive: true })
-    await copyFile(`${root}${file}`, `${output}${file}`)
-  }
+}
+
+async function compile(): Promise<void> {
+  await runNode(`${root}node_modules/typescript/bin/tsc`, '-p', `${root}test/bench/tsconfig.json`)
+  await runNode(`${root}infra/bundle.js`, output)
 }
 
 /** Builds once a run, unless `BENCH_NO_BUILD=1`. */
