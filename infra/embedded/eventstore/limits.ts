@@ -25,8 +25,11 @@ export const MAX_QUEUED_BYTES = 64 * MIB
 export const MAX_GROUP_APPENDS = 1_024
 export const MAX_GROUP_BYTES = 4 * MIB
 
-/** Recent event ids for idempotency with `any` and `stream_exists`. */
-export const MAX_RECENT_IDS = 50_000
+/**
+ * Recent event ids for idempotency with `any` and `stream_exists`: those of some seconds at the highest rates, in which
+ * a client repeats what it had no answer to. Each takes 220 bytes.
+ */
+export const MAX_RECENT_IDS = 10_000
 
 /** Events re-read at start: fills the recent ids and verifies the end of the log. */
 export const STARTUP_CHECK_EVENTS = 5_000
@@ -43,7 +46,7 @@ export const PAGE_EVENTS = 512
 export const PAGE_BYTES = 512 * KIB
 
 /** The newest records kept in memory for those who follow the log. */
-export const MAX_TAIL_BYTES = 8 * MIB
+export const MAX_TAIL_BYTES = 4 * MIB
 
 /** Frames are joined into one HTTP/2 write up to this size. */
 export const WRITE_BYTES = 64 * KIB

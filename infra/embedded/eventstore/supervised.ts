@@ -9,12 +9,12 @@ import { logSpaceLack } from './space.ts'
 const READY_TIMEOUT_MS = 60_000
 
 /**
- * The buffers of every event count as memory of the process. With a smaller initial heap V8 would run
- * a full collection several times a second, at a fifth of the processor time.
+ * The buffers of every event count as memory of the process. With V8's own initial heap it would run a full collection
+ * several times a second, at a fifth of the processor time.
  */
-const INITIAL_OLD_MIB = 64
-/** Buffers are kept until the object that has them is collected, which a larger young generation puts off. */
-const HALF_YOUNG_MIB = 8
+const INITIAL_OLD_MIB = 32
+/** An event and its buffers are done with in milliseconds, so that few are copied. */
+const HALF_YOUNG_MIB = 4
 
 /** LevelDB ends its process so where it took a length from a damaged block. */
 const ABORTED = /ended by SIG(?:ABRT|SEGV|BUS)/
