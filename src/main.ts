@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { note, watchOutput } from './cli/output.ts'
 import { passOn, readVariable } from './config.ts'
-import { keepNewObjectsYoung, restartWithBoundedHeap, sharedArena } from './kernel/v8-flags.ts'
+import { keepNewObjectsYoung, mallocBounds, restartWithBoundedHeap } from './kernel/v8-flags.ts'
 
 /**
  * An idle handle must not keep the process alive longer than this: commands have closed theirs by
@@ -27,7 +27,7 @@ function readVersion(): string {
 
 const args = process.argv.slice(2)
 if (args[0] === 'serve') {
-  for (const [name, value] of Object.entries(sharedArena)) passOn(name, value)
+  for (const [name, value] of Object.entries(mallocBounds)) passOn(name, value)
   restartWithBoundedHeap(readVariable('NODE_OPTIONS'))
 }
 keepNewObjectsYoung()

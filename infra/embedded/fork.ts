@@ -1,7 +1,7 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { owned } from '../../src/kernel/owned.ts'
-import { sharedArena } from '../../src/kernel/v8-flags.ts'
+import { mallocBounds } from '../../src/kernel/v8-flags.ts'
 import { PRIVATE_UMASK } from './file-modes.ts'
 
 /**
@@ -16,7 +16,7 @@ const INHERITED_ENVIRONMENT = [
   'LD_PRELOAD',
   'NODE_ENV',
   'NODE_COMPILE_CACHE',
-  'MALLOC_ARENA_MAX',
+  ...Object.keys(mallocBounds),
 ] as const
 
 /** The module that runs as a child, its environment and its arguments of node. */
@@ -50,7 +50,7 @@ function environmentOf(
     const value = process.env[name]
     if (value !== undefined) environment[name] = value
   }
-  return { ...sharedArena, ...environment, ...extra }
+  return { ...mallocBounds, ...environment, ...extra }
 }
 
 /** Starts the child; only its account may use the files that it makes. */

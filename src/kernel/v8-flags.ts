@@ -56,8 +56,11 @@ export function boundedHeap({ halfYoungMib, growthPercent }: HeapBounds): readon
   ]
 }
 
-/** Variables of a process whose threads share what they free: glibc would keep a part for each of them. */
-export const sharedArena = { MALLOC_ARENA_MAX: '1' } as const
+/**
+ * Variables of a process whose C library gives back what is freed: glibc would keep a part for each thread, and large
+ * buffers among small objects that outlive them, once it has seen such a buffer freed.
+ */
+export const mallocBounds = { MALLOC_ARENA_MAX: '1', MALLOC_MMAP_THRESHOLD_: '131072' } as const
 
 /** With less, 128 callers at once fill it so fast that more of each call is copied. */
 const GATEWAY: HeapBounds = { halfYoungMib: 16, growthPercent: GROWTH_PERCENT }
