@@ -32,21 +32,24 @@ function firstCalls(baseUrl: string, id: string): string {
   return `curl() { command curl --silent --show-error --fail-with-body "$@"; }\n${written}`
 }
 
-/** How a process was started, and the arenas that its C library may have. */
-async function startOf(pid: number): Promise<{ readonly args: string; readonly arenas: string }> {
+/** How a process was started, and what its C library was told. */
+async function startOf(
+  pid: number,
+): Promise<{ readonly args: string; readonly malloc: readonly string[] }> {
   const read = (name: string) => readFile(`/proc/${pid}/${name}`, 'utf8')
   const [args, variables] = await Promise.all([read('cmdline'), read('environ')])
   return {
     args: args.replaceAll('\0', ' '),
-    arenas: /(?:^|\0)MALLOC_ARENA_MAX=([^\0]*)/.exec(variables)?.[1] ?? 'any',
+    malloc: variables.split('\0').filter((variable) => variable.startsWith('MALLOC_')),
   }
 }
 
 t.test('first start, calls, commands while it runs, kill -9, restart, SIGTERM', async (t) => {
   const first = await serve(dataDir)
   const { demo } = first
-  const bounded = { args: /--max-semi-space-size=16 .*--expose-gc .*main\.js serve/, arenas: '1' }
-  const asGiven = { args: /^\S*node \S*main\.js serve/, arenas: 'any' } as const
+  const malloc = ['MALLOC_ARENA_MAX=1', 'MALLOC_MMAP_THRESHOLD_=131072']
+  const bounded = { args: /--max-semi-space-size=16 .*--expose-gc .*main\.js serve/, malloc }
+  const asGiven = { args: /^\S*node \S*main\.js serve/, malloc: [] } as const
   t.match(await startOf(first.pid), 'execve' in process ? bounded : asGiven)
   t.equal((await stat(join(dataDir, 'demo.json'))).mode & 0o777, 0o600)
   t.equal((await stat(join(dataDir, 'runtime.json'))).mode & 0o777, 0o600)
