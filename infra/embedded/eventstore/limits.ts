@@ -26,10 +26,10 @@ export const MAX_GROUP_APPENDS = 1_024
 export const MAX_GROUP_BYTES = 4 * MIB
 
 /**
- * Recent event ids for idempotency with `any` and `stream_exists`: those of some seconds at the highest rates, in which
- * a client repeats what it had no answer to. Each takes 220 bytes.
+ * Recent event ids for idempotency with `any` and `stream_exists`, at the least: those of some seconds at the highest
+ * rates, in which a client repeats what it had no answer to.
  */
-export const MAX_RECENT_IDS = 10_000
+export const RECENT_IDS = 10_000
 
 /** Events re-read at start: fills the recent ids and verifies the end of the log. */
 export const STARTUP_CHECK_EVENTS = 5_000

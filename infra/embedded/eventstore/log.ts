@@ -11,7 +11,6 @@ import { createLru } from '../../../src/kernel/lru.ts'
 import { systemClock } from '../../../src/kernel/clock.ts'
 import { Announcer } from './announcer.ts'
 import { Database } from './database.ts'
-import type { SeenEvent } from './decide.ts'
 import { Group } from './group.ts'
 import { EMPTY_HEAD, type StreamHead } from './heads.ts'
 import {
@@ -20,13 +19,13 @@ import {
   MAX_GROUP_BYTES,
   MAX_QUEUED_APPENDS,
   MAX_QUEUED_BYTES,
-  MAX_RECENT_IDS,
   LOOK_FOR_ROOM_MS,
   TRY_AGAIN_MS,
 } from './limits.ts'
 import { checkMetadata } from './metadata.ts'
 import { readAllPage, readHeads, readStreamPage, type Range } from './reads.ts'
 import { recordPosition } from './record.ts'
+import { RecentIds } from './recent-ids.ts'
 import { Tail } from './tail.ts'
 import { type CommandOutcome, LogError, type StreamCommand } from './types.ts'
 import { verifyEnd } from './verify.ts'
@@ -49,7 +48,7 @@ export class ServerLog {
   readonly #database: Database
   readonly #report: LogEvents
   readonly #heads = createLru<string, StreamHead>(MAX_CACHED_HEADS)
-  readonly #recent = createLru<string, SeenEvent>(MAX_RECENT_IDS)
+  readonly #recent = new RecentIds()
   readonly #tail = new Tail()
   readonly #announcer = new Announcer()
   #queue: Queued[] = []
@@ -164,7 +163,7 @@ export class ServerLog {
     this.#lastPosition = end.lastPosition
     this.#heads.clear()
     this.#tail.clear()
-    for (const [id, seen] of end.recent) this.#recent.set(id, seen)
+    this.#recent.add(end.recent)
   }
 
   /** Writes groups until the queue is empty. Never rejects. */
@@ -228,7 +227,7 @@ export class ServerLog {
       this.#tail.add(this.#lastPosition + 1, group.records)
       this.#lastPosition = group.lastPosition
       for (const [stream, head] of group.heads) this.#heads.set(stream, head)
-      for (const [id, seen] of group.seen) this.#recent.set(id, seen)
+      this.#recent.add(group.seen)
     }
     // Answered together: an outcome may rest on what an earlier command of the group wrote.
     for (const answer of answers) answer()

@@ -11,7 +11,7 @@ import { Tail } from '../../../../infra/embedded/eventstore/tail.ts'
 function records(position: number, sizes: readonly number[]): Buffer[] {
   return sizes.map((size, index) => {
     // Hundreds of megabytes in all, of which only both ends are read.
-    const record = Buffer.allocUnsafe(Math.max(size, 8))
+    const record = Buffer.allocUnsafe(Math.max(size, 16))
     record.writeDoubleBE(position + index, 0)
     record.writeDoubleBE(position + index, record.length - 8)
     return record
