@@ -52,7 +52,7 @@ while kill -0 "$1"; do
 done`
 
 /**
- * Becomes the server once it is told to: its guard runs by then. When this process is killed earlier, the input
+ * Becomes the server once it has read a line: its guard runs by then. When this process is killed earlier, the input
  * closes, and no server starts.
  */
 const UNTIL_GUARDED = 'read -r _ && exec "$@" < /dev/null'
