@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 /**
- * Builds the program as it is run: `node infra/bundle.js [FOLDER]`, by default `dist`.
+ * Builds the program as it is run: `node infra/bundle.js [FOLDER [LIBRARY...]]`, by default `dist`. Libraries that
+ * are named are loaded from their own files, where another program can find them.
  *
  * What a process loads is joined into few files, since finding and reading some two thousand modules one by one is
  * most of what starting takes. Types are not looked at: `npm run check:types` does that.
@@ -31,13 +32,13 @@ const LINE_LIMIT = 200
 const requireForLibraries =
   "import { createRequire as __createRequire } from 'node:module'; const require = __createRequire(import.meta.url);"
 
-/** Builds modules that run as processes, with their paths below the root, into a folder. */
-export async function bundle(folder, modules) {
+/** Builds modules that run as processes, with their paths below the root, into a folder; `apart` are libraries. */
+export async function bundle(folder, modules, apart = []) {
   const out = resolve(folder)
   const { metafile } = await build({
     absWorkingDir: root,
     entryPoints: modules,
-    external,
+    external: [...external, ...apart],
     outdir: out,
     outbase: '.',
     chunkNames: 'chunks/[name]-[hash]',
@@ -74,5 +75,7 @@ export async function bundle(folder, modules) {
   }
 }
 
-if (process.argv[1] === fileURLToPath(import.meta.url))
-  await bundle(process.argv[2] ?? join(root, 'dist'), entryPoints)
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  const [folder = join(root, 'dist'), ...apart] = process.argv.slice(2)
+  await bundle(folder, entryPoints, apart)
+}

@@ -97,7 +97,15 @@ interface Work extends PostgresWork {
   readonly appends: number
 }
 
-const NO_WORK: Work = { calls: 0, events: 0, appends: 0, commits: 0, rowsWritten: 0, walBytes: 0 }
+const NO_WORK: Work = {
+  calls: 0,
+  events: 0,
+  appends: 0,
+  commits: 0,
+  rowsWritten: 0,
+  walBytes: 0,
+  autovacuums: 0,
+}
 
 async function workOf(gateway: BenchGateway): Promise<Work> {
   return {

@@ -9,10 +9,7 @@ import { Client } from 'pg'
 import { build, compiled } from './build.ts'
 import { start, startWithUrl, type Running } from './process.ts'
 
-/**
- * The gateway as an operator runs it, a process of its own on embedded stores; its modules are not joined, so that a
- * profile names them.
- */
+/** The gateway as an operator runs it, a process of its own on embedded stores. */
 
 const SETTLE_TIMEOUT_MS = 300_000
 const COMMAND_TIMEOUT_MS = 300_000
@@ -42,6 +39,8 @@ export interface PostgresWork {
   readonly commits: number
   readonly rowsWritten: number
   readonly walBytes: number
+  /** Tables that autovacuum has vacuumed or analysed. */
+  readonly autovacuums: number
 }
 
 /** A port nobody uses at the moment. */
@@ -127,10 +126,11 @@ async function postgresWork(dataDir: string): Promise<PostgresWork> {
   try {
     const { rows } = await client.query<PostgresWork>(
       `select xact_commit::float8 as commits, (tup_inserted + tup_updated)::float8 as "rowsWritten",
-         (select wal_bytes::float8 from pg_stat_wal) as "walBytes"
+         (select wal_bytes::float8 from pg_stat_wal) as "walBytes",
+         (select sum(autovacuum_count + autoanalyze_count)::float8 from pg_stat_all_tables) as autovacuums
        from pg_stat_database where datname = current_database()`,
     )
-    return rows[0] ?? { commits: 0, rowsWritten: 0, walBytes: 0 }
+    return rows[0] ?? { commits: 0, rowsWritten: 0, walBytes: 0, autovacuums: 0 }
   } finally {
     await client.end()
   }

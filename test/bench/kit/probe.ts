@@ -47,7 +47,10 @@ export async function createProbe(closers: Closers): Promise<Probe> {
       }
       async function end(): Promise<Probed> {
         process.kill(pid, 'SIGUSR2')
-        return read()
+        const probed = await read()
+        if (Object.keys(probed.statements).length === 0)
+          throw new Error('the probe saw no statement: the gateway has another library of Postgres')
+        return probed
       }
     },
   }
