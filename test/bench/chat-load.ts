@@ -2,7 +2,7 @@ import type { Figure } from './figure.ts'
 import type { LoadOrder } from './peers/load-client.ts'
 import { compiled, installed } from './kit/build.ts'
 import { median, tell } from './kit/closers.ts'
-import { cpuBetween, cpuMs, totalMs, type CpuMs } from './kit/cpu.ts'
+import { between, cpuMs, total, wakeUps, type ByPart, type CpuMs } from './kit/cpu.ts'
 import type { BenchGateway, PostgresWork } from './kit/gateway.ts'
 import { runForJson } from './kit/process.ts'
 import { sized, sizeFrom } from './kit/sizes.ts'
@@ -35,6 +35,8 @@ interface Load {
 interface Turn extends Load {
   /** A call, by process. */
   readonly cpuMs: CpuMs
+  /** A call, by process. */
+  readonly wakeUps: ByPart
 }
 
 /** Asks a row over so many connections: for so many seconds, or so many times. Every row has the same client. */
@@ -73,15 +75,19 @@ export async function firstMinute(row: Row, gateway: BenchGateway): Promise<read
     const before = await cpuMs(row.pid)
     const { answered } = await load(row, WARM_UP_CONNECTIONS, { duration: seconds })
     await gateway.settled()
-    const spent = cpuBetween(before, await cpuMs(row.pid))
+    const spent = between(before, await cpuMs(row.pid))
     figures.push({
       name: `chat, ${WARM_UP_CONNECTIONS} connections, ${row.name}, ${when}`,
-      value: totalMs(spent) / answered,
+      value: total(spent) / answered,
       unit: 'ms CPU a call',
       note: partsNote(spent, answered),
     })
   }
   return figures
+}
+
+function aCall(parts: ByPart, { answered }: Load): ByPart {
+  return Object.fromEntries(Object.entries(parts).map(([part, sum]) => [part, sum / answered]))
 }
 
 /** What each process spent, a call. */
@@ -157,23 +163,26 @@ export async function saturate(
       await gateway.settled()
       const before = await workOf(gateway)
       const cpuBefore = await cpuMs(row.pid)
+      const wakeUpsBefore = await wakeUps(row.pid)
       const measured = await load(row, connections, { duration: SECONDS })
       await gateway.settled()
-      const spent = Object.entries(cpuBetween(cpuBefore, await cpuMs(row.pid)))
-      const cpu = Object.fromEntries(spent.map(([part, ms]) => [part, ms / measured.answered]))
-      turns.get(row)?.push({ ...measured, cpuMs: cpu })
+      const cpu = aCall(between(cpuBefore, await cpuMs(row.pid)), measured)
+      const woken = aCall(between(wakeUpsBefore, await wakeUps(row.pid)), measured)
+      turns.get(row)?.push({ ...measured, cpuMs: cpu, wakeUps: woken })
       tell(
         `${what}, ${connections} connections, round ${round}: ${row.name} ` +
-          `${measured.perSecond.toFixed(0)}/s, ${totalMs(cpu).toFixed(3)} ms CPU a call`,
+          `${measured.perSecond.toFixed(0)}/s, ${total(cpu).toFixed(3)} ms CPU a call`,
       )
       if (row !== durable) continue
       work = addWork(work, before, await workOf(gateway), measured.answered)
     }
   const of = (row: Row): number => median((turns.get(row) ?? []).map((turn) => turn.perSecond))
-  const cpuOf = (row: Row): CpuMs => {
-    const seen = (turns.get(row) ?? []).toSorted((a, b) => totalMs(a.cpuMs) - totalMs(b.cpuMs))
-    return seen[Math.floor(seen.length / 2)]?.cpuMs ?? {}
+  const middle = (row: Row, partsOf: (turn: Turn) => ByPart): ByPart => {
+    const seen = (turns.get(row) ?? []).map(partsOf).toSorted((a, b) => total(a) - total(b))
+    return seen[Math.floor(seen.length / 2)] ?? {}
   }
+  const cpuOf = (row: Row): CpuMs => middle(row, (turn) => turn.cpuMs)
+  const woken = middle(durable, (turn) => turn.wakeUps)
   const figures = (bare: Row): readonly Figure[] => [
     ...rows.map((row): Figure => {
       const failed = (turns.get(row) ?? []).reduce((sum, turn) => sum + turn.failed, 0)
@@ -181,11 +190,19 @@ export async function saturate(
         name: `${what}, ${connections} connections, ${row.name}`,
         value: of(row),
         unit: 'requests/s',
-        cpuMs: totalMs(cpuOf(row)),
-        cpuOverBare: totalMs(cpuOf(row)) / totalMs(cpuOf(bare)),
+        cpuMs: total(cpuOf(row)),
+        cpuOverBare: total(cpuOf(row)) / total(cpuOf(bare)),
         note: `${failed > 0 ? `${failed} FAILED; ` : ''}${partsNote(cpuOf(row), 1)}`,
       }
     }),
+    {
+      name: `${what}, ${connections} connections, ${durable.name}, wake-ups of its threads a call`,
+      value: total(woken),
+      unit: 'wake-ups',
+      note: Object.entries(woken)
+        .map(([part, count]) => `${part} ${count.toFixed(2)}`)
+        .join(', '),
+    },
     {
       name: `${what}, ${connections} connections, settlements per append`,
       value: work.events / work.appends,
@@ -210,13 +227,13 @@ const REACH: Readonly<Record<number, number>> = { 128: 4.5, 32: 5, 8: 6.5, 1: 8 
 /** What a durable call costs over a bare one, together and by process. */
 export function cpuFigures(measured: Saturated, durable: Row, bare: Row): readonly Figure[] {
   const { connections, cpuOf } = measured
-  const bareMs = totalMs(cpuOf(bare))
+  const bareMs = total(cpuOf(bare))
   const parts = cpuOf(durable)
   const name = `chat, ${connections} connections, processor time of a durable call over bare's`
   return [
     {
       name,
-      value: totalMs(parts) / bareMs,
+      value: total(parts) / bareMs,
       unit: '×',
       ...(REACH[connections] === undefined ? {} : { reach: REACH[connections], bound: 'most' }),
       note: partsNote(parts, 1),

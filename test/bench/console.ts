@@ -5,7 +5,7 @@ import { askConsole, lookAt, signInToConsole } from '../e2e/support/console.ts'
 import { warmUp } from './chat-load.ts'
 import { percentile, type Benchmark, type Figure } from './figure.ts'
 import { median, tell, withClosers } from './kit/closers.ts'
-import { cpuBetween, cpuMs, totalMs } from './kit/cpu.ts'
+import { between, cpuMs, total } from './kit/cpu.ts'
 import type { BenchGateway } from './kit/gateway.ts'
 import { paced } from './kit/paced.ts'
 import { sized, sizeFrom, TENANTS } from './kit/sizes.ts'
@@ -165,14 +165,14 @@ async function pageCost(
       for (let n = 0; n < MADE; n += 1) await turn(gateway.url, reader, page, n)
       const before = await cpuMs(gateway.pid)
       for (let n = 0; n < MADE; n += 1) await turn(gateway.url, reader, page, n)
-      const spent = cpuBetween(before, await cpuMs(gateway.pid))
+      const spent = between(before, await cpuMs(gateway.pid))
       figures.push({
         name: `console: ${page[0]}, of the gateway's process`,
         value: (spent['own'] ?? 0) / MADE,
         unit: 'ms CPU a page',
         reach: PAGE_CPU_MS,
         bound: 'most',
-        note: `with Postgres and all others ${(totalMs(spent) / MADE).toFixed(1)}`,
+        note: `with Postgres and all others ${(total(spent) / MADE).toFixed(1)}`,
       })
     }
   return figures

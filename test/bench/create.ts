@@ -3,7 +3,7 @@ import { Pool } from 'undici'
 import { saturate, warmUp } from './chat-load.ts'
 import { percentile, type Benchmark, type Figure } from './figure.ts'
 import { tell, withClosers } from './kit/closers.ts'
-import { cpuBetween, cpuMs, totalMs } from './kit/cpu.ts'
+import { between, cpuMs, total } from './kit/cpu.ts'
 import { startGateway, type BenchGateway } from './kit/gateway.ts'
 import { sized } from './kit/sizes.ts'
 import { startPassThrough, startUpstream, type Row as TextRow } from './kit/text-rows.ts'
@@ -128,19 +128,19 @@ async function lifeCost(
   await live(gateway, through)
   const before = await cpuMs(gateway.pid)
   await live(gateway, through)
-  const { sandbox: _provider, ...parts } = cpuBetween(before, await cpuMs(gateway.pid))
+  const { sandbox: _provider, ...parts } = between(before, await cpuMs(gateway.pid))
   await warmUp([bare])
   const measured = await saturate([bare], bare, gateway, CONCURRENT, 'bare pass-through')
-  const bareMs = totalMs(measured.cpuOf(bare))
+  const bareMs = total(measured.cpuOf(bare))
   const shown = Object.entries(parts).map(([part, ms]) => `${part} ${(ms / LIVES).toFixed(2)} ms`)
   return [
     {
       name: `processor time of a task to its settlement, polling included, over a bare call's`,
-      value: totalMs(parts) / LIVES / bareMs,
+      value: total(parts) / LIVES / bareMs,
       unit: '×',
       reach: 30,
       bound: 'most',
-      cpuMs: totalMs(parts) / LIVES,
+      cpuMs: total(parts) / LIVES,
       note: `${LIVES} tasks of ${LIFE_MS / 1_000} s; ${shown.join(', ')}; bare ${bareMs.toFixed(3)} ms`,
     },
   ]

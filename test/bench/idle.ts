@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { warmUp } from './chat-load.ts'
 import type { Benchmark, Figure } from './figure.ts'
 import { tell, withClosers } from './kit/closers.ts'
-import { cpuBetween, cpuMs, totalMs, type CpuMs } from './kit/cpu.ts'
+import { between, cpuMs, total, type CpuMs } from './kit/cpu.ts'
 import type { BenchGateway } from './kit/gateway.ts'
 import { createProbe, type Probe } from './kit/probe.ts'
 import { sized, sizeFrom, TENANTS } from './kit/sizes.ts'
@@ -45,7 +45,7 @@ async function slice(gateway: BenchGateway): Promise<Slice> {
     vacuumed ||= await isVacuuming(gateway.pid)
   }
   const seconds = (performance.now() - startMs) / 1_000
-  const spent = Object.entries(cpuBetween(before, await cpuMs(gateway.pid)))
+  const spent = Object.entries(between(before, await cpuMs(gateway.pid)))
   const after = await gateway.postgres()
   return {
     cpu: Object.fromEntries(spent.map(([part, ms]) => [part, ms / seconds])),
@@ -60,7 +60,7 @@ async function slices(gateway: BenchGateway, count: number): Promise<readonly Sl
   for (let n = 0; n < count; n += 1) {
     const one = await slice(gateway)
     seen.push(one)
-    tell(`idle: ${totalMs(one.cpu).toFixed(1)} ms/s${one.vacuumed ? ', autovacuum' : ''}`)
+    tell(`idle: ${total(one.cpu).toFixed(1)} ms/s${one.vacuumed ? ', autovacuum' : ''}`)
   }
   return seen
 }
@@ -76,7 +76,7 @@ function figureOf(name: string, seen: readonly Slice[], most: number): readonly 
   return [
     {
       name: `idle, ${name}`,
-      value: mean(({ cpu }) => totalMs(cpu)),
+      value: mean(({ cpu }) => total(cpu)),
       unit: 'ms CPU a second',
       reach: most,
       bound: 'most',

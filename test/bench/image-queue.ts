@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { Pool } from 'undici'
 import type { Benchmark } from './figure.ts'
 import { tell, withClosers } from './kit/closers.ts'
-import { cpuBetween, cpuMs } from './kit/cpu.ts'
+import { between, cpuMs } from './kit/cpu.ts'
 import { type BenchGateway, startGateway } from './kit/gateway.ts'
 import { watchMemory } from './kit/process.ts'
 import { sized, sizeFrom } from './kit/sizes.ts'
@@ -78,7 +78,7 @@ export const run: Benchmark = () =>
     const longest = await untilAllEnded(gateway)
     const tookS = (performance.now() - startedMs) / 1_000
     const { peakMib } = await memory.end()
-    const { own = 0 } = cpuBetween(before, await cpuMs(gateway.pid))
+    const { own = 0 } = between(before, await cpuMs(gateway.pid))
     await gateway.settled()
     const { tasks, twice } = await settlements(gateway)
     const calls = (await fetch(`${gateway.sandboxUrl ?? ''}/__sandbox/requests`).then((answer) =>

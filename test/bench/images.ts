@@ -3,7 +3,7 @@ import { Pool } from 'undici'
 import { saturate, warmUp } from './chat-load.ts'
 import type { Benchmark, Figure } from './figure.ts'
 import { tell, withClosers } from './kit/closers.ts'
-import { totalMs } from './kit/cpu.ts'
+import { total } from './kit/cpu.ts'
 import { IMAGE_MODEL } from './kit/gateway.ts'
 import { residentMib, watchMemory } from './kit/process.ts'
 import { sized } from './kit/sizes.ts'
@@ -91,7 +91,7 @@ export const run: Benchmark = () =>
       ...measured.figures(bare),
       {
         name: 'images, processor time of a durable generation over bare’s',
-        value: totalMs(parts) / totalMs(measured.cpuOf(bare)),
+        value: total(parts) / total(measured.cpuOf(bare)),
         unit: '×',
         reach: 2,
         bound: 'most',

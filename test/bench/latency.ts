@@ -1,6 +1,6 @@
 import { percentile, type Benchmark, type Figure } from './figure.ts'
 import { tell, withClosers } from './kit/closers.ts'
-import { cpuBetween, queuedMs, type CpuMs } from './kit/cpu.ts'
+import { between, queuedMs, type CpuMs } from './kit/cpu.ts'
 import type { BenchGateway } from './kit/gateway.ts'
 import { paced } from './kit/paced.ts'
 import { createProbe, type Probe } from './kit/probe.ts'
@@ -167,7 +167,7 @@ async function waited(
   const before = await queuedMs(gateway.pid)
   const order = { ...orderOf(perSecond, ROUNDS + 1), isNumbered: true }
   const { result, probed } = await probe.during(gateway.pid, () => paced(durable, order))
-  const queued = cpuBetween(before, await queuedMs(gateway.pid))
+  const queued = between(before, await queuedMs(gateway.pid))
   tell(`latency, ${perSecond}/s, probed`)
   const name = `latency at ${perSecond}/s, probed`
   const failed = failedOf(result)

@@ -1,6 +1,6 @@
 import { type Benchmark, type Figure, percentile } from './figure.ts'
 import { median, tell, withClosers } from './kit/closers.ts'
-import { cpuBetween, cpuMs, totalMs } from './kit/cpu.ts'
+import { between, cpuMs, total } from './kit/cpu.ts'
 import { SPEECH_MODEL } from './kit/gateway.ts'
 import { paced } from './kit/paced.ts'
 import { sized, sizeFrom } from './kit/sizes.ts'
@@ -53,8 +53,8 @@ export const run: Benchmark = () =>
         const before = await cpuMs(row.pid)
         const result = await paced(row, PACE)
         await tollgate.gateway.settled()
-        const parts = cpuBetween(before, await cpuMs(row.pid))
-        const spentMs = totalMs(parts)
+        const parts = between(before, await cpuMs(row.pid))
+        const spentMs = total(parts)
         cpu.get(row)?.push(spentMs / (PER_SECOND * (PACE.warmUpSeconds + PACE.seconds)))
         micros.get(row)?.push(...result.micros)
         const { '200': _answered, ...others } = result.statuses

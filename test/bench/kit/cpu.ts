@@ -7,8 +7,11 @@ import { descendants } from './process.ts'
 /** The unit of the times in `/proc/<pid>/stat`; Linux only, as `/proc` is. */
 const TICKS_PER_SECOND = Number(execFileSync('getconf', ['CLK_TCK'], { encoding: 'utf8' }))
 
-/** Milliseconds of processor time by part: `own` is the process itself. */
-export type CpuMs = Readonly<Record<string, number>>
+/** A number for each part: `own` is the process itself. */
+export type ByPart = Readonly<Record<string, number>>
+
+/** Milliseconds of processor time by part. */
+export type CpuMs = ByPart
 
 /** A part by what stands in a command line; the first that fits. */
 const parts: readonly (readonly [string, RegExp])[] = [
@@ -37,6 +40,17 @@ async function waitedMs(pid: number): Promise<number> {
   return waits.reduce((sum, line) => sum + Number(line.split(' ')[1] ?? 0) / 1_000_000, 0)
 }
 
+/** How often threads of a process have waited for something and were given a processor then. */
+async function wakeUpsOf(pid: number): Promise<number> {
+  const threads = await readdir(`/proc/${pid}/task`).catch(() => [])
+  const states = await Promise.all(
+    threads.map((thread) => readFile(`/proc/${pid}/task/${thread}/status`, 'utf8').catch(() => '')),
+  )
+  const countIn = (state: string): number =>
+    Number(/^voluntary_ctxt_switches:\s+(\d+)/m.exec(state)?.[1] ?? 0)
+  return states.reduce((sum, state) => sum + countIn(state), 0)
+}
+
 /** The part that a process below another one is. */
 export async function partOf(pid: number): Promise<string> {
   const line = await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')
@@ -53,7 +67,12 @@ export function queuedMs(pid: number): Promise<CpuMs> {
   return byPart(pid, waitedMs)
 }
 
-async function byPart(pid: number, of: (pid: number) => Promise<number>): Promise<CpuMs> {
+/** How often a process and all below it were woken since they began. */
+export function wakeUps(pid: number): Promise<ByPart> {
+  return byPart(pid, wakeUpsOf)
+}
+
+async function byPart(pid: number, of: (pid: number) => Promise<number>): Promise<ByPart> {
   const used: Record<string, number> = { own: await of(pid) }
   for (const child of await descendants(pid)) {
     const part = await partOf(child)
@@ -62,14 +81,14 @@ async function byPart(pid: number, of: (pid: number) => Promise<number>): Promis
   return used
 }
 
-/** What was used between two looks, never negative: a process that ended is missing in the second. */
-export function cpuBetween(before: CpuMs, after: CpuMs): CpuMs {
+/** What came between two looks, never negative: a process that ended is missing in the second. */
+export function between(before: ByPart, after: ByPart): ByPart {
   return Object.fromEntries(
     Object.keys(after).map((part) => [part, Math.max(0, (after[part] ?? 0) - (before[part] ?? 0))]),
   )
 }
 
 /** All parts together. */
-export function totalMs(used: CpuMs): number {
-  return Object.values(used).reduce((sum, part) => sum + part, 0)
+export function total(parts: ByPart): number {
+  return Object.values(parts).reduce((sum, part) => sum + part, 0)
 }
