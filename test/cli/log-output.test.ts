@@ -1,12 +1,16 @@
-import { execFileSync } from 'node:child_process'
+import { execFileSync, spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { openSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
 import { setImmediate } from 'node:timers/promises'
 import t from 'tap'
 import { ANSWERED } from '../../src/api/kit/observe.ts'
 import { createProcessLog } from '../../src/cli/log-output.ts'
+import { owned } from '../../src/kernel/owned.ts'
 import { nodeArguments } from '../helpers/checkout.ts'
 import { until } from '../helpers/eventually.ts'
+import { FLOOD_LINES } from './log-output-flood-child.ts'
 
 const folder = t.testdir()
 
@@ -69,3 +73,21 @@ t.test('a process that ends by itself loses no log line', (t) => {
   t.match(JSON.parse(output.toString()), { n: 1, msg: ANSWERED })
   t.end()
 })
+
+t.test(
+  'a reader that is too slow costs request lines, which are counted, and no memory',
+  async (t) => {
+    const program = new URL('log-output-flood-child.ts', import.meta.url)
+    const child = owned(spawn(process.execPath, [...nodeArguments(program)], { stdio: 'pipe' }))
+    // Until then nothing reads the log.
+    await once(owned(child.stderr), 'data')
+    const written = (await text(child.stdout)).trimEnd().split('\n')
+    const lines = written.map((line) => JSON.parse(line) as Record<string, unknown>)
+    const requests = lines.filter(({ msg }) => msg === ANSWERED)
+    const lost = lines.filter(({ msg }) => String(msg).startsWith('lines of the log were lost'))
+    t.equal(lost.length, 1)
+    t.equal(requests.length + Number(lost[0]?.['lines']), FLOOD_LINES)
+    t.ok(requests.length < FLOOD_LINES / 2, 'most are lost')
+    t.equal(lines.filter(({ msg }) => msg === 'the disk is full').length, 1)
+  },
+)
