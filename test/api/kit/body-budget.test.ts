@@ -227,7 +227,14 @@ void t.test('a caller that states a large body and sends none of it is closed', 
   for (const { status } of await Promise.all(silent.map(answerOf))) t.equal(status, 400)
 
   const halves = Array.from({ length: 6 }, () => open(length, to))
-  const refused = Promise.any(halves.map(answerOf))
+  // A process that waits for a processor may find a half silent for too long before it finds the share used up.
+  const refused = Promise.any(
+    halves.map(async (half) => {
+      const answer = await answerOf(half)
+      if (answer.status === 400) throw new Error('closed because it was silent')
+      return answer
+    }),
+  )
   for (const one of halves) {
     one.on('error', () => undefined)
     one.write(large.slice(0, -10))
