@@ -64,6 +64,8 @@ export function createProcessLog(level: Config['logLevel'], fd: number): Process
       const isRequest = this.lastMsg === ANSWERED
       if (waitingBytes >= (isRequest ? MAX_WAITING_REQUEST_BYTES : MAX_WAITING_BYTES)) {
         lostLines += 1
+        // After a failed write the destination tries again only when it is given something.
+        output.write('')
         return
       }
       held += line

@@ -1,6 +1,6 @@
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { openSync, readFileSync } from 'node:fs'
+import fs, { openSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { setImmediate } from 'node:timers/promises'
@@ -55,6 +55,29 @@ t.test('request lines are written when many, after a second, or on flush', async
   logger.info({}, ANSWERED)
   flush()
   t.equal((await lines(4)).length, 4)
+})
+
+t.test('a disk that was full for long is written to again', async (t) => {
+  const { logger, lines } = logTo('full')
+  const { write } = fs
+  t.teardown(() => Object.assign(fs, { write }))
+  const refuse = (...args: readonly unknown[]): void => {
+    const done = args.at(-1) as (error: Error) => void
+    process.nextTick(done, Object.assign(new Error('no space left'), { code: 'ENOSPC' }))
+  }
+  Object.assign(fs, { write: refuse })
+  for (let n = 0; n < 50; n += 1) {
+    logger.error({ n, text: 'a'.repeat(100_000) }, 'large')
+    await setImmediate()
+  }
+  Object.assign(fs, { write })
+  logger.info({}, ANSWERED)
+  await until(() =>
+    readFileSync(join(folder, 'full'), 'utf8').includes('lines of the log were lost'),
+  )
+  const written = await lines(1)
+  const lost = written.find(({ msg }) => String(msg).startsWith('lines of the log were lost'))
+  t.equal(written.filter(({ msg }) => msg === 'large').length + Number(lost?.['lines']), 51)
 })
 
 t.test('secrets are redacted', (t) => {
