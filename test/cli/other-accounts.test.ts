@@ -19,6 +19,7 @@ import { freshDirectory } from '../faults/scene.ts'
 import { nodeArguments } from '../helpers/checkout.ts'
 import { eventually } from '../helpers/eventually.ts'
 import { builtProduct } from '../helpers/product.ts'
+import { notRoot } from '../helpers/requirements.ts'
 import type { AttackOrder } from './support/other-account.ts'
 import { serve } from './support/tollgate.ts'
 
@@ -28,8 +29,6 @@ const STRANGER = 61_234
 /** An ordinary account that every machine has: Postgres wants one with a name. */
 const ORDINARY = 65_534
 const RECOVERY_MS = 60_000
-
-const isRoot = process.getuid?.() === 0
 
 /** What an account could do, by its own words. */
 async function attack(account: number, order: AttackOrder): Promise<readonly string[]> {
@@ -135,23 +134,27 @@ async function withstands(t: Test, account: number): Promise<void> {
   t.equal(await gateway.end('SIGTERM'), 0)
 }
 
-t.test('a gateway of root and commands of another account of the machine', async (t) => {
-  if (!isRoot) {
-    t.comment('NOT SHOWN HERE: this account is not root and cannot become another one')
-    return
-  }
-  await withstands(t, 0)
-})
+t.test(
+  'a gateway of root and commands of another account of the machine',
+  { skip: notRoot },
+  async (t) => {
+    await withstands(t, 0)
+  },
+)
 
-t.test('a gateway of an ordinary account and commands of another account', async (t) => {
+/** Why an ordinary account cannot run the program; false where it can. */
+async function outOfReach(): Promise<string | false> {
   const { main } = await builtProduct()
   const reads = spawnSync(process.execPath, ['-e', `require('fs').accessSync('${main}')`], {
     uid: ORDINARY,
     gid: ORDINARY,
   })
-  if (!isRoot || reads.status !== 0) {
-    t.comment('NOT SHOWN HERE: this account is not root, or no other account reaches the program')
-    return
-  }
+  return reads.status === 0
+    ? false
+    : 'no other account reaches this checkout (chmod o+x its folders)'
+}
+
+const skip = notRoot || (await outOfReach())
+t.test('a gateway of an ordinary account and commands of another account', { skip }, async (t) => {
   await withstands(t, ORDINARY)
 })

@@ -3,10 +3,13 @@ import t, { type Test } from 'tap'
 import { addUser, disableToken, issueToken } from '../../src/app/accounts/account-commands.ts'
 import { until } from '../helpers/eventually.ts'
 import { startStack } from '../helpers/stack.ts'
+import { chromium } from '../helpers/requirements.ts'
 import { withPage } from './support/browser.ts'
 import { call, tasksOf } from './support/client.ts'
 import { type Hand, hands, walkOf } from './support/hands.ts'
 import { recordPicture } from './support/pictures.ts'
+
+const skip = chromium.missing
 
 /** A day of support in the console: eight questions of a customer, answered by each hand. */
 
@@ -165,6 +168,6 @@ async function day(t: Test, page: Page, hand: Hand, name: string): Promise<void>
 
 const names = ['Ann', 'Ben', 'Cleo']
 for (const [n, hand] of hands.entries())
-  t.test(`the questions of a day, ${hand.name}`, async (t) => {
-    await withPage(t, (page) => day(t, page, hand, names[n] ?? ''), hand.options)
+  t.test(`the questions of a day, ${hand.name}`, { skip }, async (t) => {
+    await withPage((page) => day(t, page, hand, names[n] ?? ''), hand.options)
   })

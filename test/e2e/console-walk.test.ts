@@ -4,8 +4,11 @@ import t, { type Test } from 'tap'
 import { checkout } from '../helpers/checkout.ts'
 import { until } from '../helpers/eventually.ts'
 import { startStack } from '../helpers/stack.ts'
+import { chromium } from '../helpers/requirements.ts'
 import { withPage } from './support/browser.ts'
 import { call, callOnce, tasksOf } from './support/client.ts'
+
+const skip = chromium.missing
 
 /** The console in a browser: with and without script, by keyboard alone, in both schemes and widths. */
 
@@ -104,11 +107,10 @@ const pages = [
   '/console/life/call_none',
 ]
 
-t.test('every page is accessible in both schemes and widths', async (t) => {
+t.test('every page is accessible in both schemes and widths', { skip }, async (t) => {
   for (const colorScheme of ['light', 'dark'] as const)
     for (const width of [1280, 390])
       await withPage(
-        t,
         async (page) => {
           const name = `${colorScheme}, ${width} px`
           await page.goto(`${url}/console/sign-in`)
@@ -127,8 +129,8 @@ t.test('every page is accessible in both schemes and widths', async (t) => {
       )
 })
 
-t.test('support finds a task, looks at an earlier step, and signs out', async (t) => {
-  await withPage(t, async (page) => {
+t.test('support finds a task, looks at an earlier step, and signs out', { skip }, async (t) => {
+  await withPage(async (page) => {
     const complaints = complaintsOf(page)
     await signIn(page, demo.queryToken)
     await page.fill('.find input', taskId)
@@ -160,8 +162,8 @@ t.test('support finds a task, looks at an earlier step, and signs out', async (t
   })
 })
 
-t.test('a filter of failures has a short address, and can be opened by it', async (t) => {
-  await withPage(t, async (page) => {
+t.test('a filter of failures has a short address, and can be opened by it', { skip }, async (t) => {
+  await withPage(async (page) => {
     const complaints = complaintsOf(page)
     await signIn(page, demo.queryToken)
     await page.click('nav >> text=Failed')
@@ -182,8 +184,8 @@ t.test('a filter of failures has a short address, and can be opened by it', asyn
   })
 })
 
-t.test('an open history shows what is newer, and keeps the focus', async (t) => {
-  await withPage(t, async (page) => {
+t.test('an open history shows what is newer, and keeps the focus', { skip }, async (t) => {
+  await withPage(async (page) => {
     const complaints = complaintsOf(page)
     await signIn(page, demo.queryToken)
     await page.goto(`${url}/console/tenants/${demo.tenantId}/history?user_id=${demo.userId}`)
@@ -211,9 +213,8 @@ t.test('an open history shows what is newer, and keeps the focus', async (t) => 
   })
 })
 
-t.test('the same works without script', async (t) => {
+t.test('the same works without script', { skip }, async (t) => {
   await withPage(
-    t,
     async (page) => {
       await page.goto(`${url}/console/life/${taskId}?tz=Asia%2FShanghai`)
       await page.fill('input[name=token]', 'adm-wrong')
@@ -237,9 +238,9 @@ t.test('the same works without script', async (t) => {
 
 t.test(
   'by keyboard alone: every stop is seen, none is covered, targets are large enough',
+  { skip },
   async (t) => {
     await withPage(
-      t,
       async (page) => {
         await signIn(page, demo.queryToken)
         await page.goto(`${url}/console/life/${taskId}`)
@@ -284,8 +285,8 @@ t.test(
   },
 )
 
-t.test('pages keep their layout while they load', async (t) => {
-  await withPage(t, async (page) => {
+t.test('pages keep their layout while they load', { skip }, async (t) => {
+  await withPage(async (page) => {
     await page.addInitScript(
       "window.shifts = 0; new PerformanceObserver((list) => { for (const e of list.getEntries()) window.shifts += e.value }).observe({ type: 'layout-shift', buffered: true })",
     )

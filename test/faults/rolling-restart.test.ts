@@ -18,7 +18,8 @@ import { startProjector } from '../../src/start/projector.ts'
 import { families } from '../../src/families/index.ts'
 import { taskBody } from '../e2e/support/client.ts'
 import { checkout } from '../helpers/checkout.ts'
-import { bare, bareEnvironment, findInstalled } from '../helpers/child.ts'
+import { bare, bareEnvironment } from '../helpers/child.ts'
+import { nginx as installed } from '../helpers/requirements.ts'
 import { eventually } from '../helpers/eventually.ts'
 import { newNamespace, startLocalEventStore } from '../helpers/eventstore.ts'
 import { acquireGatewayDatabase } from '../helpers/postgres.ts'
@@ -31,6 +32,7 @@ import { freshDirectory } from './scene.ts'
 
 t.setTimeout(180_000)
 
+const skip = installed.missing
 const REPLICAS = [1, 2, 3]
 /** Both times of the examples are this much shorter here; a busy machine still keeps their order. */
 const HURRY = 2.5
@@ -153,11 +155,6 @@ async function startGround(t: Test, directory: string) {
 
 /** nginx as the operating system brings it, in front of replicas. */
 
-/** Where the program is; undefined where there is none, as `findInstalled` says it. */
-function findNginx(): string | undefined {
-  return findInstalled(['nginx'], 'nginx-light')
-}
-
 interface Nginx {
   /** What it complained of so far. */
   readonly complaints: () => Promise<string>
@@ -212,14 +209,7 @@ async function startNginx(options: {
   }
 }
 
-t.test('a rolling restart behind a proxy refuses no request and repeats none', async (t) => {
-  const program = findNginx()
-  if (program === undefined) {
-    t.comment(
-      'NOT SHOWN HERE: there is no nginx on this machine, and no apt-get to install it with',
-    )
-    return
-  }
+t.test('a rolling restart behind a proxy refuses and repeats no request', { skip }, async (t) => {
   const directory = dirname(await freshDirectory(t))
   const { log, demo, sandbox, environment } = await startGround(t, directory)
 
@@ -260,7 +250,7 @@ t.test('a rolling restart behind a proxy refuses no request and repeats none', a
     .replace('listen 8080', `listen ${new URL(front).host}`)
     .replace(/(keepalive_timeout) \d+s/, `$1 ${(Number(keptSeconds) * 1_000) / HURRY}ms`)
   const nginx = await startNginx({
-    program,
+    program: installed.path(),
     directory: join(directory, 'nginx'),
     included,
     url: `${front}/healthz`,

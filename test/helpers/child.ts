@@ -1,7 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync } from 'node:fs'
-import { delimiter, join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { nodeArguments } from './checkout.ts'
@@ -104,26 +102,4 @@ export function bareEnvironment(): Record<string, string> {
     REFUSED_FORMS_RPM,
     ...(NODE_COMPILE_CACHE === undefined ? {} : { NODE_COMPILE_CACHE }),
   }
-}
-
-/** Programs that the operating system brings, for tests that want the real thing. */
-
-function find(programs: readonly string[]): string | undefined {
-  const folders = [...(process.env['PATH'] ?? '').split(delimiter), '/usr/sbin']
-  return programs
-    .flatMap((program) => folders.map((folder) => join(folder, program)))
-    .find((path) => existsSync(path))
-}
-
-/**
- * Path of the first of these programs; undefined on a machine that has none and cannot get one by
- * `apt-get`. `brings` is the package that has it.
- * @throws where it only has to be installed, and in CI
- */
-export function findInstalled(programs: readonly string[], brings: string): string | undefined {
-  const found = find(programs)
-  if (found !== undefined) return found
-  if (find(['apt-get']) !== undefined || (process.env['CI'] ?? '') !== '')
-    throw new Error(`${programs.join(' or ')} is not installed: apt-get install ${brings}`)
-  return undefined
 }

@@ -81,10 +81,17 @@ const LINES_SHOWN = 24
 
 const folder = fileURLToPath(new URL('../..', import.meta.url))
 const wanted = process.argv.slice(2)
+const isLong = process.env['TESTS_LONG'] === '1'
 const found = readdirSync(folder, { encoding: 'utf8', recursive: true })
   .filter((path) => path.endsWith('.test.js') && path.startsWith('test/'))
   .filter((path) => wanted.length === 0 || wanted.some((prefix) => path.startsWith(prefix)))
+  .filter((path) => !isLong || explores(path))
 const { computing, waiting } = lists(found)
+
+/** Whether a file does more in the long run (`test/helpers/long-run.ts`). */
+function explores(path: string): boolean {
+  return readFileSync(join(folder, path), 'utf8').includes('helpers/long-run.js')
+}
 
 const scratch = scratchFolder()
 const notes = mkdtempSync(join(scratch, 'tollgate-run-'))
@@ -101,8 +108,21 @@ const failed: string[] = []
 t.parser.on('fail', ({ fullname, diag }) => {
   failed.push(`FAILED ${fullname}`, ...failureLines(diag, LINES_SHOWN))
 })
+/** How many tests were skipped, by the reason. */
+const skipped = new Map<string, number>()
+t.parser.on('skip', ({ skip }) => {
+  const reason = typeof skip === 'string' ? skip : 'no reason is given'
+  skipped.set(reason, (skipped.get(reason) ?? 0) + 1)
+})
+
+function skippedLines(): readonly string[] {
+  return [...skipped].map(
+    ([reason, count]) => `${count} ${count === 1 ? 'test was' : 'tests were'} skipped: ${reason}`,
+  )
+}
+
 t.teardown(() => {
-  for (const line of [...usageLines(used(), SHOWN), ...failed]) t.comment(line)
+  for (const line of [...usageLines(used(), SHOWN), ...skippedLines(), ...failed]) t.comment(line)
   rmSync(notes, { recursive: true, force: true })
 })
 
@@ -188,3 +208,5 @@ t.same(
   [...found].sort(),
   'every file ran to its end',
 )
+// The gate has everything that a test may need; elsewhere a run shows what it can.
+if (process.env['TESTS_REQUIRE_ALL'] === '1') t.same(skippedLines(), [], 'no test was skipped')

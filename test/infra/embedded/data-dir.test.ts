@@ -19,6 +19,7 @@ import t from 'tap'
 import type { Test } from 'tap'
 import { DATA_DIR_VERSION, prepareDataDir } from '../../../infra/embedded/data-dir.ts'
 import { nodeArguments } from '../../helpers/checkout.ts'
+import { isRoot, notRoot } from '../../helpers/requirements.ts'
 
 const HOLDER = nodeArguments(new URL('data-dir-holder.ts', import.meta.url))
 
@@ -79,7 +80,7 @@ t.test('a directory open to other accounts is made private, with its contents', 
   t.same(exposed, [])
   const modeOf = (file: string): number => statSync(file).mode & 0o777
   // Root's database runs under another account, which has to pass through.
-  t.equal(modeOf(path), process.getuid?.() === 0 ? 0o711 : 0o700)
+  t.equal(modeOf(path), isRoot ? 0o711 : 0o700)
   for (const one of folders) t.equal(modeOf(one), 0o700, one)
   for (const file of files) t.equal(modeOf(file), 0o600, file)
   t.equal(modeOf(outside), 0o666, 'what a link leads to is left alone')
@@ -89,11 +90,7 @@ t.test('a directory open to other accounts is made private, with its contents', 
   await dir.release()
 })
 
-t.test('a directory of another account is used and reported', async (t) => {
-  if (process.getuid?.() !== 0) {
-    t.comment('NOT SHOWN HERE: this account is not root and cannot give a directory away')
-    return
-  }
+t.test('a directory of another account is used and reported', { skip: notRoot }, async (t) => {
   const path = folder(t)
   chownSync(path, 61_234, 61_234)
   const exposed: string[] = []

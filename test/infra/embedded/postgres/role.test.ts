@@ -1,6 +1,7 @@
 import { chmodSync, chownSync, lstatSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
+import { notRoot } from '../../../helpers/requirements.ts'
 import { folder, query, supervise } from './harness.ts'
 
 /** One cluster for all: making it is the slow part. */
@@ -84,22 +85,19 @@ t.test('objects of an earlier release’s superuser are given to the gateway’s
   await second.stop()
 })
 
-t.test('data of the shared account is given to another, where one exists', async (t) => {
-  const accounts = readFileSync('/etc/passwd', 'utf8')
-  const nobody = /^nobody:[^:]*:(\d+):(\d+):/m.exec(accounts)
-  if (process.getuid?.() !== 0 || nobody === null) {
-    t.comment('NOT SHOWN HERE: this account is not root, or there is no account nobody')
-    return
-  }
+const accounts = readFileSync('/etc/passwd', 'utf8')
+const nobody = /^nobody:[^:]*:(\d+):(\d+):/m.exec(accounts)
+const skip = notRoot || (nobody === null && 'there is no account nobody (useradd --system nobody)')
+t.test('data of the shared account is given to another, where one exists', { skip }, async (t) => {
   const cluster = join(root, 'cluster')
   const names = readdirSync(cluster, { recursive: true }) as string[]
   for (const name of ['', ...names])
-    chownSync(join(cluster, name), Number(nobody[1]), Number(nobody[2]))
+    chownSync(join(cluster, name), Number(nobody?.[1]), Number(nobody?.[2]))
   const lines: string[] = []
   const child = supervise(t, root, { log: (_level, line) => lines.push(line) })
   const { url } = await child.ready
   t.strictSame(await query(url, 'select 1 as n'), [{ n: 1 }])
-  const isShared = lstatSync(cluster).uid === Number(nobody[1])
+  const isShared = lstatSync(cluster).uid === Number(nobody?.[1])
   const another = /^(tollgate|postgres|_postgres):/m.test(accounts)
   t.equal(isShared, !another)
   t.equal(lines.join('\n').includes('postgres runs as nobody'), !another)
