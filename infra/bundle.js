@@ -68,14 +68,23 @@ export async function bundle(folder, modules, apart = []) {
     if (!made.has(join(chunks, name))) await rm(join(chunks, name))
   // The code that V8 compiled of that build is stored here (src/cli/serving.ts).
   await rm(join(out, 'compiled'), { recursive: true, force: true })
-  // At the same paths as in the checkout, where the program finds them by these.
+  await copyProgramFiles(out)
+}
+
+/** Copies what the program reads to the same paths as in the checkout, where it finds them by these. */
+export async function copyProgramFiles(folder) {
   for (const file of programFiles) {
-    await mkdir(dirname(join(out, file)), { recursive: true })
-    await cp(join(root, file), join(out, file))
+    await mkdir(dirname(join(folder, file)), { recursive: true })
+    await cp(join(root, file), join(folder, file))
   }
+}
+
+/** Builds the program into a folder. */
+export function buildProgram(folder, apart = []) {
+  return bundle(folder, entryPoints, apart)
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   const [folder = join(root, 'dist'), ...apart] = process.argv.slice(2)
-  await bundle(folder, entryPoints, apart)
+  await buildProgram(folder, apart)
 }

@@ -30,6 +30,7 @@ import {
   startLocalEventStore,
   type TestEventStore,
 } from './eventstore.ts'
+import { atProcessEnd } from '../run/process-end.ts'
 import { acquireGatewayDatabase } from './postgres.ts'
 
 /** Public address every host of the tests resolves to unless the test says otherwise. */
@@ -160,8 +161,9 @@ export function chatFirst(channels: readonly Channel[]): readonly Channel[] {
  * configure it, do not count what other tenants have, and clear the faults they add. The process ends it.
  */
 export async function sharedStack(t: Test): Promise<Omit<Stack, 'replica' | 'stop'>> {
-  shared ??= startStack()
   if (!oneOfMany) t.teardown(endSharedStack)
+  else if (shared === undefined) atProcessEnd(endSharedStack)
+  shared ??= startStack()
   const stack = await shared
   files += 1
   const demo = await openTestTenant(stack.access, `demo_${files}`)
@@ -171,8 +173,8 @@ export async function sharedStack(t: Test): Promise<Omit<Stack, 'replica' | 'sto
   return { ...stack, demo, other, logged: () => stack.logged().slice(before) }
 }
 
-/** Ends the stack that files shared, if there is one. */
-export async function endSharedStack(): Promise<void> {
+/** Ends the stack that files shared. */
+async function endSharedStack(): Promise<void> {
   const stack = await shared
   shared = undefined
   await stack?.stop()

@@ -3,6 +3,7 @@ import { appendFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import t, { type Test } from 'tap'
+import { closeAll } from './process-end.ts'
 import { type Order, take } from './turns.ts'
 import { type Usage, usageLine, usedByNow } from './usage.ts'
 
@@ -64,8 +65,7 @@ for (let turn: number | undefined = order.first; turn !== undefined; turn = next
   // What a process reports is shown when it ends: this says meanwhile how far the run is.
   process.stderr.write(`${usageLine([used], path)}\n`)
 }
-// Loaded only now: it loads the whole program.
-await (await import('../helpers/stack.ts')).endSharedStack()
+await closeAll()
 t.end()
 setTimeout(() => {
   process.stderr.write(`still held by ${process.getActiveResourcesInfo().join(', ')}\n`)

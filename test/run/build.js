@@ -1,0 +1,97 @@
+#!/usr/bin/env node
+/**
+ * Compiles the tests into `.build`: `node test/run/build.js [PREFIX...]`, all of them or those whose path begins so, with
+ * what they load. Beside them stand the program as it is released (`product`), and what tests run as processes of
+ * their own, joined as the program is (`children`). Types are not looked at: `npm run check:types` does that.
+ */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { cp, mkdir, rm, writeFile } from 'node:fs/promises'
+import { dirname, join, relative } from 'node:path'
+import { fileURLToPath, pathToFileURL } from 'node:url'
+import { buildProgram, bundle, copyProgramFiles } from '../../infra/bundle.js'
+
+const root = dirname(dirname(dirname(fileURLToPath(import.meta.url))))
+const out = join(root, '.build')
+const CONFIG = 'tsconfig.json'
+
+/** What compiled tests read beside themselves. */
+const data = [
+  'package.json',
+  '.env.example',
+  'infra/alerts.yaml',
+  'infra/channels.example.yaml',
+  'test/fixtures',
+  'test/faults/power/recorder.c',
+]
+
+/** Runs a program of `node_modules/.bin`. @throws where it fails */
+async function run(program, args) {
+  const child = spawn(join(root, 'node_modules', '.bin', program), args, {
+    cwd: root,
+    stdio: 'inherit',
+  })
+  const [code] = await once(child, 'exit')
+  if (code !== 0) throw new Error(`${program} ${args.join(' ')} ended with ${code}`)
+}
+
+/** The paths below a folder, from the root. */
+const filesBelow = (folder) =>
+  readdirSync(join(root, folder), { recursive: true }).map((name) => `${folder}/${name}`)
+
+/** The modules that a source of the tests runs as processes: it names each as `new URL('x.ts', import.meta.url)`. */
+function childrenIn(source) {
+  const path = join(root, source)
+  const names = readFileSync(path, 'utf8').matchAll(
+    /new URL\(\s*'([^']+\.ts)',\s*import\.meta\.url/g,
+  )
+  return [...names]
+    .map(([, name]) => fileURLToPath(new URL(name, pathToFileURL(path))))
+    .filter((child) => existsSync(child))
+    .map((child) => relative(root, child))
+}
+
+/** Compiles these sources with all that they import. */
+async function compile(files) {
+  const config = join(out, CONFIG)
+  const chosen = { extends: '../tsconfig.test.json', files: files.map((name) => `../${name}`) }
+  await writeFile(config, JSON.stringify({ ...chosen, include: [] }))
+  await run('tsc', ['-p', config])
+}
+
+/** Builds what tests run as processes, where any of the compiled sources does. */
+async function buildProcesses() {
+  const sources = filesBelow('.build/test')
+    .filter((name) => name.endsWith('.js'))
+    .map((name) => name.slice('.build/'.length).replace(/\.js$/, '.ts'))
+  const children = [...new Set(sources.flatMap(childrenIn))]
+  const ofTests = children.filter((name) => name.startsWith('test/'))
+  const ofProgram = children.length > ofTests.length || sources.includes('test/helpers/product.ts')
+  await Promise.all([
+    ofProgram && buildProgram(join(out, 'product')),
+    ofTests.length > 0 && bundle(join(out, 'children'), ofTests),
+  ])
+}
+
+/** Compiles the tests whose paths begin with one of these, or all. @throws where no path does */
+export async function buildTests(prefixes) {
+  const tests = filesBelow('test').filter((name) => name.endsWith('.test.ts'))
+  const chosen = tests.filter((name) => prefixes.some((prefix) => name.startsWith(prefix)))
+  if (prefixes.length > 0 && chosen.length === 0)
+    throw new Error(`no path of a test file begins with ${prefixes.join(' or ')}`)
+  await rm(out, { recursive: true, force: true })
+  await mkdir(out)
+  await Promise.all([
+    copyProgramFiles(out),
+    ...data.map((name) => cp(join(root, name), join(out, name), { recursive: true })),
+    prefixes.length > 0
+      ? compile([...chosen, 'test/run/main.ts', 'test/run/worker.ts'])
+      : run('tsc', ['-p', 'tsconfig.test.json']),
+    // What `tap`, which runs them all, has to know of its plugins.
+    prefixes.length === 0 && run('tap', ['build']),
+  ])
+  await buildProcesses()
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) await buildTests(process.argv.slice(2))
