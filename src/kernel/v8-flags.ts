@@ -34,6 +34,9 @@ export const PARALLEL = 'parallel-scavenge'
 /** V8's name of the option that adds the function `gc`. */
 export const COLLECTOR = 'expose-gc'
 
+/** The first version whose `gc` takes an object that says how to collect; Node 20 has 11, Node 22 has 12. */
+const FIRST_V8_WITH_OPTIONS = 12
+
 /** Bounds of a heap. */
 export interface HeapBounds {
   /** Half of the young generation; the smaller, the more of what lives briefly is copied. */
@@ -72,7 +75,9 @@ const GATEWAY: HeapBounds = { halfYoungMib: 16, growthPercent: GROWTH_PERCENT }
  * compile the code of calls again and again.
  */
 export function releaseStartMemory(collect: typeof globalThis.gc = globalThis.gc): void {
-  collect?.({ type: 'major', execution: 'sync', flavor: 'last-resort' })
+  // To the V8 of Node 20 any argument means the young generation alone.
+  if (Number.parseInt(process.versions.v8, 10) < FIRST_V8_WITH_OPTIONS) void collect?.()
+  else collect?.({ type: 'major', execution: 'sync', flavor: 'last-resort' })
 }
 
 /** Replaces this process by itself with other arguments; variables stay. */
