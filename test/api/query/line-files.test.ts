@@ -1,5 +1,7 @@
 import { type AddressInfo, connect } from 'node:net'
 import t from 'tap'
+import { PAGE_ROWS } from '../../../projections/ledger/query.ts'
+import { until } from '../../helpers/eventually.ts'
 import { startApp } from '../support/app.ts'
 import { readCsv, readTable } from '../../helpers/csv.ts'
 
@@ -17,6 +19,7 @@ t.beforeEach(() => {
   ledger.lines = []
   ledger.failsAfterPages = undefined
   ledger.pagesRead = 0
+  ledger.beforeFailure = () => Promise.resolve()
 })
 
 void t.test('a line of JSON is a line of the ledger with the columns of the table', async (t) => {
@@ -169,22 +172,33 @@ void t.test('a cursor keeps the position of its list', async (t) => {
   )
 })
 
-/** All that a connection receives until it ends, and the failure that it ended with. */
+const PAGES_BEFORE_FAILURE = 2
+const LINES = 2_500
+/** The newest line comes first. */
+const lastBeforeFailure = `line_000${LINES - PAGES_BEFORE_FAILURE * PAGE_ROWS + 1}`
+
+/**
+ * All that a connection receives until it ends, and the failure that it ended with. A failure of the ledger waits
+ * until this client has the last line before it: of a reset that it finds beside data it has not read, a client of
+ * Node may only see an end.
+ */
 async function received(port: number, version: string, format: string) {
   const socket = connect(port, '127.0.0.1')
   const parts: Buffer[] = []
+  const text = (): string => Buffer.concat(parts).toString()
   let failure: string | undefined
   socket.on('data', (part) => parts.push(part))
+  ledger.beforeFailure = () => until(() => text().includes(lastBeforeFailure))
   socket.on('error', (error: NodeJS.ErrnoException) => (failure = error.code))
   socket.write(
     `GET ${lines}?format=${format} HTTP/${version}\r\nhost: a\r\nauthorization: Bearer qak-all\r\nconnection: close\r\n\r\n`,
   )
   await new Promise((resolve) => socket.on('close', resolve))
-  return { text: Buffer.concat(parts).toString(), failure }
+  return { text: text(), failure }
 }
 
 void t.test('a file that is cut off says so, to any client', async (t) => {
-  for (let n = 0; n < 2_500; n += 1) ledger.add()
+  for (let n = 0; n < LINES; n += 1) ledger.add()
   await app.listen({ port: 0, host: '127.0.0.1' })
   const { port } = app.server.address() as AddressInfo
   for (const format of ['csv', 'ndjson', 'focus'])
@@ -195,7 +209,7 @@ void t.test('a file that is cut off says so, to any client', async (t) => {
       t.equal(whole.failure, undefined, `${format} ${version}`)
       if (version === '1.1') t.ok(whole.text.endsWith('0\r\n\r\n'), 'and its end')
       ledger.pagesRead = 0
-      ledger.failsAfterPages = 2
+      ledger.failsAfterPages = PAGES_BEFORE_FAILURE
       const cut = await received(port, version, format)
       t.equal(cut.failure, 'ECONNRESET', `${format} ${version} is reset`)
       t.notOk(cut.text.endsWith('0\r\n\r\n'), 'and has no end')

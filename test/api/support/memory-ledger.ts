@@ -29,6 +29,8 @@ export class MemoryLedger implements QueryReads {
   pagesRead = 0
   /** An export fails behind so many. */
   failsAfterPages: number | undefined
+  /** What it waits for before it fails. */
+  beforeFailure: () => Promise<void> = () => Promise.resolve()
   failure: unknown
 
   add(part: Partial<LedgerLine> = {}): LedgerLine {
@@ -114,7 +116,10 @@ export class MemoryLedger implements QueryReads {
   ): AsyncGenerator<readonly Cells[]> {
     let next = after
     for (let left = limit; left > 0; left -= PAGE_ROWS) {
-      if (this.pagesRead === this.failsAfterPages) throw new Error('the database is gone')
+      if (this.pagesRead === this.failsAfterPages) {
+        await this.beforeFailure()
+        throw new Error('the database is gone')
+      }
       const page = await this.listLines(filter, { after: next, limit: Math.min(left, PAGE_ROWS) })
       yield page.items.map(toCells)
       if (page.next === undefined) return
