@@ -1,6 +1,6 @@
 /**
  * How much a test does that explores at random or at length: one short round in `npm test`, more in `npm run
- * test:long`, which runs the files that import this module.
+ * test:long`.
  */
 
 const isLong = process.env['TESTS_LONG'] === '1'

@@ -81,17 +81,10 @@ const LINES_SHOWN = 24
 
 const folder = fileURLToPath(new URL('../..', import.meta.url))
 const wanted = process.argv.slice(2)
-const isLong = process.env['TESTS_LONG'] === '1'
 const found = readdirSync(folder, { encoding: 'utf8', recursive: true })
   .filter((path) => path.endsWith('.test.js') && path.startsWith('test/'))
   .filter((path) => wanted.length === 0 || wanted.some((prefix) => path.startsWith(prefix)))
-  .filter((path) => !isLong || explores(path))
 const { computing, waiting } = lists(found)
-
-/** Whether a file does more in the long run (`test/helpers/long-run.ts`). */
-function explores(path: string): boolean {
-  return readFileSync(join(folder, path), 'utf8').includes('helpers/long-run.js')
-}
 
 const scratch = scratchFolder()
 const notes = mkdtempSync(join(scratch, 'tollgate-run-'))
