@@ -1,3 +1,5 @@
+import { QUANTIFIER, TOKEN } from './pattern-tokens.ts'
+
 /** Strings made from the parts of a regular expression, to find what makes its search slow. */
 
 export interface Pump {
@@ -21,10 +23,6 @@ const CANDIDATES = [
   '\ud83d\ude00',
   '\u2028',
 ]
-
-const TOKEN =
-  /\\p\{\w+(?:=\w+)?\}|\\u\{\w+\}|\\u\w{4}|\\x\w{2}|\\.|\[(?:[^\]\\]|\\.)*\]|\(\?(?:<?[=!]|:|<\w+>)|[^]/gy
-const QUANTIFIER = /(?:[*+?]|\{(\d+)(?:,\d*)?\})\??/y
 
 /** The most ways through a pattern that are tried. */
 const MAX_PATHS = 16
