@@ -215,6 +215,19 @@ export async function startWorld(t: Test, options: WorldOptions = {}): Promise<W
   }
 }
 
+/** A process looks so often whether its last sight of the read models is old, and an idle one has one of this age. */
+const SIGHT_EVERY_MS = 1_000
+const SIGHT_AGE_MS = 10_000
+
+/** Looks at the read models as a process does beside its requests; one that never looks refuses after half a minute. */
+function keepInSight({ freshness }: TaskDeps): () => void {
+  const timer = setInterval(() => {
+    if (freshness.lagMs() >= SIGHT_AGE_MS) void freshness.look().catch(() => undefined)
+  }, SIGHT_EVERY_MS)
+  timer.unref()
+  return () => clearInterval(timer)
+}
+
 /** A process of its own, as far as the gateway's parts can tell; `owner` names it in leases. */
 export function makeReplica(
   world: Pick<World, 'pool' | 'log' | 'channels'>,
@@ -248,6 +261,7 @@ export function makeReplica(
     ...parts.assets,
     assetLimits: { ...parts.assets.assetLimits, ...options.assetLimits },
   }
+  const lookAway = keepInSight(deps)
   let policies: { readonly stop: () => Promise<void> } | undefined
   const start = (): void => {
     const settings = { owner, scale: options.scale ?? 0.1 }
@@ -273,6 +287,7 @@ export function makeReplica(
     startPolicies: start,
     stop: () =>
       (stopping ??= (async () => {
+        lookAway()
         await policies?.stop()
         await parts.stop()
       })()),

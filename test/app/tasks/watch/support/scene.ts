@@ -4,6 +4,7 @@ import {
   ACCEPTANCE_GRACE_MS,
   LIST_INTERVAL_MS,
 } from '../../../../../src/app/tasks/watch/absence.ts'
+import { seeLedger } from '../../../../../src/app/spending/ledger-lag.ts'
 import { createReconcileRound } from '../../../../../src/app/tasks/watch/reconcile.ts'
 import { createWatchRound } from '../../../../../src/app/tasks/watch/late-tasks.ts'
 import { createObserve } from '../../../../../src/app/tasks/observe.ts'
@@ -30,14 +31,20 @@ export function typesOf(events: readonly AnyEvent[]): readonly string[] {
   return events.map((event) => event.type).filter((type) => type !== 'TaskStatusChanged')
 }
 
-/** A world whose reconcilers share a clock that only the test moves. */
+/**
+ * A world whose reconcilers share a clock that the test moves, never behind the one that submissions have: on a busy
+ * machine one is made long after the scene began.
+ */
 export async function startScene(t: Test) {
   const world = await startWorld(t, { sandbox: { queuedMs: 600_000 } })
   // Only who loses a submission is in a hurry.
   const hasty = world.replica({ channels: shortChannels(world, 300) })
+  // As at the start of a process: one that never saw a complete ledger refuses after a second.
+  await seeLedger(hasty.deps.freshness)
   let nowMs = Date.now()
   const clock = { nowMs: () => nowMs }
-  const { tasks } = world.replica()
+  const { tasks, deps: own } = world.replica()
+  await seeLedger(own.freshness)
   // What is listed besides: a task of ours, by which a list shows that it works.
   await tasks.createTask(createInput())
   const lost = async (wish: Wish = {}): Promise<string> => {
@@ -58,7 +65,7 @@ export async function startScene(t: Test) {
     await world.settle()
   }
   const pass = (ms: number): void => {
-    nowMs += ms
+    nowMs = Math.max(nowMs, Date.now()) + ms
   }
   /** Both looks that prove an absence, the second by `last`. */
   const twoLooks = async (last?: Replica): Promise<void> => {
