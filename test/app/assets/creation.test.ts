@@ -170,7 +170,8 @@ t.test('a caller does not wait long for a library that hangs', async (t) => {
   sandbox.faults.add({ faults: ['hang'], match: { family: 'assets', op: 'list-groups' } })
   const beforeMs = performance.now()
   t.equal(await codeOf(newAsset(hanging.assets, groupId)), 'upstream_timeout')
-  t.ok(performance.now() - beforeMs < 10_000)
+  // Half of what a channel waits for an answer by itself.
+  t.ok(performance.now() - beforeMs < 30_000)
   sandbox.faults.clear()
 })
 

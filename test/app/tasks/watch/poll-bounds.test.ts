@@ -11,7 +11,8 @@ const CROWD = 1_500
 
 t.test('a channel that hangs does not delay another channel', async (t) => {
   const world = await startWorld(t)
-  const silent = createServer()
+  let givenUp = 0
+  const silent = createServer((_request, response) => response.on('close', () => (givenUp += 1)))
   await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve))
   const { port } = silent.address() as AddressInfo
   const { tasks } = world.replica()
@@ -22,7 +23,7 @@ t.test('a channel that hangs does not delay another channel', async (t) => {
   )
   const channels = world.channels.map((channel) =>
     channel.region === 'overseas'
-      ? { ...channel, baseUrl: `http://127.0.0.1:${port}/api/v3`, timeoutMs: 14_000 }
+      ? { ...channel, baseUrl: `http://127.0.0.1:${port}/api/v3`, timeoutMs: 60_000 }
       : channel,
   )
   const polling = world.replica({ channels })
@@ -41,12 +42,11 @@ t.test('a channel that hangs does not delay another channel', async (t) => {
     )
     return rows.length > 0 ? true : undefined
   })
-  const startedMs = Date.now()
   const { platformId } = await tasks.createTask(createInput())
   await eventually('the settlement on the other channel', async () =>
     (await world.eventsOf(platformId)).find((event) => event.type === 'TaskSettled'),
   )
-  t.ok(Date.now() - startedMs < 12_000, 'before the silent one timed out')
+  t.equal(givenUp, 0, 'before the silent one timed out')
   process.off('warning', warn)
   t.same(warnings, [], 'so many queries under way are no leak')
 })
