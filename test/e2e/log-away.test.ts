@@ -12,6 +12,7 @@ import { call, TASKS, tasksOf, type Answer } from './support/client.ts'
 const PATIENCE_MS = 3_000
 /** Less than callers wait at the beginning of an outage, and much for a busy machine. */
 const AT_ONCE_MS = 2_000
+const TRIES = 5
 
 t.test('with the log away every route that needs it is 503 at once', async (t) => {
   const stack = await startStack({ storeProcess: true })
@@ -60,11 +61,15 @@ t.test('with the log away every route that needs it is 503 at once', async (t) =
   })
   await sleep(PATIENCE_MS)
   for (const [what, ask] of Object.entries(asked)) {
-    const startedMs = performance.now()
-    const answer = await ask()
-    const tookMs = performance.now() - startedMs
-    t.equal(answer.status, 503, `${what}: ${answer.text}`)
-    t.ok(tookMs < AT_ONCE_MS, `${what} took ${Math.round(tookMs)} ms`)
+    const took: number[] = []
+    // A wait of the gateway is in every try, one of the machine is not.
+    while (took.length < TRIES && !took.some((ms) => ms < AT_ONCE_MS)) {
+      const startedMs = performance.now()
+      const answer = await ask()
+      took.push(performance.now() - startedMs)
+      t.equal(answer.status, 503, `${what}: ${answer.text}`)
+    }
+    t.ok(Math.min(...took) < AT_ONCE_MS, `${what} took ${took.map(Math.round).join(', ')} ms`)
   }
   t.equal(
     (await call(`${stack.url}${TASKS}/${String(mine.body.id)}`, { token: demo.modelToken })).status,

