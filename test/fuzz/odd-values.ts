@@ -1,0 +1,46 @@
+/** As they stand in a URL, by what is odd about them. */
+export const oddTexts: Readonly<Record<string, string>> = {
+  nothing: '',
+  'a NUL': '%00',
+  'a NUL inside': 'a%00b',
+  'bytes that are not UTF-8': '%ff%fe',
+  'an overlong NUL': '%c0%80',
+  'a lone surrogate': '%ed%a0%80',
+  'a broken escape': '%zz',
+  'a character beyond the first plane': '%f0%9f%98%80',
+  '5,000 characters': 'x'.repeat(5_000),
+  'a prototype': '__proto__',
+  'an integer beyond 2^53': '9007199254740993',
+  'the largest integer that is read': '999999999999999',
+  'a negative number': '-1',
+  'a number that no double holds': '1e309',
+  'a line break': 'a%0d%0ab',
+  SQL: "'%3b%20select%20pg_sleep(9)--",
+  'a list': 'a,b%5b%5d',
+  'a far time': '%2b275760-09-13T00:00:00Z',
+  'a cursor that holds a NUL': Buffer.from('{"after":"\u0000"}').toString('base64url'),
+}
+export const withNul: ReadonlySet<string> = new Set(['a NUL', 'a NUL inside'])
+
+/** As they stand in a JSON body. */
+export const oddValues: Readonly<Record<string, string>> = {
+  'an empty text': '""',
+  'a NUL': '"a\\u0000b"',
+  'a lone surrogate': '"a\\ud800b"',
+  'a reversed pair': '"\\udc00\\ud800"',
+  '5,000 characters': `"${'x'.repeat(5_000)}"`,
+  '5,000 pairs': `"${'😀'.repeat(5_000)}"`,
+  'a prototype': '"__proto__"',
+  'a member of the prototype': '{"__proto__":{"a":1}}',
+  'a member named so': '{"constructor":{"prototype":1}}',
+  'an integer beyond 2^53': '9007199254740993',
+  'a large integer': '9007199254740991',
+  'a number that no double holds': '1e309',
+  'a negative number': '-1',
+  'a fraction': '0.1',
+  null: 'null',
+  true: 'true',
+  'an empty list': '[]',
+  'a list of lists': '[[[]],null,"\\u0000"]',
+  'an empty object': '{}',
+}
