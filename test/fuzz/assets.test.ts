@@ -2,6 +2,8 @@ import * as fc from 'fast-check'
 import t from 'tap'
 import { type ActionName, actionNames } from '../../src/families/video-a/library/requests.ts'
 import { asCaller, good, overseas, refused, urlOf } from '../families/video-a/library/support.ts'
+import { atLength } from '../helpers/long-run.ts'
+import { propertyRuns } from '../helpers/property-runs.ts'
 import { attempt, startFuzzed } from './support.ts'
 
 const harness = await startFuzzed()
@@ -74,6 +76,7 @@ const members = [
 const action = fc.constantFrom<ActionName>(...actionNames)
 
 void t.test('any values in the members of any action: 4xx naming one, or 200', async (t) => {
+  const runs = propertyRuns(atLength(800, 4_000))
   const seen = new Map<string, Set<ActionName>>([
     ['200', new Set()],
     ['400', new Set()],
@@ -92,15 +95,16 @@ void t.test('any values in the members of any action: 4xx naming one, or 200', a
       if (!/^(?:Missing|Invalid)Parameter(?:\.[\w.[\]]+)?$/.test(code)) throw new Error(answer.body)
       if (!/`[\w.]+`|key|number|nest/i.test(message)) throw new Error(`names none: ${answer.body}`)
     }),
-    { numRuns: 4_000, seed: 301 },
+    { numRuns: runs, seed: 301 },
   )
-  t.ok(wrong > 1_000, `${wrong} × 400`)
+  t.ok(wrong > runs * 0.25, `${wrong} × 400`)
   t.same(seen.get('200'), new Set(actionNames), 'each was run')
   t.same(seen.get('400'), new Set(actionNames), 'each was refused')
   t.ok((seen.get('404')?.size ?? 0) > 4)
 })
 
 void t.test('any query is answered in shape, and runs a known action only', async (t) => {
+  const runs = propertyRuns(atLength(500, 2_500))
   const text = fc.oneof(
     fc.string({ unit: 'grapheme', maxLength: 20 }).map((each) => encodeURIComponent(each)),
     fc.constantFrom('', '%', '%zz', '%00', '%ff', '%ED%A0%80', '%0d%0aX:1', '&', '=', '#', '+'),
@@ -131,13 +135,14 @@ void t.test('any query is answered in shape, and runs a known action only', asyn
         if (harness.assets.asked.length > before && !isRight) throw new Error(search)
       },
     ),
-    { numRuns: 2_500, seed: 302 },
+    { numRuns: runs, seed: 302 },
   )
   for (const status of [200, 400, 404])
-    t.ok((counts.get(status) ?? 0) > 20, `${counts.get(status)} × ${status}`)
+    t.ok((counts.get(status) ?? 0) > runs * 0.008, `${counts.get(status)} × ${status}`)
 })
 
 void t.test('any bytes as a body of any action: 400, 413, or 200 by chance', async (t) => {
+  const runs = propertyRuns(atLength(200, 1_000))
   const payload = fc.oneof(
     fc.json({ maxDepth: 4 }),
     fc.string({ unit: 'binary', maxLength: 100 }),
@@ -148,7 +153,7 @@ void t.test('any bytes as a body of any action: 400, 413, or 200 by chance', asy
     fc.asyncProperty(action, payload, async (name, body) => {
       if ((await post(urlOf(name), body)).statusCode >= 400) refusedOnes += 1
     }),
-    { numRuns: 1_000, seed: 303 },
+    { numRuns: runs, seed: 303 },
   )
-  t.ok(refusedOnes > 950, `${refusedOnes} refused`)
+  t.ok(refusedOnes > runs * 0.95, `${refusedOnes} refused`)
 })
