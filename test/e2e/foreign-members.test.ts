@@ -1,3 +1,4 @@
+import pino from 'pino'
 import t from 'tap'
 import { foreignToCreations } from '../../src/api/kit/foreign-members.ts'
 import { membersOf as membersOfBodies } from '../../src/api/kit/surface.ts'
@@ -6,8 +7,10 @@ import { CreateVideoBodySchema } from '../../src/api/v1/videos/order.ts'
 import { catalog, families } from '../../src/families/index.ts'
 import { openFamilies } from '../../src/families/module.ts'
 import { pictureOf } from '../../infra/sandbox/media/pictures.ts'
-import { familyDeps } from '../api/support/app.ts'
+import { asModel, familyDeps, startApp } from '../api/support/app.ts'
+import { answered } from '../api/support/memory-calls.ts'
 import { withSchemasInPlace } from '../helpers/description.ts'
+import { atLength } from '../helpers/long-run.ts'
 import { startStack } from '../helpers/stack.ts'
 import { type Answer, call, TASKS } from './support/client.ts'
 
@@ -17,6 +20,19 @@ const stack = await startStack({
 })
 t.teardown(() => stack.stop())
 const { url, demo } = stack
+/** What refuses a member does so before anything is looked up. */
+const memory = await startApp({
+  logger: pino({ level: 'silent' }),
+  images: {
+    tasks: {
+      create: () => Promise.reject(new Error('it took a member that it should refuse')),
+      get: () => Promise.reject(new Error('is not asked for')),
+      quote: answered,
+    },
+  },
+})
+memory.hosts.set('media.example.com', ['93.184.216.34'])
+t.teardown(() => memory.app.close())
 
 const foreignMembers = foreignToCreations(
   membersOfBodies([
@@ -252,19 +268,39 @@ function post({ path, body, isForm }: Creation, members: object): Promise<Answer
   })
 }
 
+type Refusal = Pick<Answer, 'status' | 'text'>
+
+/** Over parts in memory. */
+async function postUnseen({ path, body, isForm }: Creation, members: object): Promise<Refusal> {
+  const whole = { ...body, ...members }
+  const form = new Response(isForm ? formOf(whole) : JSON.stringify(whole))
+  const answer = await memory.app.inject({
+    method: 'POST',
+    url: path,
+    headers: {
+      ...asModel,
+      'content-type': isForm ? (form.headers.get('content-type') ?? '') : 'application/json',
+    },
+    payload: Buffer.from(await form.arrayBuffer()),
+  })
+  return { status: answer.statusCode, text: answer.body }
+}
+
 const plain = (name: string): string => name.toLowerCase().replaceAll('_', '')
 
 /** In whatever spelling. */
-const refuses = ({ status, text }: Answer, name: string): boolean =>
+const refuses = ({ status, text }: Refusal, name: string): boolean =>
   (status === 400 || /"status_code":2013/.test(text)) &&
   [...text.matchAll(/(?:`|"param":")(\w+)[^`"]*[`"]/g)].some(
     ([, one = '']) => plain(one) === plain(name),
   )
 
-/** One member each; what upstream got of them is told apart by their names. */
-const BATCH = 16
+/** Members in one body; what upstream got of them is told apart by their names. */
+const BATCH = 64
 /** Of the members that a creation refuses, one in so many is quoted too: each one at several creations. */
 const QUOTED = 4
+/** A creation is asked about one in so many members of the others, the next one about others, and about all at length. */
+const EACH = atLength(3, 1)
 let seen = 0
 
 /** Bodies that upstream got since the last look, as text. */
@@ -295,13 +331,54 @@ function isIn(body: string, name: string, value: unknown, plainly: string): bool
 async function isQuotedOtherwise(
   { path, body, isForm }: Creation,
   member: object,
-  answer: Answer,
+  answer: Refusal,
 ): Promise<boolean> {
   const words = /`[^`]*` is not (?:accepted|known) here[^"(]*/.exec(answer.text)?.[0].trim()
   if (isForm || path.includes('?') || words === undefined) return false
   const asked = { path: '/v1/quote', body: { path, body: { ...body, ...member } } }
-  const quoted = await post(asked, {})
+  const quoted = await postUnseen(asked, {})
   return quoted.status !== 400 || !quoted.text.includes(words)
+}
+
+/** Of each no two are spellings of one name, which could not be told apart. */
+function batches(names: readonly string[]): readonly (readonly string[])[] {
+  const made: string[][] = []
+  for (const name of names) {
+    const free = made.find(
+      (batch) => batch.length < BATCH && !batch.some((one) => plain(one) === plain(name)),
+    )
+    if (free === undefined) made.push([name])
+    else free.push(name)
+  }
+  return made
+}
+
+/** Of these members, sent in one body, those that are neither sent to upstream nor refused by name. */
+async function unsent(
+  creation: Creation,
+  names: readonly string[],
+  plainly: string,
+): Promise<readonly string[]> {
+  const valueOf = (name: string): unknown => creation.values?.[name]
+  const members = Object.fromEntries(names.map((name) => [name, valueOf(name) ?? 'x']))
+  const answer = await post(creation, members)
+  const bodies = await received()
+  const lost = names.filter(
+    (name) => !bodies.some((body) => isIn(body, name, valueOf(name), plainly)),
+  )
+  if (names.length === 1)
+    return refuses(answer, names[0] ?? '')
+      ? []
+      : lost.map((name) => `${name} ${answer.status} ${answer.text.slice(0, 120)}`)
+  // Refused for one of them, none is sent: each that the answer names is asked alone, and the others without it.
+  const named = lost.filter((name) => refuses(answer, name))
+  const rest = lost.filter((name) => !named.includes(name))
+  const half = named.length > 0 ? rest.length : Math.ceil(rest.length / 2)
+  const parts = [...named.map((name) => [name]), rest.slice(0, half), rest.slice(half)]
+  const apart: string[] = []
+  for (const part of parts)
+    if (part.length > 0) apart.push(...(await unsent(creation, part, plainly)))
+  return apart
 }
 
 /** Members that a creation neither uses nor refuses by name, or that its quote refuses in other words. */
@@ -311,27 +388,23 @@ async function dropped(creation: Creation): Promise<readonly string[]> {
   const names = [...foreignMembers.names]
     .filter((name) => !own.has(name) || (name in values && !(name in creation.body)))
     .filter((name) => !meant.split(' ').includes(name))
+    .filter((name, at) => name in values || (at + creations.indexOf(creation)) % EACH === 0)
   await received()
   await post(creation, {})
   const [plainly = ''] = await received()
   const lost: string[] = []
-  for (let at = 0; at < names.length; at += BATCH) {
-    const passed = await Promise.all(
-      names.slice(at, at + BATCH).map(async (name, offset) => {
-        const member = { [name]: values[name] ?? 'x' }
-        const answer = await post(creation, member)
-        if (!refuses(answer, name)) return [{ name, answer }]
-        const isQuoted = (at + offset + creations.indexOf(creation)) % QUOTED === 0
-        if (isQuoted && (await isQuotedOtherwise(creation, member, answer)))
-          lost.push(`${name} in /v1/quote`)
-        return []
-      }),
-    )
-    const bodies = await received()
-    for (const { name, answer } of passed.flat())
-      if (!bodies.some((body) => isIn(body, name, values[name], plainly)))
-        lost.push(`${name} ${answer.status} ${answer.text.slice(0, 120)}`)
+  const passedOn: string[] = []
+  for (const [at, name] of names.entries()) {
+    const member = { [name]: values[name] ?? 'x' }
+    const answer = await postUnseen(creation, member)
+    const isRefused = refuses(answer, name)
+    // One of those that are refused is refused over the real parts too.
+    if (!isRefused || at === 0) passedOn.push(name)
+    const isQuoted = isRefused && at % QUOTED === 0
+    if (isQuoted && (await isQuotedOtherwise(creation, member, answer)))
+      lost.push(`${name} in /v1/quote`)
   }
+  for (const batch of batches(passedOn)) lost.push(...(await unsent(creation, batch, plainly)))
   return lost
 }
 
