@@ -10,6 +10,7 @@ import { openDemoTenant } from '../app/accounts/demo.ts'
 import { type Config, dataFiles } from '../config.ts'
 import { systemClock } from '../kernel/clock.ts'
 import { type Gateway, type Role, roles, startGateway } from '../start/server.ts'
+import { type Closer, closeInOrder } from './closing.ts'
 import { exitCodes } from './exit-codes.ts'
 import { openProcessLog } from './log-output.ts'
 import { markerSecretOf } from './marker-secret.ts'
@@ -27,8 +28,12 @@ import {
 import { openUpstreams, requireFiles } from './upstreams.ts'
 import { startWhenStoresAnswer } from './waiting.ts'
 
-/** Past the drain bound the process ends even if something hangs. */
-const STOP_MARGIN_MS = 15_000
+/**
+ * Past the drain bound the process ends even if something hangs. Longer than its parts may take together, which a busy
+ * machine needs: calls that are cut short get 15 s to be settled, the journal 10 s to be flushed and 11 s to drain its
+ * spool, leases 2 s to be freed.
+ */
+const STOP_MARGIN_MS = 40_000
 
 /** Runs the gateway until a signal, or until a part of it cannot be kept running. */
 export async function serve(config: Config, version: string, roleList?: string): Promise<void> {
@@ -36,17 +41,17 @@ export async function serve(config: Config, version: string, roleList?: string):
   const wanted = parseRoles(roleList)
   // Configuration errors are reported before anything is started.
   const configured = await requireFiles(config)
-  const closers: (() => Promise<unknown>)[] = []
+  const closers: Closer[] = []
   const ended = waitForEnd(logger)
   try {
     const stores = await openStoresFor(config, logger, ended.fail)
-    closers.unshift(() => stores.close())
+    closers.unshift({ part: 'stores', close: () => stores.close() })
     const upstreams = await openUpstreams(config, configured, logger, ended.fail)
-    closers.unshift(() => upstreams.close())
+    closers.unshift({ part: 'sandbox', close: () => upstreams.close() })
     const inside = new Set(wanted)
     const projectsApart = wanted.size > 1 && inside.delete('projector')
     let projector: Supervised | undefined
-    closers.unshift(async () => projector?.stop())
+    closers.unshift({ part: 'projector', close: async () => projector?.stop() })
     const gateway = await startWhenStoresAnswer(
       { config, logger, listens: wanted.has('api'), ended: ended.signal },
       async (attempt) => {
@@ -73,12 +78,12 @@ export async function serve(config: Config, version: string, roleList?: string):
     )
     // Undefined where it was asked to end before the stores answered.
     if (gateway !== undefined) {
-      closers.unshift(() => gateway.stop())
+      closers.unshift({ part: 'gateway', close: () => gateway.stop() })
       await projector?.ready
       let demoSecret: string | undefined
       if (config.external === undefined) {
         await writeRuntime(config.dataDir, { pid: process.pid, ...urlsOf(stores) })
-        closers.unshift(() => removeRuntime(config.dataDir))
+        closers.unshift({ part: 'runtime file', close: () => removeRuntime(config.dataDir) })
         demoSecret = await openDemo(config, gateway, upstreams.sandboxUrl)
       }
       releaseStartMemory()
@@ -167,23 +172,17 @@ function waitForEnd(logger: Logger): {
   }
 }
 
-/** Closes in the reverse order of starting; a close that hangs does not keep the process. */
-async function closeAll(
-  closers: readonly (() => Promise<unknown>)[],
-  config: Config,
+/** Closes in the reverse order of starting. */
+function closeAll(
+  closers: readonly Closer[],
+  { shutdownDelayMs, drainTimeoutMs }: Config,
   logger: Logger,
 ): Promise<void> {
-  const deadline = setTimeout(
-    () => {
-      logger.error({}, 'stopping took too long')
-      process.exit(exitCodes.failed)
-    },
-    config.shutdownDelayMs + config.drainTimeoutMs + STOP_MARGIN_MS,
-  )
-  for (const close of closers)
-    await close().catch((error: unknown) => logger.warn({ err: error }, 'closing failed'))
-  clearTimeout(deadline)
-  logger.info({}, 'stopped')
+  return closeInOrder(closers, {
+    logger,
+    withinMs: shutdownDelayMs + drainTimeoutMs + STOP_MARGIN_MS,
+    giveUp: () => process.exit(exitCodes.failed),
+  })
 }
 
 /** @throws CommandError for a file whose tokens may still be needed */

@@ -21,8 +21,10 @@ import type { PumpedChunk, StreamEnd } from './stream-ends.ts'
 /** Interval at which streams are checked for callers that read nothing. */
 const STALL_CHECK_MS = 5_000
 const CLOSE_POLL_MS = 20
-/** A stream cancelled at the deadline gets this long to be settled. */
-const CANCELLED_SETTLE_MS = 5_000
+/** Calls cancelled at the deadline may be looked at so often, 5 s, without one of them ending … */
+const IDLE_LOOKS = 250
+/** … and get in all this long to be settled: a busy machine takes long for thousands of streams. */
+const LONGEST_SETTLE_MS = 15_000
 
 /** A stream to its caller. */
 interface RunningStream {
@@ -62,7 +64,7 @@ export interface RunningCalls {
   readonly inFlight: () => number
   /**
    * Refuses new calls and waits for those in flight. At the deadline it cancels the rest upstream
-   * and settles the received parts. False if a call was still open even then.
+   * and settles the received parts. False if a call was still open even then: it is not billed.
    */
   readonly close: (deadlineMs: number) => Promise<boolean>
 }
@@ -72,7 +74,10 @@ function outcomeOf(error: unknown): string {
   return error instanceof DomainError ? error.code : 'internal'
 }
 
-export function createRunningCalls(deps: Pick<CallDeps, 'limits' | 'metrics'>): RunningCalls {
+export function createRunningCalls(
+  deps: Pick<CallDeps, 'limits' | 'metrics'>,
+  idleLooks = IDLE_LOOKS,
+): RunningCalls {
   const { limits, metrics } = deps
   /** For calls whose use case has not returned yet. */
   const pending = new Set<AbortController>()
@@ -84,11 +89,6 @@ export function createRunningCalls(deps: Pick<CallDeps, 'limits' | 'metrics'>): 
 
   const stalls = watchStalls(streams, limits)
 
-  const emptyWithin = async (deadlineMs: number): Promise<boolean> => {
-    const untilMs = monotonicClock.nowMs() + deadlineMs
-    while (inFlight() > 0 && monotonicClock.nowMs() < untilMs) await pause(CLOSE_POLL_MS)
-    return inFlight() === 0
-  }
   return {
     run: async ({ family, tokenId }, work) => {
       if (closed) throw new DomainError('overloaded', 'the service is shutting down', {})
@@ -124,14 +124,33 @@ export function createRunningCalls(deps: Pick<CallDeps, 'limits' | 'metrics'>): 
     inFlight,
     close: async (deadlineMs) => {
       closed = true
-      const empty = await emptyWithin(deadlineMs)
+      const empty = await emptyWithin(inFlight, deadlineMs)
       clearInterval(stalls)
       if (empty) return true
       for (const controller of pending) controller.abort()
       for (const stream of streams.keys()) stream.end('stop')
-      return emptyWithin(CANCELLED_SETTLE_MS)
+      return emptyInSteps(inFlight, idleLooks)
     },
   }
+}
+
+async function emptyWithin(inFlight: () => number, deadlineMs: number): Promise<boolean> {
+  const untilMs = monotonicClock.nowMs() + deadlineMs
+  while (inFlight() > 0 && monotonicClock.nowMs() < untilMs) await pause(CLOSE_POLL_MS)
+  return inFlight() === 0
+}
+
+/** Waits while some of the calls end: looks, unlike milliseconds, are no fewer on a busy machine. */
+async function emptyInSteps(inFlight: () => number, idleLooks: number): Promise<boolean> {
+  const untilMs = monotonicClock.nowMs() + LONGEST_SETTLE_MS
+  let fewest = inFlight()
+  for (let looks = 0; looks < idleLooks && monotonicClock.nowMs() < untilMs; looks += 1) {
+    if (fewest === 0) break
+    await pause(CLOSE_POLL_MS)
+    if (inFlight() < fewest) looks = 0
+    fewest = inFlight()
+  }
+  return inFlight() === 0
 }
 
 /** Callers that read nothing for a long time count as disconnected. */

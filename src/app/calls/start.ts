@@ -84,7 +84,8 @@ export async function startCalls(
     backlog,
     setAside,
     stop: async (deadlineMs) => {
-      await running.close(deadlineMs)
+      if (!(await running.close(deadlineMs)))
+        logger.error({ calls: running.inFlight() }, 'calls open at the end are not billed')
       await sharing.stop()
       refusals.flush()
       await journal.close()

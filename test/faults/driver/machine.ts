@@ -23,7 +23,8 @@ import {
 const START_TIMEOUT_MS = 60_000
 const COMMAND_TIMEOUT_MS = 120_000
 const TAIL_LINES = 25
-const END_TIMEOUT_MS = 45_000
+/** Longer than a gateway takes that is busy and gives up. */
+const END_TIMEOUT_MS = 75_000
 const run = promisify(execFile)
 /** Targets that are below the gateway whoever keeps its stores. */
 const withoutStores: ReadonlySet<Target> = new Set(['gateway', 'projector', 'everything'])
