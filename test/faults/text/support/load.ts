@@ -53,7 +53,7 @@ export interface Timed {
   readonly heard: Heard
 }
 
-interface Load {
+export interface Load {
   /** Calls that have ended. */
   readonly ended: () => number
   /** Begins no more and resolves once all have ended. */
