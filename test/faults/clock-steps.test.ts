@@ -2,6 +2,7 @@ import { Client } from 'pg'
 import t from 'tap'
 import { TASKS } from './driver/tasks/video-a.ts'
 import { openScene } from './scene.ts'
+import { atLength } from '../helpers/long-run.ts'
 
 t.setTimeout(300_000)
 
@@ -39,11 +40,12 @@ t.test('neither a stepped clock nor a late history delays billing', async (t) =>
   const running = await created('stall')
   await scene.reaches(running, 'running')
 
-  for (const [what, aheadMs] of [
+  const steps = [
     ['an hour back', -HOUR_MS],
     ['two hours forward', HOUR_MS],
     ['an hour back again', 0],
-  ] as const)
+  ] as const
+  for (const [what, aheadMs] of steps.slice(0, atLength(2, 3)))
     await t.test(`the wall clock goes ${what}`, async (t) => {
       const under = await created('running-ms=1500')
       await machine.setClock(aheadMs)
