@@ -1,7 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import type { Answer } from './driver/caller.ts'
+import { dice, seedOfTests } from './driver/random.ts'
 import { codeOf, openScene, type Scene } from './scene.ts'
+import { atLength } from '../helpers/long-run.ts'
 
 /** One gateway that loses what it stands on, one thing after the other. */
 
@@ -151,6 +153,15 @@ async function hear(scene: Scene, known: string): Promise<readonly number[]> {
   return answers.map(({ status }) => status)
 }
 
+/** Wrong answers; in short one of those without sense and one that is a failure, by the seed. */
+const chance = dice(`outages ${seedOfTests()}`)
+const senseless = ['garbage', 'malformed', 'truncated', 'bad-http']
+const failures = ['http=500', 'http=503']
+const faults = atLength(
+  [chance.pick(senseless), chance.pick(failures)],
+  [...senseless, ...failures],
+)
+
 async function withoutUpstream(t: Test, scene: Scene): Promise<void> {
   const { sandbox } = scene.trial
   /** Never ends. */
@@ -171,7 +182,7 @@ async function withoutUpstream(t: Test, scene: Scene): Promise<void> {
       begin: async () => sandbox.freeze(),
       end: async () => sandbox.thaw(),
     },
-    ...['garbage', 'malformed', 'truncated', 'bad-http', 'http=500', 'http=503'].map((fault) => ({
+    ...faults.map((fault) => ({
       what: `answers with ${fault}`,
       begin: () => sandbox.addFault({ faults: [fault] }),
       end: () => sandbox.clearFaults(),
