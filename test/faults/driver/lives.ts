@@ -139,6 +139,8 @@ export class Lives {
   readonly differences: Difference[] = []
   readonly #options: LivesOptions
   #focus: string | undefined
+  /** How often the gateway's clock was set forward. */
+  #clockSteps = 0
 
   constructor(options: LivesOptions) {
     this.#options = options
@@ -192,31 +194,31 @@ export class Lives {
   async lastAbsence(clockAheadMs: number): Promise<void> {
     await this.#killBetween()
     let aheadMs = clockAheadMs
-    const stopClock = this.#speedUpClock()
-    try {
+    await this.withFastClock(async () => {
       for (const name of absencePoints) {
         await this.#lastKill(name, aheadMs, ABSENCE_TIMEOUT_MS)
         aheadMs += LEASES_MS
       }
-    } finally {
-      await stopClock()
-    }
+    })
     await this.peace(aheadMs)
   }
 
-  /** Sets the gateway's clock forward again and again; call the result to stop. It is never set back. */
-  #speedUpClock(): () => Promise<void> {
+  /** Sets the gateway's clock forward again and again meanwhile. It is never set back. */
+  async withFastClock<Result>(meanwhile: () => Promise<Result>): Promise<Result> {
     const { machine } = this.#options
     const stopping = new AbortController()
     const work = (async () => {
-      for (let steps = 1; !stopping.signal.aborted; steps += 1) {
+      while (!stopping.signal.aborted) {
         await sleep(ABSENCE_LOOK_MS)
-        await machine.setClock(steps * ABSENCE_STEP_MS)
+        this.#clockSteps += 1
+        await machine.setClock(this.#clockSteps * ABSENCE_STEP_MS)
       }
     })()
-    return () => {
+    try {
+      return await meanwhile()
+    } finally {
       stopping.abort()
-      return work
+      await work
     }
   }
 
