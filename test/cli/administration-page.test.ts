@@ -13,7 +13,7 @@ const gateway = await serve(join(folder, 'data'))
 t.teardown(() => gateway.end('SIGKILL'))
 
 t.test('a tenant from its opening to its end, by the commands of the page', async (t) => {
-  const of = await runPage('docs/administration.md', gateway.demo.baseUrl, folder)
+  const of = await runPage(t, 'docs/administration.md', gateway.demo.baseUrl, folder)
 
   const opened = of('1. Open a tenant')
   t.match(opened, /northwind: Northwind Film \(revision 1\)/)

@@ -14,7 +14,7 @@ const gateway = await serve(join(folder, 'data'))
 t.teardown(() => gateway.end('SIGKILL'))
 
 t.test('a month from its first credit to reports that tie', async (t) => {
-  const of = await runPage('docs/finance.md', gateway.demo.baseUrl, folder)
+  const of = await runPage(t, 'docs/finance.md', gateway.demo.baseUrl, folder)
   t.match(of('Open the account'), /acme: billing \(revision 1\)[^]*tags: project[^]*50 USD/i)
 
   const credit = of('Credit comes in')

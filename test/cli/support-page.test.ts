@@ -13,7 +13,7 @@ const gateway = await serve(join(folder, 'data'))
 t.teardown(() => gateway.end('SIGKILL'))
 
 t.test('nine questions of customers, each answered by what the page prints', async (t) => {
-  const of = await runPage('docs/support.md', gateway.demo.baseUrl, folder)
+  const of = await runPage(t, 'docs/support.md', gateway.demo.baseUrl, folder)
 
   const twice = of('1. I was charged twice')
   t.match(twice, /The same request was sent twice, \d+\.\d s apart, without a key: 2 charges\./)

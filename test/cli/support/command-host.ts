@@ -11,9 +11,10 @@ function outcome(): Done {
   return { code: Number(process.exitCode ?? 0) }
 }
 
-async function run({ args, env }: Order): Promise<void> {
+async function run({ args, env, cwd }: Order): Promise<void> {
   for (const name of Object.keys(process.env)) delete process.env[name]
   Object.assign(process.env, env)
+  process.chdir(cwd)
   process.exitCode = undefined
   await runCommandLine('0.0.0-test', args)
   process.stdout.write(END)

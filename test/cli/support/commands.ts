@@ -16,6 +16,8 @@ export interface Order {
   readonly args: readonly string[]
   /** Its whole environment. */
   readonly env: Readonly<Record<string, string>>
+  /** The folder it is started in. */
+  readonly cwd: string
 }
 
 export interface Done {
@@ -88,11 +90,15 @@ function hold(host: Host, held: boolean): void {
 }
 
 /** Runs a command of the command line to its end. */
-export async function tollgate(args: readonly string[], env: Environment): Promise<Ended> {
+export async function tollgate(
+  args: readonly string[],
+  env: Environment,
+  cwd = elsewhere,
+): Promise<Ended> {
   const host = idle.pop() ?? startHost()
   hold(host, true)
   const { PATH = '', HOME = '/' } = process.env
-  const order: Order = { args, env: { PATH, HOME, ...env } }
+  const order: Order = { args, env: { PATH, HOME, ...env }, cwd }
   const exited = new AbortController()
   const { signal } = exited
   const done = once(host, 'message', { signal }).then(([said]) => (said as Done).code)

@@ -93,9 +93,18 @@ export async function tollgateThrough(
   return { code: child.exitCode, stdout, stderr }
 }
 
-/** A script of a shell in which `tollgate` is the program; what it says, its errors too. */
-export async function shell(script: string, cwd: string): Promise<Pick<Ended, 'code' | 'stdout'>> {
-  const head = `exec 2>&1; set -e; tollgate() { '${process.execPath}' '${(await builtProduct()).main}' "$@"; }`
+/** What a shell runs as the program. */
+export async function programInShell(): Promise<string> {
+  return `'${process.execPath}' '${(await builtProduct()).main}' "$@"`
+}
+
+/** A script of a shell in which `tollgate` is the program, or runs this; what it says, its errors too. */
+export async function shell(
+  script: string,
+  cwd: string,
+  program?: string,
+): Promise<Pick<Ended, 'code' | 'stdout'>> {
+  const head = `exec 2>&1; set -e; tollgate() { ${program ?? (await programInShell())}; }`
   const child = spawn('env', [...bare({}), 'bash', '-c', `${head}\n${script}`], {
     stdio: ['ignore', 'pipe', 'pipe'],
     cwd,
