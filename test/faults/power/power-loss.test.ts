@@ -14,19 +14,20 @@ import { scanRecords } from '../../../src/eventlog/journal/spool-record.ts'
 import { serve, tollgateProcess } from '../../cli/support/tollgate.ts'
 import { dice as diceOf, seedOfTests } from '../driver/random.ts'
 import { processesOf } from '../driver/processes.ts'
+import { atLength } from '../../helpers/long-run.ts'
 import { compiler, notLinux } from '../../helpers/requirements.ts'
 import { readSteps, rebuild } from './record.ts'
 
 /**
- * The power goes at fifty moments of a first start and of traffic, with the log away for a while: every answer
+ * The power goes at some moments of a first start and of traffic, with the log away for a while: every answer
  * that a caller had before is in the log or in the spool, and every secret is whole. Postgres is not recorded:
  * it is lost each time, and built again.
  */
 
 const skip = notLinux || compiler.missing
-const MOMENTS = 50
+const MOMENTS = atLength(15, 50)
 /** So many of them are started as a user would. */
-const STARTED = 3
+const STARTED = atLength(1, 3)
 const CALLERS = 8
 const TRAFFIC_MS = 4_000
 const LOG_AWAY_MS = 1_500
