@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { existsSync, statSync } from 'node:fs'
+import { existsSync, readdirSync, statSync } from 'node:fs'
 import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -14,6 +14,7 @@ import { scanRecords } from '../../../src/eventlog/journal/spool-record.ts'
 import { serve, tollgateProcess } from '../../cli/support/tollgate.ts'
 import { dice as diceOf, seedOfTests } from '../driver/random.ts'
 import { processesOf } from '../driver/processes.ts'
+import { eventually } from '../../helpers/eventually.ts'
 import { atLength } from '../../helpers/long-run.ts'
 import { compiler, notLinux } from '../../helpers/requirements.ts'
 import { readSteps, rebuild } from './record.ts'
@@ -29,8 +30,10 @@ const MOMENTS = atLength(15, 50)
 /** So many of them are started as a user would. */
 const STARTED = atLength(1, 3)
 const CALLERS = 8
-const TRAFFIC_MS = 4_000
-const LOG_AWAY_MS = 1_500
+/** Traffic before the log is away, and after it. */
+const TRAFFIC_MS = 1_000
+/** The log stays away for so long once records wait in the spool: some are answered from there. */
+const SPOOLING_MS = 300
 
 const folder = await mkdtemp(join(tmpdir(), 'tollgate-power-'))
 t.teardown(() => rm(folder, { recursive: true, force: true }))
@@ -62,9 +65,9 @@ interface Answered {
 
 async function traffic(baseUrl: string, token: string, pid: number): Promise<readonly Answered[]> {
   const answered: Answered[] = []
-  const untilMs = performance.now() + TRAFFIC_MS
+  const over = new AbortController()
   const caller = async (): Promise<void> => {
-    while (performance.now() < untilMs) {
+    while (!over.signal.aborted) {
       const answer = await fetch(`${baseUrl}/v1/chat/completions`, {
         method: 'POST',
         headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
@@ -78,13 +81,23 @@ async function traffic(baseUrl: string, token: string, pid: number): Promise<rea
   }
   const [log] = processesOf(pid, 'event-store')
   const away = (async () => {
-    await sleep(TRAFFIC_MS / 4)
-    if (log !== undefined) process.kill(log, 'SIGSTOP')
-    await sleep(LOG_AWAY_MS)
-    if (log !== undefined) process.kill(log, 'SIGCONT')
-  })()
+    await sleep(TRAFFIC_MS)
+    if (log === undefined) throw new Error('there is no event store to hold')
+    process.kill(log, 'SIGSTOP')
+    await eventually('records wait in the spool', isSpooling)
+    await sleep(SPOOLING_MS)
+    process.kill(log, 'SIGCONT')
+    await sleep(TRAFFIC_MS)
+  })().finally(() => over.abort())
   await Promise.all([away, ...Array.from({ length: CALLERS }, caller)])
   return answered
+}
+
+function isSpooling(): boolean {
+  const spool = join(dataDir, 'spool')
+  return readdirSync(spool).some(
+    (name) => name.endsWith('.spool') && statSync(join(spool, name)).size > 0,
+  )
 }
 
 /** Everything that the log and the spool of a folder hold, as text. */
@@ -126,8 +139,12 @@ t.test('an answered request survives a loss of power', { skip }, async (t) => {
     ({ path }) => !path.startsWith(join(dataDir, 'postgres')),
   )
   t.ok(steps.some(({ kind }) => kind === 'sync'))
+  // Only what opens a file has its path.
+  const spools = new Set(
+    steps.filter(({ path }) => path.endsWith('.spool')).map(({ inode }) => inode),
+  )
   t.ok(
-    steps.some(({ path }) => path.endsWith('.spool')),
+    steps.some(({ kind, inode }) => kind === 'write' && spools.has(inode)),
     'some waited in the spool',
   )
   const dice = diceOf(`power ${seedOfTests()}`)
