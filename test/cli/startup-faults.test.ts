@@ -9,6 +9,7 @@ import { agreeOnSecret } from '../../src/app/access/secret-agreement.ts'
 import { startPretendedCluster } from '../helpers/cluster.ts'
 import { startLocalEventStore } from '../helpers/eventstore.ts'
 import { acquireDatabase, acquireGatewayDatabase } from '../helpers/postgres.ts'
+import { tollgate } from './support/commands.ts'
 import { tollgateProcess, type Ended, type Environment } from './support/tollgate.ts'
 
 async function directory(t: Test): Promise<string> {
@@ -47,11 +48,7 @@ t.test('a data directory of a newer release is named and not changed', async (t)
 
 t.test('a command without a gateway does not create a data directory', async (t) => {
   const path = join(await directory(t), 'none')
-  refused(
-    t,
-    await tollgateProcess(['audit'], { DATA_DIR: path }),
-    /no (?:log|stores) in .*none yet/,
-  )
+  refused(t, await tollgate(['audit'], { DATA_DIR: path }), /no (?:log|stores) in .*none yet/)
   await t.rejects(mkdir(join(path, 'x')), { code: 'ENOENT' })
 })
 
@@ -112,7 +109,7 @@ t.test(
     )
     t.notMatch(ended.stderr, /\n\s+at /)
     t.notMatch(ended.stdout + ended.stderr, /another secret|secret of the others/)
-    const replaced = await tollgateProcess(['marker-secret', 'replace', '--json'], env)
+    const replaced = await tollgate(['marker-secret', 'replace', '--json'], env)
     t.match(replaced, { code: 0, stdout: '{"outcome":"replaced"}\n' })
     await agreeOnSecret(pool, 'another secret, which is long as well')
     await pool.end()
