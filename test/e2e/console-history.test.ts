@@ -1,14 +1,13 @@
 import t, { type Test } from 'tap'
 import { addUser, issueToken } from '../../src/app/accounts/account-commands.ts'
-import { startStack } from '../helpers/stack.ts'
+import { sharedStack } from '../helpers/stack.ts'
 import { call, tasksOf } from './support/client.ts'
 import { askConsole, lookAt, signInToConsole } from './support/console.ts'
 import { until } from '../helpers/eventually.ts'
 
 /** The history of a tenant in the console: lives as rows, filters, pages, and what each reader may see. */
 
-const stack = await startStack()
-t.teardown(() => stack.stop())
+const stack = await sharedStack(t)
 const { url, demo, other, access } = stack
 
 const chat = async (token: string, model = 'text-basic'): Promise<string> => {

@@ -8,14 +8,13 @@ import {
 import { setSetting } from '../../src/app/accounts/settings.ts'
 import { until } from '../helpers/eventually.ts'
 import { pageText } from '../helpers/printed-calls.ts'
-import { startStack } from '../helpers/stack.ts'
+import { sharedStack } from '../helpers/stack.ts'
 import { call, callOnce, tasksOf } from './support/client.ts'
 import { askConsole, type ConsoleRequest, lookAt, signInToConsole } from './support/console.ts'
 
 /** The console over HTTP: sessions, attacks on them, bad input, and what each reader may see. */
 
-const stack = await startStack()
-t.teardown(() => stack.stop())
+const stack = await sharedStack(t)
 const { url, demo, other, access } = stack
 const ask = (path: string, request?: ConsoleRequest) => askConsole(url, path, request)
 const operator = await signInToConsole(url, demo.adminToken)

@@ -6,17 +6,14 @@ import sharp from 'sharp'
 import t, { type Test } from 'tap'
 import { issueToken } from '../../src/app/accounts/account-commands.ts'
 import { gen } from '../../src/families/gen/module.ts'
-import { startStack } from '../helpers/stack.ts'
+import { sharedStack } from '../helpers/stack.ts'
 import { call, queriesOf } from './support/client.ts'
 
-const PUBLIC = ['93.184.216.34']
 const FLASH = 'gen-3.1-flash-image'
 const PRO = 'gen-3-pro-image-preview'
 
-const stack = await startStack({
-  hosts: { 'media.example.com': PUBLIC, 'inside.example.com': ['10.1.2.3'] },
-})
-t.teardown(() => stack.stop())
+const stack = await sharedStack(t)
+const callsBefore = stack.sandbox.calls({ family: 'gen' }).length
 const { url, demo } = stack
 const client = new OpenAI({ baseURL: `${url}/v1`, apiKey: demo.modelToken, maxRetries: 0 })
 const finance = queriesOf(url, demo.queryToken)
@@ -248,6 +245,7 @@ void t.test('the ledger has exactly the pictures of the provider’s record', as
   )
   const expected = stack.sandbox
     .calls({ family: 'gen' })
+    .slice(callsBefore)
     .filter(({ ending, client_marker }) => ending === 'whole' && client_marker !== 'black')
     .flatMap(({ model, pictures, client_marker, usage }) => {
       const name = external.get(model) ?? model

@@ -98,15 +98,18 @@ function received(): string {
   return bodies.findLast((body) => body.includes('look_up')) ?? ''
 }
 
+const sent = (): number =>
+  stack.sandbox.requestLog().filter(({ method }) => method === 'POST').length
+
 if (exactInteger === undefined)
   t.test('400 naming the member and the Node version, where digits would be lost', async (t) => {
-    const before = stack.sandbox.requestLog().length
+    const before = sent()
     for (const { path, body } of surfaces) {
       const answer = await post(path, body('', false))
       t.equal(answer.status, 400, answer.text)
       t.match(answer.text, /Node 22/)
     }
-    t.equal(stack.sandbox.requestLog().length, before, 'nothing was sent')
+    t.equal(sent(), before, 'nothing was sent')
   })
 else
   t.test('integers that the gateway only passes on keep their digits, both ways', async (t) => {

@@ -4,14 +4,13 @@ import { setSetting } from '../../src/app/accounts/settings.ts'
 import type { PriceEntry } from '../../src/domain/pricing/events.ts'
 import { formatAmount, parseAmount } from '../../src/kernel/money.ts'
 import { eventually } from '../helpers/eventually.ts'
-import { openTestTenant, startStack } from '../helpers/stack.ts'
+import { openTestTenant, sharedStack } from '../helpers/stack.ts'
 import { call, queriesOf, TASKS } from './support/client.ts'
 import { silentWav } from '../helpers/silent-wav.ts'
 
 /** Prices that a caller sees are those by which its requests are quoted and settled. */
 
-const stack = await startStack({ hosts: { 'media.example.com': ['93.184.216.34'] } })
-t.teardown(() => stack.stop())
+const stack = await sharedStack(t)
 const { url, access } = stack
 const tenant = await openTestTenant(access, 'priced')
 const { tenantId, userId, modelToken } = tenant

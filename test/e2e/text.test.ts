@@ -2,11 +2,11 @@ import OpenAI from 'openai'
 import t from 'tap'
 import type { CallView } from '../../infra/sandbox/calls/store.ts'
 import { eventually } from '../helpers/eventually.ts'
-import { startStack } from '../helpers/stack.ts'
+import { sharedStack } from '../helpers/stack.ts'
 import { call, queriesOf } from './support/client.ts'
 
-const stack = await startStack({ hosts: { 'media.example.com': ['93.184.216.34'] } })
-t.teardown(() => stack.stop())
+const stack = await sharedStack(t)
+const callsBefore = stack.sandbox.calls().length
 const { url, demo } = stack
 const client = new OpenAI({ baseURL: `${url}/v1`, apiKey: demo.modelToken, maxRetries: 0 })
 const finance = queriesOf(url, demo.queryToken)
@@ -354,6 +354,7 @@ void t.test('every success of the provider’s record is on the ledger, once', a
   t.notMatch(stack.logged(), /a prompt worth keeping/, 'no prompt was logged')
   const ended = stack.sandbox
     .calls()
+    .slice(callsBefore)
     .filter((each) => each.success && each.ending === 'whole' && each.http_status === 200)
     .filter((each) => !each.error_sent)
   const expected = new Map<string, number>()

@@ -147,6 +147,12 @@ export async function startStack(options: StackOptions = {}): Promise<Stack> {
 
 /** Whether many files run in this process, one after the other (`test/run/worker.ts`). */
 const oneOfMany = process.env['TEST_ORDER'] !== undefined
+/** Hosts that tests name. */
+const SHARED_HOSTS = {
+  'hooks.example.com': [PUBLIC_ADDRESS],
+  'media.example.com': [PUBLIC_ADDRESS],
+  'inside.example.com': ['10.0.0.7'],
+}
 let shared: Promise<Stack> | undefined
 let files = 0
 
@@ -163,7 +169,7 @@ export function chatFirst(channels: readonly Channel[]): readonly Channel[] {
 export async function sharedStack(t: Test): Promise<Omit<Stack, 'replica' | 'stop'>> {
   if (!oneOfMany) t.teardown(endSharedStack)
   else if (shared === undefined) atProcessEnd(endSharedStack)
-  shared ??= startStack()
+  shared ??= startStack({ hosts: SHARED_HOSTS })
   const stack = await shared
   files += 1
   const demo = await openTestTenant(stack.access, `demo_${files}`)
