@@ -201,9 +201,9 @@ t.test('a large body is refused as fast as it is accepted', (t) => {
   const [refused, accepted] = [wrong, right].map((body) =>
     Math.min(...tries.map(() => timeOf(body))),
   )
-  // A list of all faults would take a hundred times as long.
+  // Who stops at the first fault needs a twentieth; a list of all faults took seven times as long.
   const times = (refused ?? Infinity) / (accepted ?? 0)
-  t.ok(times < 10, `refused in ${times.toFixed(2)} times the time`)
+  t.ok(times < 1, `refused in ${times.toFixed(2)} times the time`)
   t.end()
 })
 
