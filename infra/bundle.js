@@ -64,6 +64,8 @@ export async function bundle(folder, modules, apart = []) {
   // Only now: a build that is broken off leaves the one before it whole.
   const chunks = join(out, 'chunks')
   const made = new Set(Object.keys(metafile.outputs).map((path) => resolve(root, path)))
+  // A single small module has none.
+  await mkdir(chunks, { recursive: true })
   for (const name of await readdir(chunks))
     if (!made.has(join(chunks, name))) await rm(join(chunks, name))
   // The code that V8 compiled of that build is stored here (src/cli/serving.ts).
