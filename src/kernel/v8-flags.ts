@@ -76,7 +76,7 @@ const GATEWAY: HeapBounds = { halfYoungMib: 16, growthPercent: GROWTH_PERCENT }
  */
 export function releaseStartMemory(collect: typeof globalThis.gc = globalThis.gc): void {
   // To the V8 of Node 20 any argument means the young generation alone.
-  if (Number.parseInt(process.versions.v8, 10) < FIRST_V8_WITH_OPTIONS) void collect?.()
+  if (Number.parseInt(process.versions.v8, 10) < FIRST_V8_WITH_OPTIONS) collect?.()
   else collect?.({ type: 'major', execution: 'sync', flavor: 'last-resort' })
 }
 
