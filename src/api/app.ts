@@ -20,6 +20,7 @@ import {
 } from './kit/envelope.ts'
 import { defaultStreamLimits, type StreamLimits } from './kit/event-stream.ts'
 import { foreignToCreations } from './kit/foreign-members.ts'
+import { useForwardedAddresses } from './kit/forwarded-addresses.ts'
 import { useHeadAnswers } from './kit/head-answers.ts'
 import { useObservation, useRequestLogs } from './kit/observe.ts'
 import type { Services } from './kit/services.ts'
@@ -187,6 +188,7 @@ export function createServer(
   app.setValidatorCompiler(strictValidator)
   // Response schemas document; they neither drop nor convert what handlers answer.
   app.setSerializerCompiler(() => (data) => JSON.stringify(data))
+  if ((deps.trustedProxies ?? []).length > 0) useForwardedAddresses(app)
   useRequestLogs(app)
   useStorableParameters(app)
   useConnections(app, {

@@ -141,6 +141,13 @@ void t.test('the caller’s address comes from a trusted proxy only', async (t) 
     'what the caller wrote itself',
   )
   t.equal(await statusOf('198.51.100.4', '203.0.113.9'), 403, 'a proxy that is not trusted')
+  t.equal(await statusOf('10.1.2.3', '203.0.113.9:51234'), 200, 'with a port')
+  t.equal(await statusOf('10.1.2.3', '198.51.100.4:1, 203.0.113.9:443, [::1]:80'), 200)
+  t.equal(
+    await statusOf('10.1.2.3', '203.0.113.9, unknown, 10.9.9.9'),
+    403,
+    'nobody vouches for it',
+  )
   t.equal(await statusOf('10.1.2.3', 'nonsense'), 403)
   t.equal(await statusOf('10.1.2.3', ''), 403, 'the proxy itself')
 })
