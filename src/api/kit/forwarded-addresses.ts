@@ -23,7 +23,7 @@ function addressOf(entry: string): string | undefined {
 }
 
 /**
- * The header with bare addresses. An entry that is no address counts as the proxy that wrote it; nobody vouches for what
+ * The header with bare addresses. An entry that is no address counts as the proxy that wrote it; no proxy vouches for what
  * stands before it, which is left out.
  */
 export function bareAddresses(header: string, proxy: string): string {

@@ -146,7 +146,7 @@ void t.test('the caller’s address comes from a trusted proxy only', async (t) 
   t.equal(
     await statusOf('10.1.2.3', '203.0.113.9, unknown, 10.9.9.9'),
     403,
-    'nobody vouches for it',
+    'no proxy vouches for it',
   )
   t.equal(await statusOf('10.1.2.3', 'nonsense'), 403)
   t.equal(await statusOf('10.1.2.3', ''), 403, 'the proxy itself')
