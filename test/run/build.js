@@ -63,7 +63,7 @@ async function compile(files) {
 /** Builds what tests run as processes, where any of the compiled sources does. */
 async function buildProcesses() {
   const sources = filesBelow('.build/test')
-    .filter((name) => name.endsWith('.js'))
+    .filter((name) => name.endsWith('.js') && !name.startsWith('.build/test/bench/'))
     .map((name) => name.slice('.build/'.length).replace(/\.js$/, '.ts'))
   const children = [...new Set(sources.flatMap(childrenIn))]
   const ofTests = children.filter((name) => name.startsWith('test/'))

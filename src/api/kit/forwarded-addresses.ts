@@ -14,7 +14,7 @@ const HEADER = 'x-forwarded-for'
 /** The address of an entry without port and brackets; undefined for text that is no address. */
 function addressOf(entry: string): string | undefined {
   if (isIP(entry) !== 0) return entry
-  // What a URL would read as an address too, as one number, is none here.
+  // A URL takes a single number for an address too; a proxy does not write one so.
   if (!/^(?:[\d.]+|\[[\da-f:.]+\])(?::\d+)?$/i.test(entry) || !URL.canParse(`http://${entry}`))
     return undefined
   const { hostname } = new URL(`http://${entry}`)

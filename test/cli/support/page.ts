@@ -45,7 +45,7 @@ async function startCommands(): Promise<{ readonly program: string; stop: () => 
   const program = `
     if mkdir '${jobs}/first' 2> /dev/null; then ${await programInShell()}; return; fi
     local job code
-    job=$(mktemp -d '${jobs}/XXXXXX')
+    job=$(TMPDIR='${jobs}' mktemp -d)
     printf '%s\\0' "$PWD" "$@" > "$job/args"
     env > "$job/env"
     code=$(command curl --silent --unix-socket '${socket}' --data-binary "$job" http://commands/)

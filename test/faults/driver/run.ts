@@ -105,7 +105,7 @@ async function runOn(
     await trial.loseSome()
     await trial.settle()
     await lives.lastAbsence(2 * LEASES_MS)
-    // What upstream never had is given up after two looks a minute apart: nobody waits that minute.
+    // What upstream never had is given up after two looks a minute apart: the clock passes that minute.
     await lives.withFastClock(() => trial.settle('past-every-absence'))
     await lives.lastDeadline(PAST_DEADLINES_MS)
     const findings = await trial.settle('past-every-deadline')
