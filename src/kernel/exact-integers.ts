@@ -21,7 +21,7 @@ export function isExactInteger(value: object): boolean {
 }
 
 const MANY_DIGITS = /\d{16}/
-const WHOLE = /^-?\d+$/
+const FRACTION_OR_EXPONENT = /[.eE]/
 
 /** Engines that can write such integers give the text of each value too. */
 function keepDigits(
@@ -31,7 +31,7 @@ function keepDigits(
 ): unknown {
   if (typeof value !== 'number' || Number.isSafeInteger(value)) return value
   const digits = written?.source
-  return digits !== undefined && WHOLE.test(digits) ? exactInteger?.(digits) : value
+  return digits !== undefined && !FRACTION_OR_EXPONENT.test(digits) ? exactInteger?.(digits) : value
 }
 
 /** As `JSON.parse`, with integers beyond 2^53 as they are written. @throws SyntaxError */

@@ -1,5 +1,7 @@
 import type { RawString } from './raw-string.ts'
 
+const OTHER_CHARACTER = /[^0-9a-f]/i
+
 /** Characters that are checked at either end. */
 const END_LENGTH = 64
 
@@ -10,7 +12,7 @@ const END_LENGTH = 64
 export function looksLikeHex(text: string | RawString): boolean {
   const { length } = text
   const ends = text.slice(0, END_LENGTH) + text.slice(Math.max(0, length - END_LENGTH), length)
-  return length % 2 === 0 && /^[0-9a-f]+$/i.test(ends)
+  return length > 0 && length % 2 === 0 && !OTHER_CHARACTER.test(ends)
 }
 
 /**
@@ -18,5 +20,5 @@ export function looksLikeHex(text: string | RawString): boolean {
  * digit.
  */
 export function isHex(text: string): boolean {
-  return text.length % 2 === 0 && /^[0-9a-f]*$/i.test(text)
+  return text.length % 2 === 0 && !OTHER_CHARACTER.test(text)
 }

@@ -52,7 +52,7 @@ const noop = (): void => undefined
 
 /** Line breaks in JSON text are white space between values; in a `data:` line they would end it. */
 export function oneLine(json: string): string {
-  return json.includes('\n') || json.includes('\r') ? json.replace(/[\r\n]+/g, ' ') : json
+  return json.includes('\n') || json.includes('\r') ? json.replaceAll(/[\r\n]/g, ' ') : json
 }
 
 /** Writes to the caller while it is connected; afterwards everything is dropped. */

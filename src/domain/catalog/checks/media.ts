@@ -1,5 +1,6 @@
 import { Buffer } from 'node:buffer'
 import { type TProperties, type TSchema, Type } from 'typebox'
+import { isBase64 } from '../../../kernel/base64.ts'
 import type { RawString } from '../../../kernel/raw-string.ts'
 import { Tagged, RefusedMember } from '../../../kernel/body.ts'
 import { textFault } from '../../../kernel/storable-text.ts'
@@ -14,7 +15,6 @@ export type MediaKind = (typeof mediaKinds)[number]
 export const ASSET_SCHEME = 'asset://'
 const ASSET_ID = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,127}$/
 const DATA_SCHEME = /^data:/i
-const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/
 
 /** An asset that a request refers to, and the role in which it uses it. */
 export interface AssetReference {
@@ -57,7 +57,7 @@ function dataUriFault(uri: string, kind: MediaKind): string | undefined {
   if (kind === 'video') return `must be ${allowed(kind)}; data URIs carry no video`
   const comma = uri.indexOf(',')
   const head = new RegExp(`^data:${kind}/[a-z0-9.+-]{1,64};base64$`, 'i')
-  return comma !== -1 && head.test(uri.slice(0, comma)) && BASE64.test(uri.slice(comma + 1))
+  return comma !== -1 && head.test(uri.slice(0, comma)) && isBase64(uri.slice(comma + 1))
     ? undefined
     : `must be a data URI like data:${kind}/<type>;base64,<payload>`
 }

@@ -1,5 +1,6 @@
 import { Buffer } from 'node:buffer'
 import { type Static, Type } from 'typebox'
+import { isBase64 } from '../../../kernel/base64.ts'
 import { textFault } from '../../../kernel/storable-text.ts'
 import type { ImageInput, ImageOrder, ImageUpload, ImageMediaType } from '../image-rules.ts'
 import { refuse } from './fields.ts'
@@ -35,7 +36,6 @@ export function acceptImageBytes(bytes: Uint8Array, param: string): ImageMediaTy
 /** Pictures in the body of a request, and pictures of an edit. */
 
 const HEAD = /^data:(image\/[a-z0-9.+-]{1,64});base64$/i
-const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/
 /** Characters of base64 that hold the marks of a picture. */
 const MARK_CHARACTERS = Math.ceil(IMAGE_MARK_BYTES / 3) * 4
 
@@ -51,7 +51,7 @@ export function isDataUri(url: string): boolean {
 export function imageDataUriFault(uri: string): string | undefined {
   const comma = uri.indexOf(',')
   const named = HEAD.exec(uri.slice(0, Math.max(comma, 0)))?.[1]?.toLowerCase()
-  if (named === undefined || !BASE64.test(uri.slice(comma + 1)))
+  if (named === undefined || !isBase64(uri.slice(comma + 1)))
     return 'must be a data URI like data:image/png;base64,<payload>, with no blank or line break'
   const start = Buffer.from(uri.slice(comma + 1, comma + 1 + MARK_CHARACTERS), 'base64')
   const real = imageMediaType(start)

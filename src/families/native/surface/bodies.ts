@@ -1,5 +1,6 @@
 import { type Static, type TSchema, Type } from 'typebox'
 import { memberOrUndefined, optionalObject } from '../../../api/kit/member-checks.ts'
+import { isBase64 } from '../../../kernel/base64.ts'
 import { readBody, RefusedMember } from '../../../kernel/body.ts'
 import { isJsonObject, type JsonObject, membersGiven } from '../../../kernel/json.ts'
 import { refuse } from '../../../domain/catalog/checks/fields.ts'
@@ -163,7 +164,6 @@ const Anything = Type.Object({}, open)
 const emptyFault = (text: string): string | undefined =>
   text === '' ? 'must not be empty' : undefined
 const mediaType = /^[a-z0-9][a-z0-9.+-]{0,63}\/[a-z0-9][a-z0-9.+-]{0,127}(?:\s*;.{0,128})?$/i
-const base64 = /^[A-Za-z0-9+/_-]+={0,2}$/
 
 const MediaType = Type.String({
   check: (text: string) =>
@@ -179,7 +179,8 @@ const partMembers = {
         mime_type: MediaType,
         data: Type.String({
           check: (text: string) =>
-            emptyFault(text) ?? (base64.test(text) ? undefined : 'must be Base64 without a prefix'),
+            emptyFault(text) ??
+            (isBase64(text, 'either') ? undefined : 'must be Base64 without a prefix'),
           description: 'Base64.',
         }),
       },
