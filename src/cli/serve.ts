@@ -70,6 +70,7 @@ export async function serve(config: Config, version: string, roleList?: string):
           sandbox: upstreams.sandboxUrl !== undefined,
           markerSecret: await withDatabase(stores, (db) => markerSecretOf(config, db)),
           roles: inside,
+          startAnew: ended.startAnew,
           logger,
           version,
         })
@@ -139,12 +140,16 @@ function parseRoles(list: string | undefined): ReadonlySet<Role> {
   return new Set(roles.filter((role) => names.includes(role)))
 }
 
-/** Resolves with the exit code to end with: 0 on a signal, 1 when a part cannot be kept running. */
+/**
+ * Resolves with the exit code to end with: 0 on a signal, 75 when only a new process can go on, 1 when a part cannot
+ * be kept running.
+ */
 function waitForEnd(logger: Logger): {
   readonly promise: Promise<number>
   /** Aborts when it does. */
   readonly signal: AbortSignal
   readonly fail: (reason: string) => void
+  readonly startAnew: (reason: string) => void
 } {
   let end: (exitCode: number) => void = () => undefined
   const promise = new Promise<number>((resolve) => {
@@ -168,6 +173,11 @@ function waitForEnd(logger: Logger): {
       logger.fatal({ reason }, 'cannot go on')
       note(`tollgate: ${reason}`)
       end(exitCodes.failed)
+    },
+    startAnew: (reason) => {
+      logger.error({ reason }, 'ends, to be started anew')
+      note(`tollgate: ${reason}; start it again`)
+      end(exitCodes.startAnew)
     },
   }
 }

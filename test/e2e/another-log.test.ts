@@ -12,10 +12,11 @@ import { createEventLog } from '../../src/eventlog/log/client.ts'
 import type { EventLog, NewEvent } from '../../src/eventlog/log/types.ts'
 import { systemClock } from '../../src/kernel/clock.ts'
 import { newUuid } from '../../src/kernel/ids.ts'
+import { pause } from '../../src/kernel/pause.ts'
 import { eventually } from '../helpers/eventually.ts'
 import { startLocalEventStore } from '../helpers/eventstore.ts'
 import { acquireGatewayDatabase } from '../helpers/postgres.ts'
-import { startStack } from '../helpers/stack.ts'
+import { type Replica, startStack } from '../helpers/stack.ts'
 import { call, tasksOf, type Answer } from './support/client.ts'
 
 /** No call is sold into a log that its database does not follow, nor by two databases on one log. */
@@ -26,8 +27,11 @@ t.teardown(() => stack.stop())
 const { demo } = stack
 await stack.caughtUp()
 
+/** The replica that callers reach. */
+let served: Replica = stack
+
 const chat = (content = 'hi', headers: Readonly<Record<string, string>> = {}): Promise<Answer> =>
-  call(`${stack.url}/v1/chat/completions`, {
+  call(`${served.url}/v1/chat/completions`, {
     token: demo.modelToken,
     method: 'POST',
     headers: { 'content-type': 'application/json', ...headers },
@@ -35,7 +39,7 @@ const chat = (content = 'hi', headers: Readonly<Record<string, string>> = {}): P
   })
 const ready = async (status: number): Promise<Answer> =>
   eventually(`/readyz is ${status}`, async () => {
-    const answer = await call(`${stack.url}/readyz`)
+    const answer = await call(`${served.url}/readyz`)
     return answer.status === status ? answer : undefined
   })
 
@@ -47,7 +51,7 @@ async function countOf(log: EventLog): Promise<number> {
 }
 
 const settledCalls = async (): Promise<number> => {
-  const { rows } = await stack.gateway.pool.query<{ n: string }>(
+  const { rows } = await served.gateway.pool.query<{ n: string }>(
     `select count(*) as n from timeline.events where type = 'CallSettled'`,
   )
   return Number(rows[0]?.n)
@@ -114,14 +118,20 @@ t.test('a log replaced under a running gateway refuses sales until put back', as
     return rows.length === 1 && rows[0]?.kind === 'log_older' ? true : undefined
   })
 
+  // A log that lacks something for a moment only is a node that was behind.
+  await pause(2_500)
   await eventStore.serveFrom(eventStore.directory)
+  await eventually('it ends, to be started anew', async () => stack.startsAnew[0])
+  t.equal((await chat()).status, 503, 'and sells nothing until then')
+  await served.gateway.stop()
+  served = await stack.replica(undefined, { dataDir: stack.dataDir })
   await ready(200)
   t.equal((await chat()).status, 200)
   await eventually('what waited is settled', async () =>
     (await settledCalls()) >= settledBefore + 2 ? true : undefined,
   )
   t.equal(await settledCalls(), settledBefore + 2)
-  const { rows } = await stack.gateway.pool.query(
+  const { rows } = await served.gateway.pool.query(
     `select 1 from timeline.events where data->>'grantId' = 'grant_of_another_log'`,
   )
   t.same(rows, [], 'nothing of the other log was applied')
@@ -132,7 +142,7 @@ t.test('a second database on the log is refused until it replaces the first', as
   t.teardown(() => second.drop())
   const stores = { databaseUrl: second.url }
   await t.rejects(stack.replica(['api'], stores), NotBelongingError)
-  const { pool, log } = stack.gateway
+  const { pool, log } = served.gateway
   const { rows } = await pool.query<{ databaseId: string }>(
     'select database_id as "databaseId" from ops.installation',
   )

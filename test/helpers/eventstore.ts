@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from 'node:fs/promises'
+import { cp, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { SwitchableFaults } from './append-faults.ts'
@@ -41,6 +41,8 @@ function notHere(): never {
 interface LocalEventStore extends TestEventStore {
   /** Ends it in order, and starts it again at the same address on the data of another directory. */
   readonly serveFrom: (directory: string) => Promise<void>
+  /** Copies its data, between two runs, to a new directory. */
+  readonly copyTo: (directory: string) => Promise<void>
 }
 
 /**
@@ -75,6 +77,11 @@ export async function startLocalEventStore(
     serveFrom: async (data) => {
       await running.close()
       running = await open(data, port)
+    },
+    copyTo: async (copy) => {
+      await running.close()
+      await cp(directory, copy, { recursive: true })
+      running = await open(directory, port)
     },
     stop: async () => {
       await running.close()

@@ -73,11 +73,16 @@ export interface Replica {
   /** `http://host:port` without a trailing slash. */
   readonly url: string
   readonly gateway: Gateway
+  readonly dataDir: string
   readonly stop: () => Promise<void>
+  /** Why the process would end to be started anew; empty while it would go on. */
+  readonly startsAnew: readonly string[]
 }
 
 /** Stores and a clock for durations to use instead of those of the stack. */
 export interface ReplicaParts {
+  /** With the spool of a replica before it, which has stopped. */
+  readonly dataDir?: string
   readonly eventStoreUrl?: string
   readonly databaseUrl?: string
   readonly monotonic?: Clock
@@ -237,8 +242,9 @@ async function start(
     parts: ReplicaParts = {},
   ): Promise<Replica> => {
     // Each process has a data directory of its own: its spool is there.
-    const dataDir = await mkdtemp(join(tmpdir(), 'tollgate-stack-'))
+    const dataDir = parts.dataDir ?? (await mkdtemp(join(tmpdir(), 'tollgate-stack-')))
     closers.push(() => rm(dataDir, { recursive: true, force: true }))
+    const startsAnew: string[] = []
     const gateway = await startGateway({
       config: { ...config, dataDir },
       eventStoreUrl: eventStore.url,
@@ -249,6 +255,7 @@ async function start(
       markerSecret: config.markerSecret ?? '',
       roles: new Set(wanted),
       families: served,
+      startAnew: (reason) => startsAnew.push(reason),
       logger,
       version: '0.0.0-test',
       hosts: {
@@ -266,7 +273,7 @@ async function start(
     const stopOnce = () => (stopping ??= gateway.stop())
     closers.unshift(stopOnce)
     gateway.markReady()
-    return { url: gateway.address ?? '', gateway, stop: stopOnce }
+    return { url: gateway.address ?? '', gateway, dataDir, stop: stopOnce, startsAnew }
   }
   const first = await replica()
   const { gateway } = first

@@ -172,10 +172,12 @@ export async function spoolEmptied(db: Queryable, spool: string): Promise<void> 
 
 /**
  * Records the current end of the log for silent replicas: the log has all of their settlements,
- * also unreported ones, except those that wait in a spool. Handles a bounded number per call.
+ * also unreported ones, except those that wait in a spool. An end that lies beyond it was that of a
+ * log which went back since. Handles a bounded number per call.
  */
 export async function closeSilentReplicas(
   db: Queryable,
+  ledgerPosition: bigint,
   logEnd: () => Promise<bigint | undefined>,
 ): Promise<void> {
   const { rows } = await db.query<
@@ -183,14 +185,14 @@ export async function closeSilentReplicas(
   >({
     name: 'spending-silent',
     text: `select tenant_id, currency, replica, turn from ops.text_spending
-           where closed is null and not (${isFreshSql('told_at', '$1')}) limit $2`,
-    values: [SILENT_REPLICA_MS, SWEEP_LIMIT],
+           where (closed is null or closed > $3) and not (${isFreshSql('told_at', '$1')}) limit $2`,
+    values: [SILENT_REPLICA_MS, SWEEP_LIMIT, ledgerPosition],
   })
   if (rows.length === 0) return
   // Read the log's end only after the replicas are known to be silent.
   const end = (await logEnd()) ?? 0n
   await db.query(
-    `update ops.text_spending s set closed = $1
+    `update ops.text_spending s set closed = least(s.closed, $1)
      from unnest($2::text[], $3::text[], $4::text[], $5::bigint[])
        as t (tenant_id, currency, replica, turn)
      -- One that reports again meanwhile is not closed.

@@ -1,15 +1,21 @@
 import { monotonicClock } from '../../kernel/clock.ts'
+import { isDomainError } from '../../kernel/errors.ts'
 import type { Log } from '../../kernel/log.ts'
 import { withTimeout } from '../../kernel/pause.ts'
 import { runForAllTokens } from '../../kernel/token-context.ts'
 import { logUnavailable } from './errors.ts'
-import type { EventLog, EventLogObserver } from './types.ts'
+import type { EventLog, EventLogObserver, SubscriptionMessage } from './types.ts'
 
 /**
  * Blocks the log while it may not be the one that belongs to the database. Restoring a store from a
  * backup, or replacing it, needs a restart, which drops every subscription: from then on nothing is
  * admitted until the log was compared with the database again. It is also compared at intervals,
  * for processes without a subscription.
+ *
+ * A process remembers what it has read: accounts, tokens, tasks, balances, places in the log. Where
+ * the log went back, that may be in no log any more, while the streams grow to their old lengths. So
+ * the log is also compared with the newest event that the process knows, and a process whose log was
+ * another one for a while never goes on: it has to start anew.
  */
 
 /** Between two comparisons of a log that did not drop a subscription. */
@@ -18,20 +24,35 @@ const COMPARE_EVERY_MS = 5_000
 const COMPARE_AGAIN_MS = 100
 /** How long a caller waits for a comparison. */
 const PATIENCE_MS = 2_500
+/** A node that was cut off may show less of the log until it notices: it is believed after this. */
+const PROVEN_AFTER_MS = 2_000
 
 interface GuardOptions {
   readonly logger: Log
   readonly observer: EventLogObserver
   /** The result of a failed comparison: "is another one: …". Undefined if it proves nothing. */
   readonly refusalOf: (error: unknown) => string | undefined
+  /** Called once, with the reason, when what this process remembers may be in no log any more. */
+  readonly startAnew: (reason: string) => void
 }
+
+/** Where the newest event is that the process knows. */
+interface Place {
+  readonly id: string
+  readonly stream: string
+  readonly revision: bigint
+  readonly position: bigint
+}
+
+type Refused = { readonly reason: string; readonly sinceMs: number; readonly isProven: boolean }
 
 export class LogGuard {
   readonly #options: GuardOptions
   /** Grows with each reason to compare again. */
   #doubts = 0
   #compared = 0
-  #refusal: string | undefined
+  #refused: Refused | undefined
+  #newest: Place | undefined
   #comparing: Promise<void> | undefined
   #compareOnce: (() => Promise<void>) | undefined
   #closed = false
@@ -52,7 +73,7 @@ export class LogGuard {
       },
       healthChanged: (healthy) => {
         this.#doubt()
-        observer.healthChanged?.(healthy && this.#refusal === undefined)
+        observer.healthChanged?.(healthy && this.#refused === undefined)
       },
     }
   }
@@ -68,21 +89,32 @@ export class LogGuard {
       await log.ready()
       await this.#admit()
     }
-    /** Most calls find the guard open, and do not wait. */
-    const admitted = async <Result>(begin: () => Promise<Result>): Promise<Result> => {
-      await admit()
-      return begin()
-    }
     return {
       ...log,
-      append: (...given) =>
-        this.#isOpen() ? log.append(...given) : admitted(() => log.append(...given)),
-      readStream: (...given) =>
-        this.#isOpen() ? log.readStream(...given) : admitted(() => log.readStream(...given)),
-      endPosition: () => (this.#isOpen() ? log.endPosition() : admitted(() => log.endPosition())),
+      append: async (stream, events, ...rest) => {
+        // Most calls find the guard open, and do not wait.
+        if (!this.#isOpen()) await admit()
+        const appended = await log.append(stream, events, ...rest)
+        const { revision, position } = appended
+        const id = events.at(-1)?.id
+        if (id !== undefined && position !== undefined)
+          this.#remember({ id, stream, revision, position })
+        return appended
+      },
+      readStream: async (...given) => {
+        if (!this.#isOpen()) await admit()
+        const events = await log.readStream(...given)
+        this.#remember(events.at(-1))
+        return events
+      },
+      endPosition: async () => {
+        if (!this.#isOpen()) await admit()
+        return log.endPosition()
+      },
+      subscribe: (subscribed) => this.#remembering(log.subscribe(subscribed)),
       healthy: () => log.healthy() && this.#isOpen(),
       ready: admit,
-      denial: () => this.#refusal ?? log.denial(),
+      denial: () => this.#refused?.reason ?? log.denial(),
     }
   }
 
@@ -93,7 +125,22 @@ export class LogGuard {
   }
 
   #isOpen(): boolean {
-    return this.#compared === this.#doubts && this.#refusal === undefined
+    return this.#compared === this.#doubts && this.#refused === undefined
+  }
+
+  #remember(place: Place | undefined): void {
+    if (place === undefined || place.position <= (this.#newest?.position ?? -1n)) return
+    const { id, stream, revision, position } = place
+    this.#newest = { id, stream, revision, position }
+  }
+
+  async *#remembering(
+    messages: ReturnType<EventLog['subscribe']>,
+  ): AsyncGenerator<SubscriptionMessage, void> {
+    for await (const message of messages) {
+      if (message.kind === 'event') this.#remember(message.event)
+      yield message
+    }
   }
 
   #doubt(): void {
@@ -124,15 +171,15 @@ export class LogGuard {
         throw logUnavailable('it could not be compared with the database in time')
       })
     }
-    if (this.#refusal !== undefined) throw logUnavailable(`it ${this.#refusal}`)
+    if (this.#refused !== undefined) throw logUnavailable(`it ${this.#refused.reason}`)
   }
 
   /** @throws the failure of the comparison, unless it proves another log */
   async #compare(log: EventLog, compare: () => Promise<unknown>): Promise<void> {
     const doubts = this.#doubts
-    const { refusalOf, logger, observer } = this.#options
-    const before = this.#refusal
-    const found = await compare().then(
+    const before = this.#refused
+    const { refusalOf } = this.#options
+    const another = await compare().then(
       () => undefined,
       (error: unknown) => {
         const refusal = refusalOf(error)
@@ -140,12 +187,47 @@ export class LogGuard {
         return refusal
       },
     )
-    this.#refusal = found
+    const lacking = another ?? (await this.#lackingIn(log))
     this.#compared = doubts
-    if (found === undefined && before === undefined) return
-    if (found !== undefined && before !== undefined) return
-    if (found === undefined) logger.info({}, 'the log again belongs to the database')
-    else logger.error({ reason: found }, 'the log does not belong to the database')
-    observer.healthChanged?.(log.healthy() && found === undefined)
+    if (lacking !== undefined) this.#refuse(lacking)
+    // Only a log that belongs to the database can be started on.
+    if (another === undefined && this.#refused?.isProven === true) this.#end()
+    else if (lacking === undefined) this.#refused = undefined
+    if ((before === undefined) === (this.#refused === undefined)) return
+    const { logger, observer } = this.#options
+    if (lacking === undefined) logger.info({}, 'the log again belongs to the database')
+    else logger.error({ reason: lacking }, 'the log does not belong to the database')
+    observer.healthChanged?.(log.healthy() && lacking === undefined)
+  }
+
+  /** What the process knows and the log does not hold; undefined if it holds it. */
+  async #lackingIn(log: EventLog): Promise<string | undefined> {
+    const known = this.#newest
+    if (known === undefined) return undefined
+    const { id, stream, revision } = known
+    try {
+      const [held] = await log.readStream(stream, { from: revision, limit: 1 })
+      if (held?.id === id) return undefined
+    } catch (error) {
+      // A newer program wrote what is there.
+      if (!isDomainError(error, 'event_invalid')) throw error
+      return undefined
+    }
+    return `went back: it does not hold event ${id} (revision ${revision} of ${stream}), which this process knows`
+  }
+
+  #refuse(reason: string): void {
+    const nowMs = monotonicClock.nowMs()
+    const sinceMs = this.#refused?.sinceMs ?? nowMs
+    const isProven = this.#refused?.isProven === true || nowMs - sinceMs >= PROVEN_AFTER_MS
+    this.#refused = { reason, sinceMs, isProven }
+  }
+
+  #end(): void {
+    if (this.#closed) return
+    this.stop()
+    this.#options.startAnew(
+      'the log was another one for a while: what this process remembers of it may be in no log any more',
+    )
   }
 }

@@ -3,6 +3,8 @@ import { deepStrictEqual } from 'node:assert'
 import * as fc from 'fast-check'
 import t from 'tap'
 import { createAdmissions } from '../../../src/app/spending/admission.ts'
+import { taskStream } from '../../../src/domain/task/events.ts'
+import type { RecordedEvent } from '../../../src/eventlog/log/types.ts'
 import { createReservationSweep } from '../../../src/app/tasks/watch/reservations.ts'
 import { formatAmount, parseAmount, type Currency } from '../../../src/kernel/money.ts'
 import { propertyRuns } from '../../helpers/property-runs.ts'
@@ -229,3 +231,35 @@ t.test('however requests share keys, the greatest hold of each key is reserved',
     { numRuns: propertyRuns(50) },
   )
 })
+
+t.test(
+  'a hold of a log that went back ends, and one that is only not projected stays',
+  async (t) => {
+    const { tenantId, admit, reserved } = await tenantOf()
+    for (const key of ['lost', 'late'] as const) t.equal(await admit(key, 10n), 'no error')
+    const admissions = createAdmissions(pool)
+    for (const key of ['lost', 'late']) await admissions.recorded(`${tenantId}-${key}`, 10n ** 12n)
+    let nowMs = 0
+    const sweep = createReservationSweep({
+      pool,
+      log: {
+        endPosition: () => Promise.resolve(0n),
+        readStream: async (stream) =>
+          stream === taskStream(`${tenantId}-late`)
+            ? [{ position: 10n ** 12n } as RecordedEvent]
+            : [],
+        append: () => Promise.reject(new Error('nothing is given up here')),
+      },
+      logger: silentLog,
+      monotonic: { nowMs: () => nowMs },
+      admissions,
+    })
+    await sweep()
+    nowMs = 20_000
+    await sweep()
+    t.strictSame(await reserved(), [10n, 10n], 'the node that answers may be behind')
+    nowMs = 40_000
+    await sweep()
+    t.strictSame(await reserved(), [10n])
+  },
+)

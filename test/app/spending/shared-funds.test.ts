@@ -188,7 +188,8 @@ async function die(tenantId: string): Promise<void> {
 }
 
 /** A sweep notes how far the log reaches. */
-const closeSilent = (logEnd: bigint) => closeSilentReplicas(pool, () => Promise.resolve(logEnd))
+const closeSilent = (logEnd: bigint, ledger = 0n) =>
+  closeSilentReplicas(pool, ledger, () => Promise.resolve(logEnd))
 
 t.test('a reported settlement of a dead replica counts until the ledger has it', async (t) => {
   const { tenantId, one, two, hold } = await sharedTenant(100n)
@@ -226,6 +227,22 @@ t.test('an unreported settlement of a dead replica is held until the ledger has 
   two.pass(150)
   await t.rejects(hold(two, 41n), { ...broke, details: { available: formatAmount(40n) } })
   ;(await hold(two, 40n)).release('failed')
+})
+
+t.test('after the log went back a dead replica is waited for up to its present end', async (t) => {
+  const { tenantId, one, two, hold } = await sharedTenant(100n)
+  ;(await hold(one, 60n)).commit({ amountPico: 60n, tokens: 0, position: 900n })
+  await one.exchange()
+  await die(tenantId)
+  await closeSilent(1_000n)
+  await t.rejects(hold(two, 41n), broke)
+  await closeSilent(30n, 1_000n)
+  await purgeSpending(pool, 30n)
+  t.strictSame((await heldAsReported(tenantId)).length, 1, 'an end that was reached stays')
+  await closeSilent(30n, 30n)
+  await closeSilent(40n, 29n)
+  await purgeSpending(pool, 30n)
+  t.same(await heldAsReported(tenantId), [])
 })
 
 t.test(
@@ -322,7 +339,7 @@ t.test('a frozen replica that resumes does not count as dead', async (t) => {
   const inFlight = await hold(one, 60n)
   await die(tenantId)
   // It reports again while the log is asked, and once more after it was taken for dead.
-  await closeSilentReplicas(pool, async () => {
+  await closeSilentReplicas(pool, 0n, async () => {
     await one.exchange()
     return 0n
   })

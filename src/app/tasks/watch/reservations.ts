@@ -7,12 +7,13 @@ import { closeSilentReplicas, purgeSpending } from '../../spending/replica-repor
 import type { TaskDeps } from '../deps.ts'
 
 /**
- * Ends reservations that are projected, and those whose task was never recorded. A reservation's
+ * Ends reservations that are projected, and those whose task was never recorded, or is not any more
+ * because the log went back. A reservation's
  * age is measured from when this process first saw it unchanged, so that setting a machine's clock
  * never ends one.
  */
 
-/** A reservation without a noted log position is looked up after this … */
+/** A reservation whose noted log position is missing, or not reached, is looked up after this … */
 const LOOK_UP_AFTER_MS = 5_000
 /** … and released after this if the log has nothing: over three times what an append can take. */
 const GIVE_BACK_AFTER_MS = 30_000
@@ -48,15 +49,15 @@ export function createReservationSweep(deps: SweepDeps): () => Promise<void> {
       if (projected !== undefined)
         await dropReservations(deps.pool, projected < position ? projected : position)
     }
-    const found = await unplacedReservations(deps.pool)
+    const found = await unplacedReservations(deps.pool, position ?? -1n)
     unplaced = new Map(
       found.map((one) => {
-        const key = `${one.platformId}\n${one.admittedAt}`
+        const key = `${one.platformId}\n${one.admittedAt}\n${one.position}`
         return [key, unplaced.get(key) ?? { ...one, sinceMs: nowMs }]
       }),
     )
     await runEach([
-      () => closeSilentReplicas(deps.pool, () => deps.log.endPosition()),
+      () => closeSilentReplicas(deps.pool, position ?? -1n, () => deps.log.endPosition()),
       async () => {
         for (const { data } of await giveUpLostSpools(deps.pool, deps.log))
           deps.logger.error(
@@ -94,17 +95,22 @@ interface Unplaced {
   readonly platformId: string
   /** Text of the time as Postgres prints it, to the microsecond. */
   readonly admittedAt: string
+  readonly position: string | null
 }
 
-/** Reservations of a process that died, with a lost note, or being written at the moment. */
-async function unplacedReservations(db: Pool): Promise<readonly Unplaced[]> {
-  const { rows } = await db.query<{ platform_id: string; admitted_at: string }>({
+/**
+ * Reservations of a process that died, with a lost note, or being written at the moment; and those
+ * that lie beyond what is projected, which a moment later is not so, unless the log went back.
+ */
+async function unplacedReservations(db: Pool, projected: bigint): Promise<readonly Unplaced[]> {
+  const { rows } = await db.query<Unplaced>({
     name: 'admissions-unplaced',
-    text: `select platform_id, admitted_at::text from ops.admissions where position is null
+    text: `select platform_id as "platformId", admitted_at::text as "admittedAt", position
+           from ops.admissions where position is null or position > $2
            order by admitted_at, platform_id limit $1`,
-    values: [MAX_LOOK_UPS],
+    values: [MAX_LOOK_UPS, projected],
   })
-  return rows.map((row) => ({ platformId: row.platform_id, admittedAt: row.admitted_at }))
+  return rows
 }
 
 /** Asks the log whether the task was recorded. */
@@ -117,10 +123,10 @@ async function resolve(deps: SweepDeps, seen: Unplaced, seenForMs: number): Prom
 }
 
 /** Deletes it only if unchanged: it may have been renewed or recorded since the log was asked. */
-async function releaseUnplaced(db: Pool, { platformId, admittedAt }: Unplaced): Promise<void> {
+async function releaseUnplaced(db: Pool, one: Unplaced): Promise<void> {
   await db.query(
     `delete from ops.admissions
-     where platform_id = $1 and position is null and admitted_at = $2::timestamptz`,
-    [platformId, admittedAt],
+     where platform_id = $1 and position is not distinct from $3 and admitted_at = $2::timestamptz`,
+    [one.platformId, one.admittedAt, one.position],
   )
 }

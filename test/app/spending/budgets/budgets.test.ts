@@ -233,7 +233,7 @@ t.test('holds of a dead replica end after a while', async (t) => {
   )
   pass(3 * SECOND_MS)
   await t.rejects(hold(20n), reached, 'it may have settled what it did not come to tell')
-  await closeSilentReplicas(pool, () => Promise.resolve(1n))
+  await closeSilentReplicas(pool, 0n, () => Promise.resolve(1n))
   await pool.query(`update engine.checkpoints set commit = 0, prepare = 0 where name = 'ledger'`)
   pass(3 * SECOND_MS)
   await t.rejects(hold(20n), reached, 'and the ledger lacks it')
