@@ -93,9 +93,8 @@ export async function serve(config: Config, version: string, roleList?: string):
       logger.info({ address, operationsAddress, roles: [...wanted] }, 'ready')
       if (address) explain(address, config, demoSecret && gateway.entryLink?.(demoSecret))
     }
-    const exitCode = await ended.promise
+    process.exitCode = await ended.promise
     await closeAll(closers, config, logger)
-    process.exitCode = exitCode
   } catch (error) {
     await closeAll(closers, config, logger)
     throw error

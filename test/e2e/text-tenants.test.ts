@@ -224,7 +224,7 @@ void t.test('searches are on the ledger, streamed and not, and the audit agrees'
   }
   const plain = { model, messages: [{ role: 'user', content: 'x' }], web_search_options: {} }
   t.same(await searchesOf(await post('/v1/chat/completions', plain)), [])
-  const { code, stdout } = await tollgate(['audit', '--json'], environmentOf(stack))
-  t.equal(code, 0, stdout)
+  const { code, stdout, stderr } = await tollgate(['audit', '--json'], environmentOf(stack))
+  t.equal(code, 0, stdout + stderr)
   t.match(JSON.parse(stdout), { ok: true, findingsInAll: 0 })
 })
