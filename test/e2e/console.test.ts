@@ -553,7 +553,14 @@ t.test('a second user approves what another proposed: once, and with figures bef
       method: 'POST',
       token: demo.adminToken,
       headers: { 'content-type': 'application/json' },
-      body: JSON.stringify({ currency: 'USD', amount, reason: 'invoice <17>', grant_id: grantId }),
+      body: JSON.stringify({
+        currency: 'USD',
+        amount,
+        reason: 'invoice <17>',
+        grant_id: grantId,
+        credit: 'promotional',
+        reference: 'INV-17',
+      }),
     })
   const { status, body } = await propose('g1', '1234.5')
   t.equal(status, 202)
@@ -564,6 +571,12 @@ t.test('a second user approves what another proposed: once, and with figures bef
   t.match(list.text, `href="${path.replace('~', '%7E')}"`.replace('%7E', '~'))
   const shown = await ask(path, { cookie: operator })
   t.match(shown.text, /It posts 1234\.5 USD to waiting/)
+  const factOf = (name: string): string =>
+    (new RegExp(`<dt>${name}</dt><dd>(.*?)</dd>`).exec(shown.text)?.[1] ?? '')
+      .replaceAll(/<[^>]*>/g, '')
+      .replaceAll(/\s/g, ' ')
+  const terms = ['credit', 'reference', 'grant', 'balance before', 'balance after'].map(factOf)
+  t.strictSame(terms, ['promotional', 'INV-17', 'g1', '0 USD', '1 234.5 USD'])
   const own = await ask(`${path}/approve`, { cookie: operator, form: { key: 'k1' } })
   t.match(own, { status: 403, text: /role="alert"/ }, 'its own proposer does not approve it')
   const scope = { level: 'all_tenants' } as const

@@ -3,19 +3,22 @@ import { type Static, Type } from 'typebox'
 import type { ProposalRow } from '../../../projections/proposals/query.ts'
 import { adminScopeOf } from '../../api/admin/envelope.ts'
 import { actorOf, Reason } from '../../api/kit/account-surface.ts'
+import { readBalance } from '../../api/query/balance.ts'
 import { cursorMembers, readPage } from '../../api/kit/queries.ts'
 import type { Services } from '../../api/kit/services.ts'
 import { scopeOfAdminToken } from '../../app/accounts/admin-scope.ts'
 import { isOperator } from '../../domain/token/events.ts'
+import { formatAmount, parseAmount } from '../../kernel/money.ts'
 import { ActionForm, UnplacedFault } from '../kit/form.tsx'
-import { hrefOf } from '../kit/href.ts'
-import { Panel } from '../kit/panel.tsx'
+import { hrefOf, lineHref } from '../kit/href.ts'
+import { Panel, type PanelFacts, panelFacts } from '../kit/panel.tsx'
 import { Pager } from '../kit/time-pages.tsx'
 import { Table, type TableColumn } from '../kit/table.tsx'
-import { Facts, Money, Moment, type ZoneClock } from '../kit/values.tsx'
+import { Facts, Id, Money, Moment, type ZoneClock } from '../kit/values.tsx'
 import type { PageForm } from '../form-routes.ts'
 import type { Page, View } from '../page.tsx'
 import { requireAdminSession } from '../reading-as.ts'
+import { tenantHref } from './tenants.tsx'
 
 /** Grants and adjustments that wait for a second user, and their approval. */
 
@@ -117,18 +120,50 @@ export const proposalsPage: Page<typeof listQuery, ListFacts> = {
   show: (facts, view) => <ListPage facts={facts} view={view} />,
 }
 
-function factsOf(row: ProposalRow, { clock, token }: View) {
+/** What who approves it has to know: every term of the posting as it would be booked. */
+function termsOf({ posting }: ProposalRow) {
+  if (posting.kind === 'grant')
+    return [
+      ['credit', posting.credit ?? 'paid'],
+      ['reference', posting.reference ?? 'none'],
+      ['grant', <Id id={posting.grantId} />],
+    ] as const
+  const { corrects, code } = posting
+  return [
+    corrects.kind === 'line'
+      ? ([
+          'corrects the line',
+          <Id id={corrects.lineId} href={lineHref(corrects.lineId)} />,
+        ] as const)
+      : (['corrects the grant', <Id id={corrects.grantId} />] as const),
+    ['code', code ?? 'none'],
+    ['adjustment', <Id id={posting.adjustmentId} />],
+  ] as const
+}
+
+/** The balance as it is, and as it would be. */
+function balanceFacts({ row: { posting, state }, balance }: ProposalFacts) {
+  if (state !== 'proposed') return []
+  if ('why' in balance) return [['balance', balance.why]] as const
+  const { currency, amount } = posting
+  const after = formatAmount(parseAmount(balance.facts) + parseAmount(amount))
+  return [
+    ['balance before', <Money amount={balance.facts} currency={currency} />],
+    ['balance after', <Money amount={after} currency={currency} />],
+  ] as const
+}
+
+function factsOf(facts: ProposalFacts, { clock, token }: View) {
+  const { row } = facts
   const { posting, by } = row
-  const corrects = posting.kind === 'grant' ? undefined : posting.corrects
   const persons = isOperator(token)
     ? [['proposed by', by === null ? 'a shell' : `${by.userId} of ${by.tenantId}`] as const]
     : []
   return [
-    ['tenant', row.tenantId],
+    ['tenant', <a href={tenantHref(row.tenantId)}>{row.tenantId}</a>],
     ['amount', <Money amount={posting.amount} currency={posting.currency} />],
-    ...(corrects === undefined
-      ? []
-      : [['corrects', corrects.kind === 'line' ? corrects.lineId : corrects.grantId] as const]),
+    ...balanceFacts(facts),
+    ...termsOf(row),
     ['reason', posting.reason],
     ...persons,
     ['proposed', <Moment atMs={row.proposedAtMs} clock={clock} />],
@@ -180,25 +215,38 @@ function Decision({ row, view }: { readonly row: ProposalRow; readonly view: Vie
 
 const oneQuery = Type.Object({ tz: listQuery.properties.tz })
 
+interface ProposalFacts {
+  readonly row: ProposalRow
+  /** The tenant's balance in the currency of the posting: a decimal. */
+  readonly balance: PanelFacts<string>
+}
+
 /** One proposal with the forms that decide it. */
-export const proposalPage: Page<typeof oneQuery, ProposalRow> = {
+export const proposalPage: Page<typeof oneQuery, ProposalFacts> = {
   path: `${PATH}/:id`,
   roles: ['finance', 'support'],
   query: oneQuery,
-  read: ({ accounts: { proposals } }, _who, { id, token }) => {
+  read: async (services, who, { id, token }) => {
     requireAdminSession(token, 'Proposals')
-    return proposals.find(scopeOfAdminToken(token), proposalOf(id))
+    const row = await services.accounts.proposals.find(scopeOfAdminToken(token), proposalOf(id))
+    const { tenantId, posting } = row
+    const asked = { tenant_id: tenantId, currency: posting.currency }
+    const balance = await panelFacts(token, ['finance'], async () => {
+      const { items } = await (await readBalance(services, who, asked)).page()
+      return items[0]?.accounts[0]?.balance ?? '0'
+    })
+    return { row, balance }
   },
-  title: ({ tenantId }) => `Proposal for ${tenantId}`,
-  show: (row, view) => (
+  title: ({ row }) => `Proposal for ${row.tenantId}`,
+  show: (facts, view) => (
     <>
       <h1 class="title">
-        Proposed {kindOf(row)} for {row.tenantId}
+        Proposed {kindOf(facts.row)} for {facts.row.tenantId}
       </h1>
       <Panel id="terms" title="What would be posted">
-        <Facts facts={factsOf(row, view)} />
+        <Facts facts={factsOf(facts, view)} />
       </Panel>
-      <Decision row={row} view={view} />
+      <Decision row={facts.row} view={view} />
     </>
   ),
 }
