@@ -1,5 +1,6 @@
 import { Client } from 'pg'
 import t, { type Test } from 'tap'
+import { listKeyOf, toCursor } from '../../src/api/kit/queries.ts'
 import { issueToken } from '../../src/app/accounts/account-commands.ts'
 import { grantCredit } from '../../src/app/accounts/credit.ts'
 import type { QueryScope, TokenKind, TokenRole } from '../../src/domain/token/events.ts'
@@ -379,7 +380,11 @@ t.test('odd parameters are pages in words', async (t) => {
     ['/console/ledger/summary?cursor=x', 400, /cursor/],
     ['/console/ledger/movements?currency=EUR', 400, /currency/],
     ['/console/prices?cursor=x', 400, /cursor/],
-    [`/console/prices?cursor=${Buffer.from('a b').toString('base64url')}`, 400, /cursor/],
+    [
+      `/console/prices?cursor=${toCursor('a b', listKeyOf(['price books', { kind: 'all' }], {}))}`,
+      400,
+      /cursor/,
+    ],
     ['/console/ledger/lines/%00', 400, /NUL/],
     [`/console/ledger/lines/${'x'.repeat(10_000)}`, 404, /no such|Nothing|not/i],
     [`/console/prices/${'x'.repeat(10_000)}`, 404, /price book/i],

@@ -1,4 +1,5 @@
 import t from 'tap'
+import { listKeyOf, toCursor } from '../../src/api/kit/queries.ts'
 import { grantCredit } from '../../src/app/accounts/credit.ts'
 import { setSetting } from '../../src/app/accounts/settings.ts'
 import { sharedStack } from '../helpers/stack.ts'
@@ -51,7 +52,16 @@ async function proposed(): Promise<string> {
   return (await grantCredit(access, { tenantId, ...terms })).proposal?.proposalId ?? ''
 }
 const ours = await admin(demo)
-const cursor = (id: string): string => `cursor=${Buffer.from(id).toString('base64url')}`
+/** Writes cursors as a stranger can who has read the source: those of a list without parameters. */
+const cursorOf =
+  (...of: readonly unknown[]) =>
+  (id: string): string =>
+    `cursor=${toCursor(id, listKeyOf(of, {}))}`
+const { tenantId, userId } = demo
+/** Cursors of the lists of the query API and of administration, as this tenant has them. */
+const asked = (name: string) => cursorOf(name, { tenantId })
+const managed = (name: string, scope: object = { kind: 'tenant', tenantId }, ...path: string[]) =>
+  cursorOf(name, scope, ...path)
 const after = (id: string): string => `after=${id}`
 /** The same id with other last digits: there is none. */
 const missing = (id: string): string => id.replace(/[0-9A-Za-z]{1,6}(?=(?::\d+)?$)/, '111111')
@@ -60,21 +70,37 @@ const missing = (id: string): string => id.replace(/[0-9A-Za-z]{1,6}(?=(?::\d+)?
 const lists: Readonly<
   Record<string, readonly [token: string, id: string, place: (id: string) => string]>
 > = {
-  '/api/admin/price-books': [demo.adminToken, theirs.token, cursor],
-  '/api/admin/proposals': [ours.secret, await proposed(), cursor],
-  '/api/admin/tenants': [ours.secret, other.tenantId, cursor],
-  '/api/admin/tenants/{tenant_id}/users': [ours.secret, other.userId, cursor],
-  '/api/admin/tokens': [ours.secret, theirs.token, cursor],
-  '/api/query/v1/adjustments': [demo.queryToken, theirs.position, cursor],
-  '/api/query/v1/asset-groups': [demo.queryToken, `group-${'0'.repeat(26)}`, cursor],
-  '/api/query/v1/assets': [demo.queryToken, `asset-${'0'.repeat(26)}`, cursor],
-  '/api/query/v1/balance': [demo.queryToken, other.tenantId, cursor],
-  '/api/query/v1/failures': [demo.queryToken, `1795632601000.${theirs.position}`, cursor],
-  '/api/query/v1/grants': [demo.queryToken, theirs.position, cursor],
-  '/api/query/v1/ledger/lines': [demo.queryToken, theirs.line, cursor],
-  '/api/query/v1/lives': [demo.queryToken, `1795632601000.${theirs.position}`, cursor],
-  '/api/query/v1/refusals': [demo.queryToken, '1795632600000.1', cursor],
-  '/api/user/tokens': [demo.profileToken, theirs.token, cursor],
+  '/api/admin/price-books': [
+    demo.adminToken,
+    theirs.token,
+    managed('price books', { kind: 'all' }),
+  ],
+  '/api/admin/proposals': [ours.secret, await proposed(), managed('proposals')],
+  '/api/admin/tenants': [ours.secret, other.tenantId, managed('tenants')],
+  '/api/admin/tenants/{tenant_id}/users': [
+    ours.secret,
+    other.userId,
+    managed('users', { kind: 'tenant', tenantId }, tenantId),
+  ],
+  '/api/admin/tokens': [ours.secret, theirs.token, managed('tokens')],
+  '/api/query/v1/adjustments': [demo.queryToken, theirs.position, asked('adjustments')],
+  '/api/query/v1/asset-groups': [demo.queryToken, `group-${'0'.repeat(26)}`, asked('groups')],
+  '/api/query/v1/assets': [demo.queryToken, `asset-${'0'.repeat(26)}`, asked('assets')],
+  '/api/query/v1/balance': [demo.queryToken, other.tenantId, asked('balance')],
+  '/api/query/v1/failures': [
+    demo.queryToken,
+    `1795632601000.${theirs.position}`,
+    asked('failures'),
+  ],
+  '/api/query/v1/grants': [demo.queryToken, theirs.position, asked('grants')],
+  '/api/query/v1/ledger/lines': [demo.queryToken, theirs.line, asked('lines')],
+  '/api/query/v1/lives': [demo.queryToken, `1795632601000.${theirs.position}`, asked('lives')],
+  '/api/query/v1/refusals': [demo.queryToken, '1795632600000.1', asked('refusals')],
+  '/api/user/tokens': [
+    demo.profileToken,
+    theirs.token,
+    managed('tokens', { kind: 'user', tenantId, userId }),
+  ],
   // Without object storage there are no files: those of others are tried in test/app/files.
   '/v1/files': [demo.modelToken, `file-${'0'.repeat(26)}`, after],
   '/v1/videos': [demo.modelToken, theirs.task, after],
@@ -82,7 +108,7 @@ const lists: Readonly<
   '/v1beta/models': [
     demo.modelToken,
     theirs.token,
-    (id) => `pageToken=${Buffer.from(id).toString('base64url')}`,
+    (id) => `pageToken=${toCursor(id, listKeyOf(['native models', null], {}))}`,
   ],
 }
 
@@ -115,18 +141,57 @@ await t.test('another tenant’s cursor is answered as an unknown cursor', async
   }
 })
 
+/** A parameter of the lists that have one, besides those of pages. */
+const narrower: Readonly<Record<string, string>> = {
+  '/api/admin/proposals': 'state=proposed',
+  '/api/admin/tokens': `user_id=${userId}`,
+  '/api/query/v1/adjustments': 'model=text-basic',
+  '/api/query/v1/asset-groups': 'project_name=p',
+  '/api/query/v1/assets': 'project_name=p',
+  '/api/query/v1/balance': 'currency=USD',
+  '/api/query/v1/failures': 'tz=Asia/Tokyo',
+  '/api/query/v1/grants': 'currency=USD',
+  '/api/query/v1/ledger/lines': 'from=2026-01-01',
+  '/api/query/v1/lives': 'type=call',
+  '/api/query/v1/refusals': 'time_preset=24h',
+}
+
+await t.test(
+  '400 for a cursor of another list, or of the list with other parameters',
+  async (t) => {
+    for (const [path, [token, id, place]] of Object.entries(lists)) {
+      if (place === after) continue
+      const ask = (query: string): Promise<Answer> =>
+        call(`${url}${path.replace('{tenant_id}', demo.tenantId)}?${query}`, { token })
+      const name = path.startsWith('/v1beta') ? 'pageToken' : 'cursor'
+      const refused = async (query: string): Promise<void> => {
+        const answer = await ask(query)
+        t.equal(answer.status, 400, query)
+        t.match(answer.text, /must be a next_?[cC]ursor|must be a nextPageToken/, query)
+      }
+      await refused(cursorOf('another list')(id).replace('cursor', name))
+      const parameter = narrower[path]
+      if (parameter === undefined) continue
+      t.equal((await ask(parameter)).status, 200, parameter)
+      await refused(`${parameter}&${place(id)}`)
+    }
+  },
+)
+
 await t.test('a line of another user of the tenant is an unknown cursor too', async (t) => {
   const own = await recordsOf(demo)
-  const { tenantId, userId, adminToken } = demo
+  const { adminToken } = demo
   const second = { name: 'Second', user_id: `${userId}_second` }
   await post(adminToken, `/api/admin/tenants/${tenantId}/users`, second)
   const query = { tenant_id: tenantId, user_id: second.user_id, kind: 'query', name: 'x' }
   const { secret } = (await post(adminToken, '/api/admin/tokens', query)).body.data
-  const ask = (token: string, id: string): Promise<Answer> =>
-    call(`${url}/api/query/v1/ledger/lines?${cursor(id)}`, { token })
+  const ask = (token: string, id: string, place = asked('lines')): Promise<Answer> =>
+    call(`${url}/api/query/v1/ledger/lines?${place(id)}`, { token })
   t.equal((await ask(demo.queryToken, own.line)).status, 200, 'within its scope it is one')
+  t.equal((await ask(secret, own.line)).status, 400, 'the list of a tenant is not that of a user')
+  const ofUser = cursorOf('lines', { tenantId, userIds: [second.user_id] })
   for (const id of [own.line, missing(own.line), theirs.line]) {
-    const answer = await ask(secret, id)
+    const answer = await ask(secret, id, ofUser)
     t.equal(answer.status, 400, id)
     t.match(answer.body.error, { code: 'invalid_request', param: 'cursor' })
   }

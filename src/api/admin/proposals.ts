@@ -132,9 +132,11 @@ export function proposalRoutes(
     schema: { ...list, querystring: ProposalsQuerySchema },
     handler: async (request) => {
       const { state, tenant_id: tenantId } = request.query
+      const scope = adminScopeOf(request)
       const { items, next_cursor } = await readPage(
+        ['proposals', scope],
         request.query,
-        (page) => proposals.list(adminScopeOf(request), { ...page, state, tenantId }),
+        (page) => proposals.list(scope, { ...page, state, tenantId }),
         ({ proposalId }) => proposalId,
       )
       return success({ items: items.map((row) => toProposal(row, request)), next_cursor })

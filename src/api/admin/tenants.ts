@@ -46,6 +46,7 @@ type PageQuery = Static<typeof PageQuerySchema>
 /** A page of the tenants that an admin token manages. */
 export async function readTenants(tenants: ManagedTenants, scope: AdminScope, query: PageQuery) {
   const { items, next_cursor } = await readPage(
+    ['tenants', scope],
     query,
     (page) => tenants.list(scope, page),
     ({ tenantId }) => tenantId,
@@ -61,6 +62,7 @@ export async function readUsers(
   query: PageQuery,
 ) {
   const { items, next_cursor } = await readPage(
+    ['users', scope, tenantId],
     query,
     (page) => tenants.users(scope, tenantId, page),
     ({ userId }) => userId,

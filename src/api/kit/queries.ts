@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto'
 import { readTime, TIME_WORDS } from '../../kernel/read-time.ts'
 import { Type } from 'typebox'
 import { DomainError } from '../../kernel/errors.ts'
@@ -25,35 +26,60 @@ export const NextCursor = Type.Union([Type.String(), Type.Null()], {
   description: 'Cursor of the next page; null: this is the last page.',
 })
 
-/** Reads one page and whether there is another. @throws DomainError `invalid_cursor` */
+/** Characters of base64url, of six bits each. */
+const KEY_CHARACTERS = 8
+/** Parameters that say how a page is shown, and not of which list it is. A cursor keeps `as_of` itself. */
+const ofPages: readonly string[] = ['cursor', 'limit', 'format', 'bom', 'as_of']
+
+/**
+ * Names the list that cursors belong to, by a short hash of what it is of and of its parameters as they were
+ * given. The place of a page in one list is no place in another: the items of that before it would be skipped.
+ */
+export function listKeyOf(of: readonly unknown[], query: object): string {
+  const asked = Object.entries(query)
+    .filter(([name, value]) => value !== undefined && !ofPages.includes(name))
+    .toSorted(([one], [other]) => (one < other ? -1 : 1))
+  return hash('sha256', JSON.stringify([...of, asked]), 'base64url').slice(0, KEY_CHARACTERS)
+}
+
+/**
+ * Reads one page of the list that `of` and the parameters name, and whether there is another.
+ *
+ * @throws DomainError `invalid_cursor`
+ */
 export async function readPage<Item>(
-  { cursor, limit = DEFAULT_ITEMS }: { readonly cursor?: string; readonly limit?: number },
+  of: readonly unknown[],
+  query: { readonly cursor?: string; readonly limit?: number },
   read: (page: {
     readonly after: string | undefined
     readonly limit: number
   }) => Promise<readonly Item[]>,
   idOf: (item: Item) => string,
 ): Promise<{ readonly items: readonly Item[]; readonly next_cursor: string | null }> {
-  const found = await read({ after: fromCursor(cursor), limit: limit + 1 })
+  const { cursor, limit = DEFAULT_ITEMS } = query
+  const listKey = listKeyOf(of, query)
+  const found = await read({ after: fromCursor(cursor, listKey), limit: limit + 1 })
   const items = found.slice(0, limit)
   const last = items.at(-1)
   const more = found.length > limit && last !== undefined
-  return { items, next_cursor: more ? toCursor(idOf(last)) : null }
+  return { items, next_cursor: more ? toCursor(idOf(last), listKey) : null }
 }
 
-/** Writes the cursor after which the next page begins; opaque to callers. */
-export function toCursor(after: string): string {
-  return Buffer.from(after, 'utf8').toString('base64url')
+/** Writes the cursor after which the next page of a list begins; opaque to callers. */
+export function toCursor(after: string, listKey: string): string {
+  return Buffer.from(`${listKey}.${after}`, 'utf8').toString('base64url')
 }
 
-/** @throws DomainError `invalid_cursor` on anything that does not have the shape of a cursor or of a place */
+/** @throws DomainError `invalid_cursor` on anything that is not a cursor of the list, or has no place of it */
 export function fromCursor(
   cursor: string | undefined,
+  listKey: string,
   isPlace: (after: string) => boolean = () => true,
 ): string | undefined {
   if (cursor === undefined) return undefined
-  const after = /^[\w-]{1,256}$/.test(cursor) ? Buffer.from(cursor, 'base64url').toString() : ''
-  if (/^[\x21-\x7e]{1,160}$/.test(after) && toCursor(after) === cursor && isPlace(after))
+  const text = /^[\w-]{1,256}$/.test(cursor) ? Buffer.from(cursor, 'base64url').toString() : ''
+  const after = text.slice(listKey.length + 1)
+  if (/^[\x21-\x7e]{1,160}$/.test(after) && toCursor(after, listKey) === cursor && isPlace(after))
     return after
   throw foreignCursor()
 }

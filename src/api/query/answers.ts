@@ -140,6 +140,8 @@ export function wholeList<Page extends { readonly items: readonly unknown[] }>(p
 
 /** Start of a page, and its number of items. */
 interface From {
+  /** The list, as `listKeyOf` names it. */
+  readonly listKey: string
   readonly after: string | undefined
   readonly limit: number | undefined
 }
@@ -157,7 +159,7 @@ type ReadFrom<Item> = (page: {
 
 /** All items of a list, page by page, up to `limit` if there is one. */
 export async function* pagesFrom<Item>(
-  { after, limit = Number.POSITIVE_INFINITY }: From,
+  { after, limit = Number.POSITIVE_INFINITY }: Omit<From, 'listKey'>,
   read: ReadFrom<Item>,
 ): AsyncGenerator<readonly Item[]> {
   let next = after
@@ -180,9 +182,9 @@ export function cursorList<Item, Row, Further extends object>(
 ) {
   return {
     page: async () => {
-      const { after, limit = DEFAULT_PAGE_LINES } = from
+      const { listKey, after, limit = DEFAULT_PAGE_LINES } = from
       const { items, next } = await read({ after, limit })
-      return { items: items.map(show), ...nextCursor(next), ...further }
+      return { items: items.map(show), ...nextCursor(next, listKey), ...further }
     },
     rows: async function* rows(): AsyncGenerator<readonly Row[]> {
       for await (const items of pagesFrom(from, read)) yield items.map(show)
@@ -191,6 +193,6 @@ export function cursorList<Item, Row, Further extends object>(
 }
 
 /** Start of the next page, as shown in answers. */
-export const nextCursor = (next: string | undefined) => ({
-  next_cursor: next === undefined ? null : toCursor(next),
+export const nextCursor = (next: string | undefined, listKey: string) => ({
+  next_cursor: next === undefined ? null : toCursor(next, listKey),
 })

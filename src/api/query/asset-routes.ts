@@ -65,10 +65,9 @@ function listRoutes(instance: FastifyInstance, reads: QueryReads): void {
     querystring: AssetsQuerySchema,
   }
   app.get('/assets', { config: { roles: ['support'] }, schema: assets }, async (request, reply) => {
-    const { limit, cursor } = request.query
     const principal = principalOf(request)
     const search = toAssetSearch(principal, request.query)
-    const from = { after: assetPlace(cursor), limit }
+    const from = assetPlace(principal, request.query)
     return sendList(request, reply, request.query, {
       name: 'assets',
       columns: assetColumns,
@@ -88,10 +87,9 @@ function listRoutes(instance: FastifyInstance, reads: QueryReads): void {
     '/asset-groups',
     { config: { roles: ['support'] }, schema: groups },
     async (request, reply) => {
-      const { limit, cursor } = request.query
       const principal = principalOf(request)
       const search = toGroupSearch(principal, request.query)
-      const from = { after: groupPlace(cursor), limit }
+      const from = groupPlace(principal, request.query)
       return sendList(request, reply, request.query, {
         name: 'asset-groups',
         columns: groupColumns,

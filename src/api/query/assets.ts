@@ -8,7 +8,7 @@ import type {
 import type { Principal } from '../../app/access/principal.ts'
 import { toTimestamp } from '../../kernel/clock.ts'
 import { isAssetGroupId, isAssetId } from '../../kernel/ids.ts'
-import { fromCursor } from '../kit/queries.ts'
+import { fromCursor, listKeyOf } from '../kit/queries.ts'
 import {
   AssetSchema,
   GroupSchema,
@@ -96,10 +96,14 @@ export function toGroupSearch(principal: Principal, query: GroupQuery): GroupSea
   return { ...toSearch(principal, query), state: query.state }
 }
 
-/** After which asset the page begins. @throws DomainError `invalid_cursor` */
-export const assetPlace = (cursor: string | undefined): string | undefined =>
-  fromCursor(cursor, isAssetId)
+/** Where the page of assets begins. @throws DomainError `invalid_cursor` */
+export function assetPlace(principal: Principal, query: AssetQuery) {
+  const listKey = listKeyOf(['assets', visibleTo(principal)], query)
+  return { listKey, after: fromCursor(query.cursor, listKey, isAssetId), limit: query.limit }
+}
 
-/** After which group the page begins. @throws DomainError `invalid_cursor` */
-export const groupPlace = (cursor: string | undefined): string | undefined =>
-  fromCursor(cursor, isAssetGroupId)
+/** Where the page of groups begins. @throws DomainError `invalid_cursor` */
+export function groupPlace(principal: Principal, query: GroupQuery) {
+  const listKey = listKeyOf(['groups', visibleTo(principal)], query)
+  return { listKey, after: fromCursor(query.cursor, listKey, isAssetGroupId), limit: query.limit }
+}

@@ -135,7 +135,7 @@ export async function readBalance(
   const { accounts } = queries
   const visible = visibleTo(principal)
   const { tenantId } = narrow(visible, { tenantId: query.tenant_id, userId: undefined })
-  const { after, asOf: asked } = placeOf(query)
+  const { listKey, after, asOf: asked } = placeOf(['balance', visible], query)
   const { currency } = query
   const moment = await momentOf(queries, query, asked)
   const read = async ({ after: behind, limit }: Page) => {
@@ -160,7 +160,7 @@ export async function readBalance(
       const place = moment === undefined ? next : next && `${moment.asOf}~${next}`
       return {
         items,
-        ...nextCursor(place),
+        ...nextCursor(place, listKey),
         as_of: asOf === undefined ? null : String(asOf),
         updated_at: Math.floor(clock.nowMs() / 1_000),
       }

@@ -131,10 +131,11 @@ async function readCredits<Row>(
     readonly show: (row: ShownCredit) => Row
   },
 ) {
-  const { after, asOf } = placeOf(query, isPosition)
+  const visible = visibleTo(principal)
+  const { asOf, ...place } = placeOf([list.name, visible], query, isPosition)
   const report = await readReport(services, principal, { ...query, ...(asOf && { as_of: asOf }) })
   const { accounts } = services.queries
-  const isOperator = visibleTo(principal).tenantId === undefined
+  const isOperator = visible.tenantId === undefined
   const read = async (page: { readonly after: string | undefined; readonly limit: number }) => {
     const { items, next } = await accounts.credits({ ...report.filter, kinds: [list.kind] }, page)
     if (!isOperator)
@@ -143,7 +144,7 @@ async function readCredits<Row>(
     const shown = items.map((row) => ({ ...row, actorUserId: users.get(row.actor ?? '') ?? null }))
     return { items: shown, next }
   }
-  const pages = positionedList({ after, limit: query.limit }, report, read, list.show)
+  const pages = positionedList({ ...place, limit: query.limit }, report, read, list.show)
   const { name, columns } = list
   return { name, columns, ...pages, facts: factsOf(report, query.tz) }
 }

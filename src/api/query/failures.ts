@@ -124,9 +124,9 @@ export async function readFailures(
   principal: Principal,
   query: FailuresQuery,
 ) {
-  const { after, asOf } = placeOf(query, isFailurePlace)
-  const { accounts } = queries
   const visible = visibleTo(principal)
+  const { asOf, ...place } = placeOf(['failures', visible], query, isFailurePlace)
+  const { accounts } = queries
   const filter = {
     ...narrow(visible, { tenantId: query.tenant_id, userId: query.user_id }),
     ...readTimeRange(query, clock.nowMs()),
@@ -139,7 +139,7 @@ export async function readFailures(
     asOf: await accounts.failurePosition(toPosition(asOf)),
   }
   const list = positionedList(
-    { after, limit: query.limit },
+    { ...place, limit: query.limit },
     { filter },
     (page) => accounts.failures(filter, page),
     shownFailure(visible.tenantId === undefined),

@@ -18,6 +18,7 @@ import {
   LinesAnswerSchema,
   SummaryAnswerSchema,
 } from './schemas.ts'
+import { visibleTo } from './scope.ts'
 import type { QueryServices } from './services.ts'
 import { shownSums, sumColumns } from './usage.ts'
 
@@ -48,12 +49,12 @@ export async function readLines(
         `a FOCUS file has no pages: leave out ${name}`,
         name,
       )
-  const { after, asOf } = placeOf(query)
+  const { asOf, ...place } = placeOf(['lines', visibleTo(principal)], query)
   const report = await readReport(services, principal, { ...query, ...(asOf && { as_of: asOf }) })
   const { filter } = report
   const facts = factsOf(report, query.tz)
   const list = positionedList(
-    { after, limit },
+    { ...place, limit },
     report,
     async (page) => withNames(accounts, await reads.listLines(filter, page)),
     toLine,
@@ -61,7 +62,7 @@ export async function readLines(
   const file = (wanted: LineFormat) =>
     lineFile(
       reads.exports,
-      { format: wanted, filter, after, limit, hasByteOrderMark: query.bom === 'true' },
+      { format: wanted, filter, after: place.after, limit, hasByteOrderMark: query.bom === 'true' },
       { ...billing, zone: facts.zone },
     )
   return { page: list.page, facts, file }

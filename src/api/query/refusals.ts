@@ -6,7 +6,7 @@ import { type CountedRefusals, isRefusalPlace } from '../../app/support/refusal-
 import { toTimestamp } from '../../kernel/clock.ts'
 import { successOf } from '../kit/account-surface.ts'
 import { principalOf } from '../kit/authenticate.ts'
-import { fromCursor, NextCursor } from '../kit/queries.ts'
+import { fromCursor, listKeyOf, NextCursor } from '../kit/queries.ts'
 import type { OfToken } from './account-reads.ts'
 import { cursorList, sendList } from './answers.ts'
 import { describe } from './documentation.ts'
@@ -84,10 +84,12 @@ export function readRefusals(
   principal: Principal,
   query: RefusalsQuery,
 ) {
-  const after = fromCursor(query.cursor, isRefusalPlace)
+  const visible = visibleTo(principal)
+  const listKey = listKeyOf(['refusals', visible], query)
+  const after = fromCursor(query.cursor, listKey, isRefusalPlace)
   const asked = { tenantId: query.tenant_id, userId: query.user_id }
   const filter = {
-    ...narrow(visibleTo(principal), asked),
+    ...narrow(visible, asked),
     ...readTimeRange(query, clock.nowMs()),
     tokenId: query.token_id,
     route: query.route,
@@ -95,7 +97,7 @@ export function readRefusals(
     requestId: query.request_id,
   }
   const list = cursorList(
-    { after, limit: query.limit },
+    { listKey, after, limit: query.limit },
     (page) => queries.accounts.refusals(filter, page),
     shownRefusals,
     { sampled: true as const },

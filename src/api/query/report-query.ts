@@ -2,7 +2,7 @@ import { type Static, Type } from 'typebox'
 import type { Principal } from '../../app/access/principal.ts'
 import { didYouMean } from '../../kernel/nearest-name.ts'
 import type { FileFacts } from '../kit/files.ts'
-import { foreignCursor, fromCursor } from '../kit/queries.ts'
+import { foreignCursor, fromCursor, listKeyOf } from '../kit/queries.ts'
 import { RequestError } from '../kit/request-error.ts'
 import { cursorList } from './answers.ts'
 import { toPosition } from './as-of.ts'
@@ -104,21 +104,26 @@ export async function readReport(
 
 /** A place in a list: what it is behind, and the position of the log that the list is as of. */
 interface Place {
+  /** The list, as `listKeyOf` names it. */
+  readonly listKey: string
   readonly after: string | undefined
   readonly asOf: string | undefined
 }
 
 /**
- * Reads where a page of a list begins, whose cursor keeps the list's position. Cursors of earlier
- * releases have none.
+ * Reads where a page of the list begins that `of` and the parameters name. Its cursor keeps the list's
+ * position; that of a list as it is now has none.
  *
  * @throws DomainError, RequestError
  */
 export function placeOf(
-  { cursor, as_of: asOf }: { cursor?: string; as_of?: string },
+  of: readonly unknown[],
+  query: { cursor?: string; as_of?: string },
   isPlace: (after: string) => boolean = () => true,
 ): Place {
-  const text = fromCursor(cursor)
+  const { cursor, as_of: asOf } = query
+  const listKey = listKeyOf(of, query)
+  const text = fromCursor(cursor, listKey)
   const [, position, after = text] = /^(0|[1-9]\d{0,17})~(.+)$/.exec(text ?? '') ?? []
   if (position !== undefined && asOf !== undefined && asOf !== position)
     throw new RequestError(
@@ -127,12 +132,12 @@ export function placeOf(
       'as_of',
     )
   if (after !== undefined && !isPlace(after)) throw foreignCursor()
-  return { after, asOf: position ?? asOf }
+  return { listKey, after, asOf: position ?? asOf }
 }
 
 /** A list whose cursors keep the position that it is as of. */
 export function positionedList<Item, Row>(
-  from: { readonly after: string | undefined; readonly limit: number | undefined },
+  from: Parameters<typeof cursorList>[0],
   { filter }: { readonly filter: Pick<Report['filter'], 'asOf'> },
   read: Parameters<typeof cursorList<Item, Row, { as_of: string }>>[1],
   show: (item: Item) => Row,

@@ -1,5 +1,6 @@
 import type { JSX } from 'preact'
-import type { TimeRange } from '../../api/query/time-range.ts'
+import type { Static, Type } from 'typebox'
+import { readTimeRange, type TimeRange, type timeRangeMembers } from '../../api/query/time-range.ts'
 import { toTimestamp } from '../../kernel/clock.ts'
 import { hrefOf } from './href.ts'
 
@@ -12,6 +13,11 @@ interface TimeQuery {
   readonly time_preset?: string
   readonly cursor?: string
 }
+
+type RangeQuery = TimeQuery & Static<Type.TObject<typeof timeRangeMembers>>
+
+/** Rows of a page. */
+const PAGE = 50
 
 /**
  * The query with the usual range where it names no time. A form sends its preset with every field, so
@@ -32,6 +38,21 @@ export function boundedOf<Query extends TimeQuery>(query: Query, { fromMs, toMs 
   const bound = (unixMs: number | undefined) =>
     unixMs === undefined ? undefined : toTimestamp(unixMs)
   return { ...others, from: bound(fromMs), to: bound(toMs) }
+}
+
+/**
+ * A page of a list as the links between its pages ask for it, by bounds: a cursor belongs to a query, and that
+ * of the next page has no preset. @throws RequestError
+ */
+export function pageOf<Query extends RangeQuery>(query: Query, nowMs: number) {
+  const { from, to, ...others } = boundedOf(query, readTimeRange(query, nowMs))
+  return {
+    ...others,
+    ...(from === undefined ? {} : { from }),
+    ...(to === undefined ? {} : { to }),
+    ...(query.cursor === undefined ? {} : { cursor: query.cursor }),
+    limit: PAGE,
+  }
 }
 
 /** Links to the newest page and to the next one; both have absolute times, so that they can be kept. */

@@ -7,7 +7,7 @@ import { fromTimestamp } from '../../kernel/clock.ts'
 import { type FilterField, FilterForm } from '../kit/filter.tsx'
 import { hrefOf, lifeHref } from '../kit/href.ts'
 import { factsOrWords, FactsPanel, type PanelFacts } from '../kit/panel.tsx'
-import { Pager, withTime } from '../kit/time-pages.tsx'
+import { pageOf, Pager, withTime } from '../kit/time-pages.tsx'
 import { Table, type TableColumn } from '../kit/table.tsx'
 import { grouped, Id, Moment, type ZoneClock } from '../kit/values.tsx'
 import type { Page, View } from '../page.tsx'
@@ -158,7 +158,11 @@ export const failedPage: Page<typeof query, FailedFacts> = {
     const { cursor: _ofFailures, ...first } = shown
     const [failures, refusals] = await Promise.all([
       factsOrWords(async () => {
-        const { facts: range, page } = await readFailures(services, who, { ...shown, limit: 50 })
+        const { facts: range, page } = await readFailures(
+          services,
+          who,
+          pageOf(shown, services.clock.nowMs()),
+        )
         return { list: await page(), range }
       }),
       factsOrWords(async () => readRefusals(services, who, { ...first, limit: 50 }).page()),

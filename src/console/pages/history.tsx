@@ -8,7 +8,7 @@ import { fieldReader } from '../form-routes.ts'
 import { type FilterField, FilterForm } from '../kit/filter.tsx'
 import { apiPath, hrefOf, lifeHref } from '../kit/href.ts'
 import { factsOrWords, type PanelFacts } from '../kit/panel.tsx'
-import { boundedOf, Pager, withTime } from '../kit/time-pages.tsx'
+import { boundedOf, pageOf, Pager, withTime } from '../kit/time-pages.tsx'
 import { Table, type TableColumn } from '../kit/table.tsx'
 import { Id, Money, Moment } from '../kit/values.tsx'
 import { type Page, Unchanged, type View } from '../page.tsx'
@@ -197,7 +197,11 @@ export const historyPage: Page<typeof query, HistoryFacts> = {
       if ((await newer.page()).items.length === 0) return new Unchanged()
     }
     const list = await factsOrWords(async () => {
-      const { facts: range, page } = await readLives(services, who, { ...listed, limit: 50 })
+      const { facts: range, page } = await readLives(
+        services,
+        who,
+        pageOf(listed, services.clock.nowMs()),
+      )
       return { lives: await page(), range }
     })
     return { tenantId, query: shown, list }

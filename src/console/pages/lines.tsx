@@ -7,7 +7,7 @@ import { Cursor, NameOf } from '../../api/query/schemas.ts'
 import { fromTimestamp } from '../../kernel/clock.ts'
 import { type FilterField, FilterForm } from '../kit/filter.tsx'
 import { apiPath, hrefOf, lifeHref, lineHref } from '../kit/href.ts'
-import { boundedOf, Pager, withTime } from '../kit/time-pages.tsx'
+import { boundedOf, pageOf, Pager, withTime } from '../kit/time-pages.tsx'
 import { factsOrWords, type PanelFacts } from '../kit/panel.tsx'
 import { Table, type TableColumn } from '../kit/table.tsx'
 import { LedgerTabs } from '../kit/tabs.tsx'
@@ -156,7 +156,11 @@ export const linesPage: Page<typeof query, LinesFacts> = {
   read: async (services, who, { query: asked }) => {
     const shown = withTime(asked, '30d')
     const list = await factsOrWords(async () => {
-      const { facts: range, page } = await readLines(services, who, { ...shown, limit: 50 })
+      const { facts: range, page } = await readLines(
+        services,
+        who,
+        pageOf(shown, services.clock.nowMs()),
+      )
       return { lines: await page(), range }
     })
     return { query: shown, list }

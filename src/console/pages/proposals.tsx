@@ -110,6 +110,7 @@ export const proposalsPage: Page<typeof listQuery, ListFacts> = {
     const asked = { limit: 50, ...(cursor === undefined ? {} : { cursor }) }
     const scope = scopeOfAdminToken(token)
     const found = await readPage(
+      ['proposals', scope],
       asked,
       (page) => proposals.list(scope, { ...page, state: undefined, tenantId: undefined }),
       ({ proposalId }) => proposalId,

@@ -1,4 +1,5 @@
 import t from 'tap'
+import { listKeyOf, toCursor } from '../../../src/api/kit/queries.ts'
 import type { AssetRow, GroupRow } from '../../../projections/assets/query.ts'
 import { assetId, groupId } from '../../projections/support/library.ts'
 import { startApp } from '../support/app.ts'
@@ -185,8 +186,9 @@ void t.test('403 scope_denied for a tenant or a user outside of the scope', asyn
 })
 
 void t.test('400 names the parameter that cannot be read', async (t) => {
-  const foreign = Buffer.from('line_000001').toString('base64url')
-  const groups = Buffer.from(groupId(1)).toString('base64url')
+  const list = listKeyOf(['assets', { tenantId: 'tenant_1' }], {})
+  const foreign = toCursor('line_000001', list)
+  const groups = toCursor(groupId(1), list)
   for (const [query, param] of [
     ['state=Active', 'state'],
     ['group_type=aigc', 'group_type'],

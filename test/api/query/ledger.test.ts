@@ -321,6 +321,36 @@ void t.test('limit and cursor bound a CSV export as well', async (t) => {
   )
 })
 
+void t.test(
+  '400 for a cursor of the list with another filter, time or zone, or of a wider token',
+  async (t) => {
+    for (let n = 0; n < 30; n += 1) ledger.add()
+    const asked = `${lines}?model=overseas-video-2-0-mini&time_preset=custom&start_time=0&end_time=99999999999&tz=Asia/Tokyo`
+    const next = (await get(`${asked}&limit=10`)).json<Page>().data.next_cursor
+    for (const same of [asked, `${asked}&format=csv&bom=true`, `${asked}&limit=3&as_of=30`])
+      t.equal((await get(`${same}&cursor=${next}`)).statusCode, 200, same)
+    const others = [
+      lines + '?limit=10',
+      asked.replace('overseas-video-2-0-mini', 'image-2'),
+      asked.replace('start_time=0', 'start_time=1'),
+      asked.replace('Tokyo', 'Seoul'),
+      ...['currency=USD', 'sku=x', 'surface=provA.tasks', 'user_id=user_1', 'since=3'].map(
+        (more) => `${asked}&${more}`,
+      ),
+    ]
+    const refused = {
+      message: /of this query/,
+      error: { code: 'invalid_request', param: 'cursor' },
+    }
+    for (const other of others) {
+      const answer = await get(`${other}&cursor=${next}`)
+      t.equal(answer.statusCode, 400, other)
+      t.match(answer.json(), refused)
+    }
+    t.match((await get(`${asked}&cursor=${next}`, 'qak-user')).json(), refused)
+  },
+)
+
 void t.test('formulas in an export are text', async (t) => {
   ledger.add({ rule: '=HYPERLINK("https://evil.example")' })
   const answer = await get(`${lines}?format=csv`)

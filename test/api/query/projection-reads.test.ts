@@ -1,4 +1,5 @@
 import * as fc from 'fast-check'
+import { listKeyOf, toCursor } from '../../../src/api/kit/queries.ts'
 import t from 'tap'
 import { allProjections } from '../../../projections/registry.ts'
 import { projectionReads } from '../../../src/api/query/projection-reads.ts'
@@ -123,7 +124,8 @@ void t.test('a scope narrows real lines and sums', async (t) => {
 })
 
 void t.test('400 invalid_request for a well-formed cursor of no line', async (t) => {
-  const answer = await get(`/ledger/lines?cursor=${Buffer.from('nobody').toString('base64url')}`)
+  const list = listKeyOf(['lines', { tenantId: 'tenant_1' }], {})
+  const answer = await get(`/ledger/lines?cursor=${toCursor('nobody', list)}`)
   t.equal(answer.statusCode, 400)
   t.match(answer.json(), { error: { code: 'invalid_request', param: 'cursor' } })
 })

@@ -47,6 +47,7 @@ export async function readBooks(
   query: Static<typeof PageQuerySchema>,
 ) {
   const { items, next_cursor } = await readPage(
+    ['price books', scope],
     query,
     (page) => books.list(scope, page),
     ({ version }) => version,

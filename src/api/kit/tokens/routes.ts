@@ -170,6 +170,7 @@ export async function readTokens(
 ) {
   const { tenant_id: tenantId, user_id: userId, issued_by: issuedBy } = query
   const { items, next_cursor } = await readPage(
+    ['tokens', scope],
     query,
     (page) => tokens.list(scope, { tenantId, userId, issuedBy, ...page }),
     ({ tokenId }) => tokenId,

@@ -99,9 +99,10 @@ export async function readLives(
   principal: Principal,
   query: LivesQuery,
 ) {
-  const { after, asOf } = placeOf(query, isLifePlace)
+  const visible = visibleTo(principal)
+  const { asOf, ...place } = placeOf(['lives', visible], query, isLifePlace)
   const asked = { tenantId: query.tenant_id, userId: query.user_id }
-  const { tenantId, userIds } = narrow(visibleTo(principal), asked)
+  const { tenantId, userIds } = narrow(visible, asked)
   if (tenantId === undefined)
     throw new RequestError('parameter_invalid', 'name the tenant of the lives', 'tenant_id')
   const { accounts } = queries
@@ -115,7 +116,7 @@ export async function readLives(
     asOf: await accounts.failurePosition(toPosition(asOf)),
   }
   const list = positionedList(
-    { after, limit: query.limit },
+    { ...place, limit: query.limit },
     { filter },
     (page) => accounts.lives(filter, page),
     shownLife,

@@ -4,7 +4,7 @@ import { Type } from 'typebox'
 import { principalOf } from '../../../api/kit/authenticate.ts'
 import { modelFailures } from '../../../api/kit/call-failures.ts'
 import { findModel, listModels, type ModelView, type Models } from '../../../api/kit/models.ts'
-import { fromCursor, toCursor } from '../../../api/kit/queries.ts'
+import { fromCursor, listKeyOf, toCursor } from '../../../api/kit/queries.ts'
 import type { Mount, Surface } from '../../../api/kit/surface.ts'
 import { refuse } from '../../../domain/catalog/checks/fields.ts'
 import { isDomainError } from '../../../kernel/errors.ts'
@@ -67,9 +67,9 @@ function shown({ channels }: Models, { id }: ModelView) {
 }
 
 /** @throws DomainError `invalid_request` */
-function placeOf(pageToken: string | undefined): string {
+function placeOf(pageToken: string | undefined, listKey: string): string {
   try {
-    return fromCursor(pageToken) ?? ''
+    return fromCursor(pageToken, listKey) ?? ''
   } catch (error) {
     if (!isDomainError(error, 'invalid_cursor')) throw error
     return refuse('pageToken', '`pageToken` must be a nextPageToken of this list')
@@ -90,13 +90,17 @@ function modelRoutes(instance: FastifyInstance, { models }: { readonly models: M
     handler: (request) => {
       const { pageSize = 0, pageToken } = request.query
       const size = pageSize === 0 ? DEFAULT_PAGE : Math.min(pageSize, MAX_PAGE)
-      const after = placeOf(pageToken)
-      const left = listModels(models, principalOf(request)).filter(({ id }) => id > after)
+      const principal = principalOf(request)
+      const listKey = listKeyOf(['native models', principal.models ?? null], {})
+      const after = placeOf(pageToken, listKey)
+      const left = listModels(models, principal).filter(({ id }) => id > after)
       const page = left.slice(0, size)
       const last = page.at(-1)
       return {
         models: page.map((model) => shown(models, model)),
-        ...(last !== undefined && left.length > size ? { nextPageToken: toCursor(last.id) } : {}),
+        ...(last !== undefined && left.length > size
+          ? { nextPageToken: toCursor(last.id, listKey) }
+          : {}),
       }
     },
   })
