@@ -49,10 +49,7 @@ export {
   type Total,
 } from './read/totals.ts'
 export {
-  summarise,
   timeKeys,
-  type LedgerGroup,
-  type LedgerGrouping,
   usage,
   usageExtent,
   type UsageGroup,

@@ -91,11 +91,19 @@ function finance(line: Line): Readonly<Record<string, Read>> {
       ]),
     ),
     ...Object.fromEntries(
-      groups.map((by) => [`summary by ${by}`, (db: Queryable) => ledger.summarise(db, month, by)]),
+      groups.map((by) => [
+        `summary by ${by}`,
+        (db: Queryable) => ledger.usage(db, { filter: month, groupBy: [by], withRefunds: true }),
+      ]),
     ),
-    'summary of a day of all tenants': (db) => ledger.summarise(db, span(1), 'tenant'),
+    'summary of a day of all tenants': (db) =>
+      ledger.usage(db, { filter: span(1), groupBy: ['tenant'], withRefunds: true }),
     'summary by SKU of one model': (db) =>
-      ledger.summarise(db, { ...month, model: 'model-3' }, 'sku'),
+      ledger.usage(db, {
+        filter: { ...month, model: 'model-3' },
+        groupBy: ['sku'],
+        withRefunds: true,
+      }),
     'usage of a month as of a position': (db) =>
       ledger.usage(db, { filter: { ...month, asOf: position }, groupBy: ['day', 'model'] }),
     'usage of a quarter by days of Kolkata': (db) =>

@@ -443,6 +443,30 @@ t.test('usage, lines and summary as of one position have one sum', async (t) => 
   t.equal(csv[0], 'day,model,currency,unit,quantity,amount,lines,requests,refunded,net')
 })
 
+t.test('a summary takes the keys of usage, one or two, and has the same groups', async (t) => {
+  const { as_of: asOf } = (await finance.lines('limit=1')).body.data
+  for (const [groupBy, member] of [
+    ['sku', 'sku'],
+    ['user', 'user_id'],
+    ['surface', 'surface'],
+    ['token,model', 'token_id'],
+    ['month,sku', 'month'],
+  ] as const) {
+    const query = `group_by=${groupBy}&as_of=${asOf}&tz=Asia/Kolkata`
+    const usage = (await finance.get(`/usage?${query}`)).body.data
+    const summary = (await finance.get(`/ledger/summary?${query}`)).body.data
+    t.equal(summary.group_by, groupBy)
+    t.ok(summary.items.length > 0)
+    const keyed = usage.items.map((item: Record<string, unknown>) => ({
+      key: item[member],
+      ...item,
+    }))
+    t.same(summary.items, keyed, groupBy)
+  }
+  const csv = (await finance.get('/ledger/summary?group_by=day,model&format=csv')).text
+  t.match(csv, /^key,currency,unit,quantity,amount,lines,requests,refunded,net,day,model\r\n/)
+})
+
 t.test('a tenant without use has no usage in any zone and range', async (t) => {
   const empty = await tenantWithoutUse()
   for (const query of [

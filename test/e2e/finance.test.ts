@@ -124,7 +124,7 @@ t.test('summaries add up exactly, never across currencies', async (t) => {
   }
   const csv = await finance.summary('group_by=sku&format=csv')
   const rows = csv.text.trimEnd().split(/\r?\n/)
-  t.equal(rows[0], 'key,currency,unit,quantity,amount,lines,requests,refunded,net')
+  t.equal(rows[0], 'key,currency,unit,quantity,amount,lines,requests,refunded,net,sku')
   t.equal(rows.length, 5)
 })
 

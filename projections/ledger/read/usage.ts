@@ -119,21 +119,3 @@ export async function usageExtent(
   if (row?.first == null || row.last == null) return undefined
   return { fromMs: fromTimestamp(row.first), toMs: fromTimestamp(row.last) + UTC_DAY_MS }
 }
-
-export type LedgerGrouping = 'sku' | 'day' | 'model' | 'tenant'
-
-/** Settled lines of one key and currency; currencies are never added. */
-export interface LedgerGroup extends Omit<UsageGroup, 'keys'> {
-  readonly key: string
-}
-
-/** Sums of settled lines and refunds per key and currency, keys in order; without days a day is of UTC. */
-export async function summarise(
-  db: Queryable,
-  filter: LedgerFilter,
-  groupBy: LedgerGrouping,
-  days?: UsageQuery['periods'],
-): Promise<readonly LedgerGroup[]> {
-  const groups = await usage(db, { filter, groupBy: [groupBy], periods: days, withRefunds: true })
-  return groups.map(({ keys, ...group }) => ({ key: keys[groupBy] ?? '', ...group }))
-}

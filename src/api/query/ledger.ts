@@ -2,6 +2,7 @@ import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import type { FastifyInstance } from 'fastify'
 import { type Static, Type } from 'typebox'
 import type { Principal } from '../../app/access/principal.ts'
+import { successOf } from '../kit/account-surface.ts'
 import { principalOf } from '../kit/authenticate.ts'
 import { RequestError } from '../kit/request-error.ts'
 import { sendList, sendListOr, wholeList } from './answers.ts'
@@ -9,20 +10,13 @@ import { describe } from './documentation.ts'
 import { listFailures } from './envelope.ts'
 import { toLine, withNames } from './ledger-lines.ts'
 import { lineFile, type LineFormat } from './line-files.ts'
-import { periodsOf } from './periods.ts'
 import { factsOf, placeOf, positionedList, readReport, reportMembers } from './report-query.ts'
-import {
-  Cursor,
-  Limit,
-  lineFileMembers,
-  LinesAnswerSchema,
-  SummaryAnswerSchema,
-} from './schemas.ts'
+import { AnsweredAsOf, Cursor, Limit, lineFileMembers, LinesAnswerSchema } from './schemas.ts'
 import { visibleTo } from './scope.ts'
 import type { QueryServices } from './services.ts'
-import { shownSums, sumColumns } from './usage.ts'
+import { groupByMember, groupMembers, Key, readUsage, sumColumns } from './usage.ts'
 
-/** The settled lines, one by one and summed by one key. */
+/** The settled lines, one by one and summed. */
 
 const linesQuerySchema = (surfaceNames: readonly string[]) =>
   Type.Object({
@@ -94,39 +88,53 @@ function linesRoute(instance: FastifyInstance, services: QueryServices): void {
 }
 
 export const summaryQuerySchema = (surfaceNames: readonly string[]) =>
+  Type.Object({ ...reportMembers(surfaceNames), group_by: groupByMember('sku') })
+
+const SummaryAnswerSchema = successOf(
   Type.Object({
-    ...reportMembers(surfaceNames),
-    group_by: Type.Optional(
-      Type.Enum(['sku', 'day', 'model', 'tenant'], { default: 'sku', description: 'The key.' }),
+    group_by: Type.String(),
+    as_of: AnsweredAsOf,
+    items: Type.Array(
+      Type.Object(
+        {
+          key: Type.Union([Type.String(), Type.Null()], {
+            description: 'The value of the first key.',
+          }),
+          ...groupMembers,
+        },
+        { named: 'SummaryGroup', additionalProperties: Key, description: 'A group of usage.' },
+      ),
     ),
-  })
+  }),
+)
 
-const summaryColumns = ['key', ...sumColumns] as const
+type SummaryItem = Readonly<Record<string, string | number | null>>
 
-/** Sums of settled lines and refunds by one key: `ledger/summary` of the query API. */
+/** The same sums, each with the value of its first key as `key`: `ledger/summary` of the query API. */
 export async function readSummary(
   services: Pick<QueryServices, 'queries' | 'clock'>,
   principal: Principal,
   query: Partial<Static<ReturnType<typeof summaryQuerySchema>>>,
 ) {
-  const { accounts, reads } = services.queries
-  const groupBy = query.group_by ?? 'sku'
-  const report = await readReport(services, principal, query)
-  const { filter } = report
-  const time = groupBy === 'day' ? groupBy : undefined
-  const { range, periods } = await periodsOf(accounts, filter, time, query.tz)
-  const groups = await reads.summarise({ ...filter, ...range }, groupBy, periods)
-  const isOfParts = groupBy === 'sku' || filter.sku !== undefined
-  const items = groups.map(({ key, ...group }) => ({ key, ...shownSums(group, isOfParts) }))
-  const page = { group_by: groupBy, items, as_of: String(filter.asOf) }
+  const asked = query.group_by ?? 'sku'
+  const usage = await readUsage(services, principal, { ...query, group_by: asked })
+  const { items, as_of } = await usage.page()
+  const [first = ''] = usage.columns
+  const others = usage.columns.filter((name) => !sumColumns.some((sum) => sum === name))
+  const page = {
+    group_by: asked,
+    items: items.map((item): SummaryItem => ({ key: item[first] ?? null, ...item })),
+    as_of,
+  }
   return {
-    name: `ledger-by-${groupBy}`,
-    facts: factsOf(report, query.tz),
-    columns: summaryColumns,
+    name: usage.name.replace('usage', 'ledger'),
+    facts: usage.facts,
+    columns: ['key', ...sumColumns, ...others],
     ...wholeList(page),
   }
 }
 
+/** Usage with `key`, by SKU unless other keys are asked for. */
 function summaryRoute(instance: FastifyInstance, services: QueryServices): void {
   instance.withTypeProvider<TypeBoxTypeProvider>().get(
     '/ledger/summary',
@@ -135,7 +143,7 @@ function summaryRoute(instance: FastifyInstance, services: QueryServices): void 
       schema: {
         ...describe({
           operationId: 'summariseLedger',
-          summary: 'Get settled totals by group and currency',
+          summary: 'Get settled totals by one or two keys and currency',
           ok: SummaryAnswerSchema,
           failures: [...listFailures, 'log_unavailable'],
           csv: true,

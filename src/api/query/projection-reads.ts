@@ -6,7 +6,6 @@ import {
   exportPurchases,
   exportRefunds,
   listLines,
-  summarise,
 } from '../../../projections/ledger/query.ts'
 import { historyOf } from '../../../projections/timeline/query.ts'
 import { findReceipt, isFinal } from '../../app/finance/receipts/find.ts'
@@ -47,7 +46,6 @@ interface ProjectionReadsDeps {
 }
 
 const NARROW_LINES = 'narrow it by tenant_id, from and to, or ask for a smaller limit'
-const NARROW_SUMMARY = 'narrow it by tenant_id, and by from and to'
 const NARROW_ASSETS = 'narrow it by tenant_id, group_id or asset_id'
 const NARROW_HISTORY = 'try again later'
 const NARROW_SEARCH = 'search for more characters of fewer ids'
@@ -121,10 +119,6 @@ export function projectionReads({ db, logEnd, readModels }: ProjectionReadsDeps)
     listLines: async (filter, page) => {
       await readModels.requireCurrent('ledger')
       return withQueryTimeout(NARROW_LINES, () => listLines(db, filter, page))
-    },
-    summarise: async (filter, groupBy, days) => {
-      await readModels.requireCurrent('ledger')
-      return withQueryTimeout(NARROW_SUMMARY, () => summarise(db, filter, groupBy, days))
     },
     listAssets: async (search, page) => {
       await readModels.requireCurrent('assets')

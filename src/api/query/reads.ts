@@ -10,12 +10,9 @@ import type {
   AdjustedLine,
   Cells,
   LedgerFilter as ProjectedFilter,
-  LedgerGroup,
-  LedgerGrouping,
 } from '../../../projections/ledger/query.ts'
 import type { Receipt } from '../../app/finance/receipts/types.ts'
 import type { Life } from '../../app/support/life.ts'
-import type { ZonedPeriod } from '../../kernel/time-zone.ts'
 import type { Visible } from './scope.ts'
 
 /** The reads of these routes: the query functions of the read models. */
@@ -82,12 +79,6 @@ export interface QueryReads {
     filter: LedgerFilter,
     page: { readonly after: string | undefined; readonly limit: number },
   ) => Promise<{ readonly items: readonly LedgerLine[]; readonly next: string | undefined }>
-  readonly summarise: (
-    filter: LedgerFilter,
-    groupBy: LedgerGrouping,
-    /** The days of the range where days are grouped by; undefined: of UTC. */
-    days: readonly ZonedPeriod[] | undefined,
-  ) => Promise<readonly LedgerGroup[]>
   /** Newest first; `after` is the id of the last one already seen. */
   readonly listAssets: (search: AssetSearch, page: SearchPage) => Promise<Found<AssetRow>>
   readonly listAssetGroups: (search: GroupSearch, page: SearchPage) => Promise<Found<GroupRow>>

@@ -83,7 +83,7 @@ export function reportKinds(catalog: Catalog, surfaceNames: readonly string[]) {
       usageQuerySchema(surfaceNames),
       readUsage,
     ),
-    kind('summary', 'totals by one key', summaryQuerySchema(surfaceNames), readSummary),
+    kind('summary', 'totals by one or two keys', summaryQuerySchema(surfaceNames), readSummary),
     kind('grants', 'credit that was given', GrantsQuerySchema, readGrants),
     kind(
       'adjustments',

@@ -147,19 +147,6 @@ export const LinesAnswerSchema = successOf(
   }),
 )
 
-export const SummaryAnswerSchema = successOf(
-  Type.Object({
-    group_by: Type.String(),
-    as_of: AnsweredAsOf,
-    items: Type.Array(
-      Type.Object({
-        key: Type.String({ description: 'The SKU, day (UTC), model or tenant.' }),
-        ...sumMembers,
-      }),
-    ),
-  }),
-)
-
 export const HistoryParamsSchema = Type.Object({
   id: Type.String({
     description: 'Platform or native id of a task, id of a call or of a request.',

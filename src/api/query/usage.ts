@@ -53,23 +53,33 @@ const TAG = 'tag:'
 const all = [...Object.keys(keyNames), `${TAG}<key>`].join(', ')
 const groups = [...Object.keys(keyNames), `${TAG}[^,]{1,64}`].join('|')
 
-export const usageQuerySchema = (surfaceNames: readonly string[]) =>
-  Type.Object({
-    ...reportMembers(surfaceNames),
-    group_by: Type.Optional(
-      Type.String({
-        maxLength: 140,
-        documented: {
-          type: 'string',
-          pattern: `^(?:${groups})(?:,(?:${groups}))?$`,
-          description: `One or two of ${all}, with a comma between; day by default. Of hour, day and month only one.`,
-          examples: ['day,model'],
-        },
-      }),
-    ),
-  })
+/** The keys of a report, of which `usual` is the default. */
+export const groupByMember = (usual: UsageKey) =>
+  Type.Optional(
+    Type.String({
+      maxLength: 140,
+      documented: {
+        type: 'string',
+        pattern: `^(?:${groups})(?:,(?:${groups}))?$`,
+        description: `One or two of ${all}, with a comma between; ${usual} by default. Of hour, day and month only one.`,
+        examples: ['day,model'],
+      },
+    }),
+  )
 
-const Key = Type.Optional(Type.Union([Type.String(), Type.Null()]))
+export const usageQuerySchema = (surfaceNames: readonly string[]) =>
+  Type.Object({ ...reportMembers(surfaceNames), group_by: groupByMember('day') })
+
+export const Key = Type.Optional(Type.Union([Type.String(), Type.Null()]))
+
+/** The members of a group: those of its keys, its sums, and the names of ids. */
+export const groupMembers = {
+  ...Object.fromEntries(Object.values(keyNames).map((name) => [name, Key])),
+  ...sumMembers,
+  tenant_name: Key,
+  user_name: Key,
+  token_name: Key,
+}
 
 export const UsageSchema = Type.Object({
   group_by: Type.Array(Type.String()),
@@ -80,21 +90,12 @@ export const UsageSchema = Type.Object({
     description: 'Totals of all items.',
   }),
   items: Type.Array(
-    Type.Object(
-      {
-        ...Object.fromEntries(Object.values(keyNames).map((name) => [name, Key])),
-        ...sumMembers,
-        tenant_name: Key,
-        user_name: Key,
-        token_name: Key,
-      },
-      {
-        named: 'UsageGroup',
-        additionalProperties: Key,
-        description:
-          'Each has the members of its keys, and the names of ids; a tag is `tag:<key>`, null where a request had none.',
-      },
-    ),
+    Type.Object(groupMembers, {
+      named: 'UsageGroup',
+      additionalProperties: Key,
+      description:
+        'Each has the members of its keys, and the names of ids; a tag is `tag:<key>`, null where a request had none.',
+    }),
   ),
 })
 
@@ -118,7 +119,7 @@ function readGroups(text = 'day'): readonly UsageKey[] {
 }
 
 /** The amounts and numbers of a group, where numbers of requests are known as such or null. */
-export function shownSums(
+function shownSums(
   { unit, quantity, requests, ...rest }: Omit<UsageGroup, 'keys'>,
   isOfParts: boolean,
 ) {

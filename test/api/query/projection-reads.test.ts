@@ -2,6 +2,7 @@ import * as fc from 'fast-check'
 import { listKeyOf, toCursor } from '../../../src/api/kit/queries.ts'
 import t from 'tap'
 import { allProjections } from '../../../projections/registry.ts'
+import { accountReads } from '../../../src/api/query/account-reads.ts'
 import { projectionReads } from '../../../src/api/query/projection-reads.ts'
 import { createReadModels } from '../../../src/app/read-models/read-models.ts'
 import { readModelStates } from '../../../src/app/read-models/states.ts'
@@ -44,7 +45,16 @@ const logEnd = async () => log.endPosition()
 const readModelDeps = { db: pool, projections: allProjections, logEnd, clock }
 const readModels = createReadModels(readModelDeps)
 const { app } = await startApp({
-  queries: { reads: projectionReads({ db: pool, logEnd, readModels }) },
+  queries: {
+    reads: projectionReads({ db: pool, logEnd, readModels }),
+    accounts: accountReads({
+      db: pool,
+      logEnd,
+      readModels,
+      balances: () => Promise.reject(new Error('no balance is asked for')),
+      settingsOf: () => Promise.resolve({}),
+    }),
+  },
   health: {
     dependencies: [],
     projections: readModelStates(readModelDeps),

@@ -1,11 +1,5 @@
 import type { AssetRow, GroupRow, GroupSearch } from '../../../projections/assets/query.ts'
-import {
-  type Cells,
-  lineCell,
-  PAGE_ROWS,
-  type LedgerGroup,
-  type LedgerGrouping,
-} from '../../../projections/ledger/query.ts'
+import { type Cells, lineCell, PAGE_ROWS } from '../../../projections/ledger/query.ts'
 import type {
   HistoryItem,
   LedgerFilter,
@@ -129,28 +123,6 @@ export class MemoryLedger implements QueryReads {
 
   async *#nothing(): AsyncGenerator<readonly Cells[]> {}
 
-  summarise: QueryReads['summarise'] = async (filter, groupBy) => {
-    await Promise.resolve()
-    const groups = new Map<string, LedgerGroup>()
-    for (const line of this.#matching(filter)) {
-      const key = keyOf(line, groupBy)
-      const id = `${key} ${line.currency}`
-      const sum = parseAmount(groups.get(id)?.amount ?? '0') + parseAmount(line.amount)
-      groups.set(id, {
-        key,
-        currency: line.currency,
-        unit: line.unit,
-        quantity: (groups.get(id)?.quantity ?? 0) + line.quantity,
-        amount: formatAmount(sum),
-        refunded: '0',
-        net: formatAmount(sum),
-        requests: (groups.get(id)?.requests ?? 0) + 1,
-        lines: (groups.get(id)?.lines ?? 0) + 1,
-      })
-    }
-    return [...groups.values()]
-  }
-
   listAssets: QueryReads['listAssets'] = async (search, { after, limit }) => {
     await Promise.resolve()
     this.pagesRead += 1
@@ -210,19 +182,4 @@ function toCells(line: LedgerLine): Cells {
     const value = shown[member] ?? null
     return typeof value === 'number' ? String(value) : (value as string | null)
   })
-}
-
-function keyOf(line: LedgerLine, groupBy: LedgerGrouping): string {
-  switch (groupBy) {
-    case 'sku':
-      return line.sku
-    case 'day':
-      return new Date(line.settledAtMs).toISOString().slice(0, 10)
-    case 'model':
-      return line.model
-    case 'tenant':
-      return line.tenantId
-    default:
-      return groupBy satisfies never
-  }
 }

@@ -12,10 +12,9 @@ import {
   linesByIds,
   listLines,
   settledSource,
-  summarise,
   usage,
   type LedgerFilter,
-  type LedgerGrouping,
+  type UsageKey,
 } from '../../../projections/ledger/query.ts'
 import { TimeZone } from '../../../src/kernel/time-zone.ts'
 import { lifeKinds, type LivesFilter, livesIn } from '../../../projections/timeline/lives.ts'
@@ -187,10 +186,14 @@ t.test('every query of finance and support uses an index, with any filter', asyn
   })
 
   await t.test('summaries', async (t) => {
-    const groupings: readonly LedgerGrouping[] = ['sku', 'day', 'model', 'tenant']
+    const groupings: readonly UsageKey[] = ['sku', 'day', 'model', 'tenant']
     for (const groupBy of groupings) {
       const { indexes, scanned, linesTouched } = await explained((db) =>
-        summarise(db, { tenantId, fromMs, toMs }, groupBy),
+        usage(db, {
+          filter: { tenantId, fromMs, toMs },
+          groupBy: [groupBy],
+          withRefunds: true,
+        }),
       )
       // Refunds are found by when they were posted, and their lines by their ids.
       t.same(

@@ -9,8 +9,8 @@ import {
   listCredits,
   listLines,
   pricedLines,
-  summarise,
   type LedgerFilter,
+  usage,
 } from '../../../projections/ledger/query.ts'
 import { balances } from '../../helpers/ledger-balances.ts'
 import type { RecordedEvent } from '../../../src/eventlog/log/types.ts'
@@ -169,9 +169,10 @@ t.test('reads of the ledger', async (t) => {
             (sums.get(`${key} ${line.currency}`) ?? 0n) + parseAmount(line.amount),
           )
         }
-        const groups = await summarise(pool, { fromMs, toMs }, groupBy)
+        const filter = { fromMs, toMs }
+        const groups = await usage(pool, { filter, groupBy: [groupBy], withRefunds: true })
         t.same(
-          groups.map(({ key, currency, amount }) => [`${key} ${currency}`, amount]),
+          groups.map(({ keys, currency, amount }) => [`${keys[groupBy]} ${currency}`, amount]),
           [...sums]
             .map(([key, pico]) => [key, formatAmount(pico)])
             .sort(([a], [b]) => ((a ?? '') < (b ?? '') ? -1 : 1)),
@@ -184,8 +185,12 @@ t.test('reads of the ledger', async (t) => {
           ).length,
         )
       }
-    const [one] = await summarise(pool, { sourceId: 'call_3', currency: 'USD' }, 'tenant')
-    t.match(one, { key: 'tenant_1', lines: 2, unit: 'token', quantity: 110 })
+    const [one] = await usage(pool, {
+      filter: { sourceId: 'call_3', currency: 'USD' },
+      groupBy: ['tenant'],
+      withRefunds: true,
+    })
+    t.match(one, { keys: { tenant: 'tenant_1' }, lines: 2, unit: 'token', quantity: 110 })
   })
 
   await t.test('balances: credit, limit, holds and settled amounts', async (t) => {
