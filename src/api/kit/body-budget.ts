@@ -65,8 +65,13 @@ export function createBodyBudget({ limitBytes, perTokenBytes, silenceMs }: BodyB
   }
 }
 
-/** The memory of a smaller body is taken before it comes: its sender can hold little of it. */
+/**
+ * A smaller body is counted once it has come: until then its connection holds little more than its
+ * own buffers, and connections have bounds.
+ */
 const METERED_BYTES = 64 * 1024
+
+const silent = (): RequestError => new RequestError('body_invalid', 'The body stopped arriving')
 
 /**
  * Counts a body as it arrives, and disconnects its sender after a silence. If no handler reads the
@@ -99,7 +104,7 @@ class Metered extends Readable {
       return
     }
     this.#silence = setTimeout(() => {
-      this.destroy(new RequestError('body_invalid', 'The body stopped arriving'))
+      this.destroy(silent())
     }, this.#silenceMs)
     this.#body
       .on('data', this.#onData)
@@ -129,48 +134,78 @@ class Metered extends Readable {
   }
 }
 
+/** The memory of the body of one request, until it is answered. */
+interface HeldBody {
+  readonly take: (bytes: number) => void
+  readonly heldBytes: () => number
+  readonly silenceMs: number
+}
+
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Takes more memory for a request below `useBodyBudget`. */
-    takeMemory: ((bytes: number) => void) | undefined
+    /** The memory of its body, for a request below `useBodyBudget`. */
+    heldBody: HeldBody | undefined
   }
 }
 
 /**
- * Takes the memory that the body of a request will need in addition to that taken while it was
- * read.
+ * Takes the memory that a body that has come will need, beyond what was taken while it arrived.
  * @throws RequestError `overloaded` when that is not available
  */
-export function countBody(request: FastifyRequest, body: Buffer): void {
+export function countBody({ heldBody }: FastifyRequest, body: Buffer): void {
+  if (heldBody === undefined) return
   const { ascii, other } = MEMORY_PER_BYTE
-  if (!isAscii(body)) request.takeMemory?.(body.length * (other - ascii))
-}
-
-/** The declared length of a body; undefined if it is sent in chunks. */
-function statedBytes(request: FastifyRequest): number | undefined {
-  const stated = Number(request.headers['content-length'] ?? Number.NaN)
-  return Number.isSafeInteger(stated) && stated >= 0 ? stated : undefined
+  const missingBytes = body.length * (isAscii(body) ? ascii : other) - heldBody.heldBytes()
+  if (missingBytes > 0) heldBody.take(missingBytes)
 }
 
 /**
- * Takes memory for a form until its request is answered; the form's reader bounds it, so it is not
- * counted like other bodies.
+ * Takes memory for a part of a form that has come, until its request is answered.
  * @throws RequestError `overloaded` when that is not available
  */
-export function takeForm(request: FastifyRequest, memoryBytes: number): void {
-  request.takeMemory?.(memoryBytes)
+export function takeForm({ heldBody }: FastifyRequest, memoryBytes: number): void {
+  heldBody?.take(memoryBytes)
 }
 
 /**
- * Admits a body only while there is room for it (P9, P10); it counts until its request is answered.
- * A body over its own limit passes here and is refused for that.
+ * Calls `onSilence` once a form that is being read stops arriving; a form whose reader is slow is not silent. Called
+ * in the turn in which the reading begins, because it makes the body flow. Returns how to end it.
+ */
+export function watchForm(
+  { raw, heldBody }: FastifyRequest,
+  onSilence: (error: RequestError) => void,
+): () => void {
+  if (heldBody === undefined) return () => undefined
+  const silence = setTimeout(() => {
+    if (raw.isPaused()) silence.refresh()
+    else if (!raw.complete) onSilence(silent())
+  }, heldBody.silenceMs)
+  const onData = (): void => void silence.refresh()
+  raw.on('data', onData)
+  return () => {
+    clearTimeout(silence)
+    raw.off('data', onData)
+  }
+}
+
+/** Whether the rest of a body is counted as it arrives: one of no stated length, or a large one. */
+function isMetered({ headers }: FastifyRequest, bodyLimitBytes: number): boolean {
+  const stated = Number(headers['content-length'] ?? Number.NaN)
+  if (Number.isNaN(stated)) return headers['transfer-encoding'] !== undefined
+  return stated > METERED_BYTES && stated <= bodyLimitBytes
+}
+
+/**
+ * Admits the bytes of a body only while there is room for them (P9, P10); they count until the
+ * request is answered. What a body is stated to have takes no memory before it has come. A body over
+ * its own limit passes here and is refused for that.
  */
 export function useBodyBudget(
   app: FastifyInstance,
   budget: BodyBudget,
   bodyLimitBytes: number,
 ): void {
-  if (!app.hasRequestDecorator('takeMemory')) app.decorateRequest('takeMemory', undefined)
+  if (!app.hasRequestDecorator('heldBody')) app.decorateRequest('heldBody', undefined)
   app.addHook('preParsing', (request, reply, payload, done) => {
     // The caller disconnected while its token was looked up: no later event would release the
     // memory.
@@ -184,27 +219,17 @@ export function useBodyBudget(
       budget.take(tokenId, bytes, heldBytes)
       heldBytes += bytes
     }
-    const takeRead = (bytes: number): void => take(bytes * MEMORY_PER_BYTE.ascii)
-    request.takeMemory = take
+    const { silenceMs } = budget
+    request.heldBody = { take, heldBytes: () => heldBytes, silenceMs }
     reply.raw.once('close', () => {
       budget.give(tokenId, heldBytes)
     })
-    if (isForm(request)) {
+    // A form is counted by its reader.
+    if (isForm(request) || !isMetered(request, bodyLimitBytes)) {
       done(null, payload)
       return
     }
-    const stated = statedBytes(request)
-    try {
-      const isChunked = stated === undefined && request.headers['transfer-encoding'] !== undefined
-      const comes = stated ?? 0
-      if (isChunked || (comes > METERED_BYTES && comes <= bodyLimitBytes)) {
-        done(null, owned(new Metered(payload, takeRead, budget.silenceMs)))
-        return
-      }
-      if (comes <= bodyLimitBytes) takeRead(comes)
-      done(null, payload)
-    } catch (error) {
-      done(error instanceof Error ? error : new Error('no room', { cause: error }))
-    }
+    const takeRead = (bytes: number): void => take(bytes * MEMORY_PER_BYTE.ascii)
+    done(null, owned(new Metered(payload, takeRead, silenceMs)))
   })
 }

@@ -5,7 +5,7 @@ import { Buffer } from 'node:buffer'
 import { Readable } from 'node:stream'
 import { sha256Hex } from '../../kernel/ids.ts'
 import { hasNul } from '../../kernel/storable-text.ts'
-import { takeForm } from './body-budget.ts'
+import { takeForm, watchForm } from './body-budget.ts'
 import { hashOfEnds, rememberFingerprint } from './body-fingerprint.ts'
 import { hasIdempotencyKey, rememberBodyHash } from './idempotency.ts'
 import { RequestError } from './request-error.ts'
@@ -111,6 +111,8 @@ async function readParts(
 ): Promise<FormFields> {
   const fields = new Map<string, string[]>()
   let ofTaker: unknown
+  // The reader of forms has no other way of being ended from outside.
+  const unwatch = watchForm(request, (error) => request.raw.emit('error', error))
   try {
     for await (const part of request.parts({ limits: partLimits(limits) })) {
       const name = part.fieldname
@@ -135,6 +137,8 @@ async function readParts(
     request.raw.unpipe()
     request.raw.resume()
     throw error === ofTaker ? error : toRefusal(error, limits)
+  } finally {
+    unwatch()
   }
   return fieldsOf(fields)
 }
@@ -161,14 +165,13 @@ function takerOf(
   limits: FormLimits,
   memoryPerByte: number,
 ): (bytes: number) => void {
-  const stated = request.headers['content-length']
-  if (Number(stated ?? 0) > limits.bodyBytes) throw tooLarge(limits.bodyBytes)
-  if (stated !== undefined) takeForm(request, Number(stated) * memoryPerByte)
+  if (Number(request.headers['content-length'] ?? 0) > limits.bodyBytes)
+    throw tooLarge(limits.bodyBytes)
   let receivedBytes = 0
   return (bytes) => {
     receivedBytes += bytes
     if (receivedBytes > limits.bodyBytes) throw tooLarge(limits.bodyBytes)
-    if (stated === undefined) takeForm(request, bytes * memoryPerByte)
+    takeForm(request, bytes * memoryPerByte)
   }
 }
 

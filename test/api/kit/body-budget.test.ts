@@ -8,16 +8,19 @@ import type { IncomingMessage } from 'node:http'
 import t from 'tap'
 import { nodeArguments } from '../../helpers/checkout.ts'
 import { MEMORY_PER_BYTE } from '../../../src/api/kit/body-budget.ts'
+import { defaultLimits } from '../../../src/api/app.ts'
 import { goodBody, principals, startApp, tasksPath } from '../support/app.ts'
 
-const { app, tasks } = await startApp({
-  limits: { bodyBytes: { '/provA': 10_000 }, bodyMemoryBytes: 12_000 * MEMORY_PER_BYTE.ascii },
-})
+const limits = {
+  bodyBytes: { '/provA': 200_000 },
+  bodyMemoryBytes: 240_000 * MEMORY_PER_BYTE.ascii,
+}
+const { app, tasks } = await startApp({ limits })
 await app.listen({ port: 0, host: '127.0.0.1' })
 t.teardown(async () => app.close())
 const { port } = app.server.address() as AddressInfo
 
-const body = JSON.stringify({ ...goodBody, pad: 'x'.repeat(8_000) })
+const body = JSON.stringify({ ...goodBody, pad: 'x'.repeat(160_000) })
 
 function open(
   headers: Record<string, string | number>,
@@ -56,7 +59,7 @@ for (const [kind, headers] of [
 ] as const)
   void t.test(`503 while a body ${kind} finds no room, and 200 once it does`, async (t) => {
     const slow = open(withLength)
-    slow.write(body.slice(0, 10))
+    slow.write(body.slice(0, 100_000))
     // The first is being read by the time the second is refused.
     let refused = await send(headers)
     for (let tries = 0; refused.status === 200 && tries < 50; tries += 1)
@@ -65,30 +68,30 @@ for (const [kind, headers] of [
     t.match(JSON.parse(refused.body), {
       error: { code: 'service_unavailable', message: 'The service is busy; nothing was started' },
     })
-    slow.end(body.slice(10))
+    slow.end(body.slice(100_000))
     t.equal((await answerOf(slow)).status, 200)
     t.equal((await send(headers)).status, 200, 'the room is free again')
   })
 
 void t.test('503 for a body beyond ASCII while another leaves too little memory', async (t) => {
-  const wide = JSON.stringify({ ...goodBody, pad: `${'x'.repeat(8_000)}語` })
+  const wide = JSON.stringify({ ...goodBody, pad: `${'x'.repeat(160_000)}語` })
   const sendWide = async () => {
     const request = open({ 'content-length': Buffer.byteLength(wide) })
     request.end(wide)
     return answerOf(request)
   }
   t.equal((await sendWide()).status, 200, 'alone it always fits')
-  const small = JSON.stringify({ ...goodBody, pad: 'x'.repeat(2_500) })
+  const small = JSON.stringify({ ...goodBody, pad: 'x'.repeat(100_000) })
   const slow = open({ 'content-length': Buffer.byteLength(small) })
-  slow.write(small.slice(0, 10))
+  slow.write(small.slice(0, 50_000))
   let status = 200
   for (let tries = 0; status === 200 && tries < 50; tries += 1) ({ status } = await sendWide())
   t.equal(status, 503)
-  const ascii = JSON.stringify({ ...goodBody, pad: 'x'.repeat(8_000) })
+  const ascii = JSON.stringify({ ...goodBody, pad: 'x'.repeat(160_000) })
   const beside = open({ 'content-length': Buffer.byteLength(ascii) })
   beside.end(ascii)
   t.equal((await answerOf(beside)).status, 200, 'of ASCII there is room for both')
-  slow.end(small.slice(10))
+  slow.end(small.slice(50_000))
   t.equal((await answerOf(slow)).status, 200)
 })
 
@@ -112,7 +115,7 @@ void t.test('a large body reserves the memory that it was measured to take', asy
 void t.test('the memory of a caller that hung up is free again', async (t) => {
   const slow = open(withLength)
   slow.on('error', () => undefined)
-  slow.write(body.slice(0, 10))
+  slow.write(body.slice(0, 100_000))
   await send(withLength)
   slow.destroy()
   let status = 0
@@ -125,7 +128,7 @@ void t.test('413 for a chunked body over its own limit', async (t) => {
   const before = tasks.created.length
   const request = open(inChunks)
   request.on('error', () => undefined)
-  request.end('x'.repeat(11_000))
+  request.end('x'.repeat(220_000))
   t.equal((await answerOf(request)).status, 413)
   t.equal(tasks.created.length, before)
 })
@@ -136,7 +139,7 @@ void t.test('a caller that hung up before its body was admitted reserves no memo
   const asked = new Promise<void>((resolve) => (asking = resolve))
   const known = new Promise<void>((resolve) => (letIn = resolve))
   const slow = await startApp({
-    limits: { bodyBytes: { '/provA': 10_000 }, bodyMemoryBytes: 12_000 * MEMORY_PER_BYTE.ascii },
+    limits,
     tokens: {
       authenticate: async () => {
         asking()
@@ -166,7 +169,7 @@ const BOUNDARY = 'boundary'
 const form = [
   `--${BOUNDARY}\r\ncontent-disposition: form-data; name="purpose"\r\n\r\nvision\r\n`,
   `--${BOUNDARY}\r\ncontent-disposition: form-data; name="file"; filename="a"\r\n\r\n`,
-  `${'x'.repeat(50_000)}\r\n--${BOUNDARY}--\r\n`,
+  `${'x'.repeat(1_000_000)}\r\n--${BOUNDARY}--\r\n`,
 ].join('')
 
 function openForm(headers: Record<string, string | number>): ClientRequest {
@@ -180,7 +183,7 @@ for (const [kind, headers] of [
 ] as const)
   void t.test(`a form ${kind} counts while it is read, and not after`, async (t) => {
     const slow = openForm(headers)
-    slow.write(form.slice(0, 40_000))
+    slow.write(form.slice(0, 900_000))
     const send = async () => {
       const request = openForm(headers)
       request.end(form)
@@ -191,7 +194,7 @@ for (const [kind, headers] of [
     for (let tries = 0; refused.status === 200 && tries < 50; tries += 1) refused = await send()
     t.equal(refused.status, 503)
     t.match(refused.body, /"code":"overloaded"/)
-    slow.end(form.slice(40_000))
+    slow.end(form.slice(900_000))
     t.equal((await answerOf(slow)).status, 200)
     // What is held is given back as the connection ends.
     let taken = await send()
@@ -243,4 +246,99 @@ void t.test('a caller that states a large body and sends none of it is closed', 
   const beside = open({ ...length, authorization: 'Bearer sk-two' }, to)
   beside.end(large)
   t.equal((await answerOf(beside)).status, 200, 'there is room for others')
+})
+
+interface Described {
+  readonly paths: Readonly<
+    Record<
+      string,
+      Readonly<
+        Record<
+          string,
+          { readonly requestBody?: { readonly content: Readonly<Record<string, unknown>> } }
+        >
+      >
+    >
+  >
+}
+
+void t.test(
+  'announced bodies of every route refuse no other call while they do not come',
+  async (t) => {
+    const formBytes = { ...defaultLimits.imageForm, bodyBytes: 1_500_000, fileBytes: 1_500_000 }
+    const { app: shared } = await startApp({
+      limits: {
+        ...limits,
+        bodyMemoryPerTokenBytes: limits.bodyMemoryBytes,
+        imageForm: formBytes,
+        fileForm: formBytes,
+        mediaForm: formBytes,
+      },
+    })
+    await shared.listen({ port: 0, host: '127.0.0.1' })
+    t.teardown(() => shared.close())
+    const to = (shared.server.address() as AddressInfo).port
+    const { paths } = (await shared.inject('/openapi.json')).json<Described>()
+    const announced = Object.entries(paths).flatMap(([path, methods]) =>
+      Object.entries(methods).flatMap(([method, { requestBody }]) =>
+        Object.keys(requestBody?.content ?? {}).flatMap((type) =>
+          (type === 'multipart/form-data' ? [formBytes.bodyBytes] : [60_000, 200_000]).map(
+            (bytes) => ({ path, method, type, bytes }),
+          ),
+        ),
+      ),
+    )
+    t.ok(announced.some(({ type }) => type === 'multipart/form-data'))
+    let arrived = 0
+    const allArrived = new Promise<void>((resolve) => {
+      shared.server.on('request', () => {
+        arrived += 1
+        if (arrived === announced.length) resolve()
+      })
+    })
+    const asked = announced.map(({ path, method, type, bytes }) => {
+      const isForm = type === 'multipart/form-data'
+      const request = httpRequest({
+        port: to,
+        host: '127.0.0.1',
+        method: method.toUpperCase(),
+        path: path.replaceAll(/\{\w+\}/g, 'one'),
+        agent: false,
+        headers: {
+          authorization: 'Bearer sk-one',
+          'content-type': isForm ? `${type}; boundary=${BOUNDARY}` : type,
+          'content-length': bytes,
+        },
+      })
+      request.on('error', () => undefined)
+      // A form's first part, without any of its file.
+      if (isForm) request.write(form.slice(0, form.indexOf('xx')))
+      else request.flushHeaders()
+      return request
+    })
+    await allArrived
+    for (const secret of ['sk-two', 'sk-one']) {
+      const other = open({ ...withLength, authorization: `Bearer ${secret}` }, to)
+      other.end(body)
+      t.equal((await answerOf(other)).status, 200, secret)
+    }
+    for (const one of asked) one.destroy()
+  },
+)
+
+void t.test('400 for a form that stops arriving, between parts and within a file', async (t) => {
+  const { app: shared } = await startApp({ limits: { bodySilenceMs: 200 } })
+  await shared.listen({ port: 0, host: '127.0.0.1' })
+  t.teardown(() => shared.close())
+  const to = (shared.server.address() as AddressInfo).port
+  const paths = ['/v1/files', '/v1/images/edits', '/provB/v1/files/upload']
+  for (const path of paths)
+    for (const sentBytes of [10, 1_000]) {
+      const type = `multipart/form-data; boundary=${BOUNDARY}`
+      const request = open({ 'content-type': type, 'content-length': form.length }, to, path)
+      request.write(form.replace('vision', 'voice_clone').slice(0, sentBytes))
+      const answer = await answerOf(request)
+      t.match(answer.body, /stopped arriving/, path)
+      request.destroy()
+    }
 })
