@@ -91,7 +91,7 @@ function modelRoutes(instance: FastifyInstance, { models }: { readonly models: M
       const { pageSize = 0, pageToken } = request.query
       const size = pageSize === 0 ? DEFAULT_PAGE : Math.min(pageSize, MAX_PAGE)
       const principal = principalOf(request)
-      const listKey = listKeyOf(['native models', principal.models ?? null], {})
+      const listKey = listKeyOf(['native models', principal.models && [...principal.models]], {})
       const after = placeOf(pageToken, listKey)
       const left = listModels(models, principal).filter(({ id }) => id > after)
       const page = left.slice(0, size)
