@@ -5,7 +5,7 @@ export const exitCodes = {
   /** An unexpected failure. */
   defect: 70,
   /** What the process remembers may be in no log any more: started again it works. */
-  startAnew: 75,
+  startAgain: 75,
   /** The data, or the database, is of a newer release. */
   newer: 76,
   /** A store refuses the gateway's account: a restart fails until the operator corrects it. */

@@ -70,7 +70,7 @@ export async function serve(config: Config, version: string, roleList?: string):
           sandbox: upstreams.sandboxUrl !== undefined,
           markerSecret: await withDatabase(stores, (db) => markerSecretOf(config, db)),
           roles: inside,
-          startAnew: ended.startAnew,
+          startAgain: ended.startAgain,
           logger,
           version,
         })
@@ -148,7 +148,7 @@ function waitForEnd(logger: Logger): {
   /** Aborts when it does. */
   readonly signal: AbortSignal
   readonly fail: (reason: string) => void
-  readonly startAnew: (reason: string) => void
+  readonly startAgain: (reason: string) => void
 } {
   let end: (exitCode: number) => void = () => undefined
   const promise = new Promise<number>((resolve) => {
@@ -173,10 +173,10 @@ function waitForEnd(logger: Logger): {
       note(`tollgate: ${reason}`)
       end(exitCodes.failed)
     },
-    startAnew: (reason) => {
-      logger.error({ reason }, 'ends, to be started anew')
+    startAgain: (reason) => {
+      logger.error({ reason }, 'ends, to be started again')
       note(`tollgate: ${reason}; start it again`)
-      end(exitCodes.startAnew)
+      end(exitCodes.startAgain)
     },
   }
 }

@@ -58,7 +58,7 @@ interface GatewayOptions extends ListenOptions, ServicesOptions {
   /** Called once the log and Postgres have answered. */
   readonly storesAnswered?: () => void
   /** Called, with the reason, when the process cannot go on, and a new one can. */
-  readonly startAnew: (reason: string) => void
+  readonly startAgain: (reason: string) => void
   /** What the disks of embedded stores lack, in words. */
   readonly diskLacks?: () => readonly string[]
 }
@@ -194,8 +194,8 @@ async function openStores(
   shareFairly(pool, { share: config.databaseTokenShare, registry: metrics })
   onStop(() => pool.end())
   const observer = eventLogMetrics(metrics)
-  const { startAnew } = options
-  const guard = new LogGuard({ logger, observer, refusalOf: notBelonging, startAnew })
+  const { startAgain } = options
+  const guard = new LogGuard({ logger, observer, refusalOf: notBelonging, startAgain })
   const unguarded = createEventLog({
     url: options.eventStoreUrl,
     namespace: config.namespace,

@@ -61,15 +61,15 @@ t.test('what a gateway remembers of a log that went back is not acted upon', asy
   await pause(2_500)
   const rebuilt = await tollgate(['rebuild', ...names, '--force'], environmentOf(stack))
   t.equal(rebuilt.code, 0, rebuilt.stderr)
-  await eventually('it ends, to be started anew', async () => stack.startsAnew[0])
+  await eventually('it ends, to be started again', async () => stack.startsAgain[0])
   t.equal(await chat(stack.url), 503)
   const refused = await grantCredit(access, INVOICE).catch((error: unknown) => error)
   t.ok(isDomainError(refused, 'log_unavailable'), 'and the lost grant is not taken for posted')
 
   await stack.gateway.stop()
-  const anew = await stack.replica(undefined, { dataDir: stack.dataDir })
-  t.equal(await chat(anew.url), 200)
-  const again = { ...access, log: anew.gateway.log }
+  const next = await stack.replica(undefined, { dataDir: stack.dataDir })
+  t.equal(await chat(next.url), 200)
+  const again = { ...access, log: next.gateway.log }
   t.match(await grantCredit(again, INVOICE), { changed: true }, 'posted again by a new process')
-  t.same(anew.startsAnew, [])
+  t.same(next.startsAgain, [])
 })

@@ -75,8 +75,8 @@ export interface Replica {
   readonly gateway: Gateway
   readonly dataDir: string
   readonly stop: () => Promise<void>
-  /** Why the process would end to be started anew; empty while it would go on. */
-  readonly startsAnew: readonly string[]
+  /** Why the process would end to be started again; empty while it would go on. */
+  readonly startsAgain: readonly string[]
 }
 
 /** Stores and a clock for durations to use instead of those of the stack. */
@@ -244,7 +244,7 @@ async function start(
     // Each process has a data directory of its own: its spool is there.
     const dataDir = parts.dataDir ?? (await mkdtemp(join(tmpdir(), 'tollgate-stack-')))
     closers.push(() => rm(dataDir, { recursive: true, force: true }))
-    const startsAnew: string[] = []
+    const startsAgain: string[] = []
     const gateway = await startGateway({
       config: { ...config, dataDir },
       eventStoreUrl: eventStore.url,
@@ -255,7 +255,7 @@ async function start(
       markerSecret: config.markerSecret ?? '',
       roles: new Set(wanted),
       families: served,
-      startAnew: (reason) => startsAnew.push(reason),
+      startAgain: (reason) => startsAgain.push(reason),
       logger,
       version: '0.0.0-test',
       hosts: {
@@ -273,7 +273,7 @@ async function start(
     const stopOnce = () => (stopping ??= gateway.stop())
     closers.unshift(stopOnce)
     gateway.markReady()
-    return { url: gateway.address ?? '', gateway, dataDir, stop: stopOnce, startsAnew }
+    return { url: gateway.address ?? '', gateway, dataDir, stop: stopOnce, startsAgain }
   }
   const first = await replica()
   const { gateway } = first

@@ -15,7 +15,7 @@ import type { EventLog, EventLogObserver, SubscriptionMessage } from './types.ts
  * A process remembers what it has read: accounts, tokens, tasks, balances, places in the log. Where
  * the log went back, that may be in no log any more, while the streams grow to their old lengths. So
  * the log is also compared with the newest event that the process knows, and a process whose log was
- * another one for a while never goes on: it has to start anew.
+ * another one for a while never goes on: it has to start again.
  */
 
 /** Between two comparisons of a log that did not drop a subscription. */
@@ -33,7 +33,7 @@ interface GuardOptions {
   /** The result of a failed comparison: "is another one: …". Undefined if it proves nothing. */
   readonly refusalOf: (error: unknown) => string | undefined
   /** Called once, with the reason, when what this process remembers may be in no log any more. */
-  readonly startAnew: (reason: string) => void
+  readonly startAgain: (reason: string) => void
 }
 
 /** Where the newest event is that the process knows. */
@@ -226,7 +226,7 @@ export class LogGuard {
   #end(): void {
     if (this.#closed) return
     this.stop()
-    this.#options.startAnew(
+    this.#options.startAgain(
       'the log was another one for a while: what this process remembers of it may be in no log any more',
     )
   }

@@ -18,7 +18,7 @@ const BEHIND_AT_MOST_MS = 2_500
 
 interface Guarded {
   readonly log: EventLog
-  /** Reasons to start anew. */
+  /** Reasons to start again. */
   readonly ends: readonly string[]
 }
 
@@ -32,7 +32,7 @@ function guarded(
     logger: silentLog,
     observer: {},
     refusalOf: (error) => `is another one: ${String(error)}`,
-    startAnew: (reason) => ends.push(reason),
+    startAgain: (reason) => ends.push(reason),
   })
   const bare = createEventLog({ url, namespace, observer: guard.observer })
   const log = guard.guard(bare, compare)
@@ -78,8 +78,8 @@ t.test('a log that lost the newest event is not gone on with, though it belongs'
   await t.rejects(log.append('task-a', [cancelled('task-a', 'third')], 1n), {
     code: 'log_unavailable',
   })
-  await eventually('who appended it starts anew', async () => ends[0])
-  await eventually('who read it starts anew', async () => reader.ends[0])
+  await eventually('who appended it starts again', async () => ends[0])
+  await eventually('who read it starts again', async () => reader.ends[0])
   t.match(log.denial(), /^went back: it does not hold event .* \(revision 1 of task-a\)/)
   t.equal(ends.length, 1, 'once')
   t.equal((await bystander.log.readStream('task-a')).length, 2)
@@ -98,7 +98,7 @@ t.test('an event of a subscription is known as well', async (t) => {
   for await (const message of log.subscribe({ signal: stop.signal }))
     if (message.kind === 'event' && message.event.stream === 'task-b') stop.abort()
   await store.serveFrom(copy)
-  await eventually('it starts anew', async () => ends[0])
+  await eventually('it starts again', async () => ends[0])
 })
 
 t.test('a node that is behind for a moment is waited for', async (t) => {
@@ -127,6 +127,6 @@ t.test('a log that was another one for long is not gone on with', async (t) => {
   await pause(BEHIND_AT_MOST_MS)
   t.same(ends, [], 'while it is another one, a new process would not start')
   fault = undefined
-  await eventually('it starts anew', async () => ends[0])
+  await eventually('it starts again', async () => ends[0])
   await t.rejects(log.readStream('task-a'), { code: 'log_unavailable' })
 })
