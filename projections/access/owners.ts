@@ -4,6 +4,7 @@ import {
   type AccountEvent,
   type AccountEventData,
 } from '../../src/domain/account/events.ts'
+import { searchForm } from '../../src/kernel/characters.ts'
 import type { RecordedEvent } from '../../src/eventlog/log/types.ts'
 import { bigint, constrained, int, json, nullable, text, time, type Row } from '../engine/column.ts'
 import { rowsOf } from '../engine/read-model.ts'
@@ -24,6 +25,8 @@ export const tenants = rowsOf<TenantEvent>()({
     columns: {
       tenant_id: text(),
       name: text(),
+      /** The name as searches compare it. */
+      search_name: text(),
       opened_at: time(),
       status: constrained(text<StatusTerms['status']>(), `default 'open'`),
       /** [{userId, reason}] */
@@ -44,6 +47,7 @@ export const tenants = rowsOf<TenantEvent>()({
     TenantOpened: ({ data, position }) => {
       return {
         ...data,
+        searchName: searchForm(data.name),
         status: 'open',
         suspendedUsers: [],
         balanceThresholds: [],
@@ -51,7 +55,7 @@ export const tenants = rowsOf<TenantEvent>()({
         position,
       }
     },
-    TenantNamed: ({ data: { name } }) => ({ name }),
+    TenantNamed: ({ data: { name } }) => ({ name, searchName: searchForm(name) }),
     TenantStatusSet: ({ data: { status, suspendedUsers } }) => ({ status, suspendedUsers }),
     BalanceAlertsSet: ({ data }) => ({
       balanceThresholds: data.thresholds,
@@ -69,6 +73,7 @@ export const users = rowsOf<UserEvent>()({
       tenant_id: text(),
       user_id: text(),
       name: text(),
+      search_name: text(),
       added_at: time(),
       position: bigint(),
     },
@@ -78,13 +83,15 @@ export const users = rowsOf<UserEvent>()({
   of: ({ data }) => data.userId,
   begins: 'UserAdded',
   sets: {
-    UserAdded: ({ data, position }) => ({ ...data, position }),
-    UserRenamed: ({ data: { name } }) => ({ name }),
+    UserAdded: ({ data, position }) => {
+      return { ...data, searchName: searchForm(data.name), position }
+    },
+    UserRenamed: ({ data: { name } }) => ({ name, searchName: searchForm(name) }),
   },
 })
 
 type UserRecord = Row<typeof users.table.record.columns>
-const renameUsers = users.table.merging('rename', ['name'])
+const renameUsers = users.table.merging('rename', ['name', 'search_name'])
 
 /** Applies the events of users: their key has two columns, so a new name changes a stored row. */
 export async function applyUsers(
@@ -92,15 +99,16 @@ export async function applyUsers(
   batch: readonly RecordedEvent[],
 ): Promise<void> {
   const added = new Map<string, UserRecord>()
-  const renamed = new Map<string, Pick<UserRecord, 'tenantId' | 'userId' | 'name'>>()
+  const renamed = new Map<string, Pick<UserRecord, 'tenantId' | 'userId' | 'name' | 'searchName'>>()
   for (const event of batch) {
     if (event.type !== 'UserAdded' && event.type !== 'UserRenamed') continue
     const { tenantId, userId, name } = event.data
+    const named = { name, searchName: searchForm(name) }
     const key = userKey({ tenantId, userId })
     const row = added.get(key)
     if (event.type === 'UserAdded') added.set(key, users.sets.UserAdded(event, undefined))
-    else if (row === undefined) renamed.set(key, { tenantId, userId, name })
-    else added.set(key, { ...row, name })
+    else if (row === undefined) renamed.set(key, { tenantId, userId, ...named })
+    else added.set(key, { ...row, ...named })
   }
   await users.table.insert(client, [...added.values()])
   await renameUsers(client, [...renamed.values()])

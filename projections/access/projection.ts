@@ -16,6 +16,7 @@ import {
   type TokenRole,
 } from '../../src/domain/token/events.ts'
 import type { RecordedEvent } from '../../src/eventlog/log/types.ts'
+import { searchForm } from '../../src/kernel/characters.ts'
 import { allSettledOrThrow } from '../../src/kernel/all-settled.ts'
 import type { AuditedRow, StreamTable } from '../engine/audited-rows.ts'
 import { bigint, document, json, nullable, text, texts, time, type Row } from '../engine/column.ts'
@@ -80,6 +81,7 @@ export const tokens = rowsOf<TokenEvent>()({
       user_id: text(),
       kind: text<TokenKind>(),
       name: text(),
+      search_name: text(),
       scope: nullable(json<QueryScope>()),
       /** Narrows a query or an admin token within its scope; null: it may do everything there. */
       role: nullable(text<TokenRole>()),
@@ -110,13 +112,15 @@ export const tokens = rowsOf<TokenEvent>()({
   of: ({ data }) => data.tokenId,
   begins: 'TokenIssued',
   sets: {
-    TokenIssued: ({ data, position }) => ({ ...data, position }),
+    TokenIssued: ({ data, position }) => {
+      return { ...data, searchName: searchForm(data.name), position }
+    },
     TokenRotated: ({ data: { lastFour, rotatedAt }, position }) => {
       return { lastFour, rotatedAt, position }
     },
     TokenLimitsChanged: ({ data: { limits }, position }) => ({ limits, position }),
     TokenUpdated: ({ data: { name, models, addresses, expiresAt }, position }) => {
-      return { name, models, addresses, expiresAt, position }
+      return { name, searchName: searchForm(name), models, addresses, expiresAt, position }
     },
     TokenDisabled: ({ data, position }) => {
       return { disabledAt: data.disabledAt, disabledReason: data.reason, position }
@@ -172,7 +176,7 @@ const ofSecrets: StreamTable = {
 /** Tenants, users and tokens (hashes only). */
 export const accessProjection: Projection = {
   name: 'access',
-  version: 10,
+  version: 11,
   ...fromTables(
     { tenants: tenants.table, users: users.table, accounts, tokens: tokens.table, secrets },
     {

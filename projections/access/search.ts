@@ -1,4 +1,5 @@
 import type { AccountEventData } from '../../src/domain/account/events.ts'
+import { searchForm } from '../../src/kernel/characters.ts'
 import type { Queryable } from '../engine/queryable.ts'
 import { scopeSql, type SearchScope } from '../engine/search.ts'
 
@@ -33,11 +34,16 @@ export interface SearchedToken {
 
 /** A pattern for names that have this text anywhere, and one for ids that begin so. */
 function patternsOf(text: string): readonly [name: string, id: string] {
-  const escaped = text.replaceAll(/[\\%_]/g, String.raw`\$&`)
-  return [`%${escaped}%`, `${escaped}%`]
+  const escaped = (part: string): string => part.replaceAll(/[\\%_]/g, String.raw`\$&`)
+  return [`%${escaped(searchForm(text))}%`, `${escaped(text)}%`]
 }
 
-/** Tenants and users of this name, or whose id begins so; letters of either case are equal. */
+/** A table with its names as searches compare them; one of an earlier version has no such column. */
+const named = (table: 'tenants' | 'users' | 'tokens'): string =>
+  `(values (null::text)) as none (search_name)
+   cross join lateral (select *, coalesce(search_name, lower(name)) as compared from access.${table})`
+
+/** Tenants and users of this name, or whose id begins so, as `searchForm` compares names. */
 export async function ownersNamed(
   db: Queryable,
   text: string,
@@ -51,15 +57,15 @@ export async function ownersNamed(
   const { rows } = await db.query<Omit<SearchedOwner, 'atMs'> & { readonly at: Date }>(
     `select kind, tenant_id as "tenantId", user_id as "userId", name, at, state from (
        select 'tenant' as kind, tenant_id, null as user_id, name, opened_at as at,
-         coalesce(to_jsonb(t) ->> 'status', 'open') as state from access.tenants t
-       where (name ilike $1 or tenant_id ilike $2) and ${scopeSql({ tenantId }, add)}
+         coalesce(to_jsonb(t) ->> 'status', 'open') as state from ${named('tenants')} t
+       where (compared like $1 or tenant_id ilike $2) and ${scopeSql({ tenantId }, add)}
        union all
        select 'user', tenant_id, user_id, name, added_at,
          case when exists (select from access.tenants t,
              jsonb_to_recordset(coalesce(to_jsonb(t) -> 'suspended_users', '[]')) as s("userId" text)
            where t.tenant_id = u.tenant_id and s."userId" = u.user_id)
-         then 'suspended' else 'open' end from access.users u
-       where (name ilike $1 or user_id ilike $2) and ${scopeSql(scope, add)}) as found
+         then 'suspended' else 'open' end from ${named('users')} u
+       where (compared like $1 or user_id ilike $2) and ${scopeSql(scope, add)}) as found
      order by at, "tenantId", "userId" nulls first limit ${add(limit)}`,
     values,
   )
@@ -94,10 +100,10 @@ export async function searchTokens(
       ? `last_four = ${add(by.lastFour)}`
       : 'ids' in by
         ? `token_id = any(${add(by.ids)}::text[])`
-        : `name ilike ${add(patternsOf(by.name)[0])}`
+        : `compared like ${add(patternsOf(by.name)[0])}`
   const { rows } = await db.query<TokenRecord>(
     `select token_id, tenant_id, user_id, name, last_four, issued_at, disabled_at, expires_at
-     from access.tokens where ${condition} and ${scopeSql(scope, add)}
+     from ${named('tokens')} t where ${condition} and ${scopeSql(scope, add)}
      order by issued_at desc, token_id limit ${add(limit)}`,
     values,
   )

@@ -67,8 +67,8 @@ async function timed(count: number, work: (n: number) => Promise<unknown>): Prom
 async function fillTokens(pool: Pool): Promise<readonly string[]> {
   const secrets = Array.from({ length: TOKENS }, () => `sk-${randomBytes(32).toString('hex')}`)
   await pool.query(
-    `insert into access.tokens (token_id, tenant_id, user_id, kind, name, issued_at, last_four, position)
-     select 'tok_' || n, 'tenant_' || n % 100, 'user_' || n % 1000, 'model', 'bench', now(), 'abcd', n
+    `insert into access.tokens (token_id, tenant_id, user_id, kind, name, search_name, issued_at, last_four, position)
+     select 'tok_' || n, 'tenant_' || n % 100, 'user_' || n % 1000, 'model', 'bench', 'bench', now(), 'abcd', n
      from generate_series(1, $1::int) n`,
     [TOKENS],
   )

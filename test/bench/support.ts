@@ -40,10 +40,10 @@ async function fillNames(pool: Pool): Promise<void> {
   await prepareFollower(pool, accessProjection, systemClock)
   await pool.query(`
     update timeline.events set key_hash = md5('key of ' || source_id) where revision % 10 = 0;
-    insert into access.tenants (tenant_id, name, opened_at, position)
-    select distinct tenant_id, 'Tenant ' || tenant_id, now(), 1 from ledger.balances;
-    insert into access.tokens (token_id, tenant_id, user_id, kind, name, issued_at, last_four, position)
-    select 'token_' || n, 'tenant_' || n % 100, 'user_' || n % 1000, 'model', 'bench', now(),
+    insert into access.tenants (tenant_id, name, search_name, opened_at, position)
+    select distinct tenant_id, 'Tenant ' || tenant_id, 'tenant ' || tenant_id, now(), 1 from ledger.balances;
+    insert into access.tokens (token_id, tenant_id, user_id, kind, name, search_name, issued_at, last_four, position)
+    select 'token_' || n, 'tenant_' || n % 100, 'user_' || n % 1000, 'model', 'bench', 'bench', now(),
            left(md5('four' || n % ${TOKENS / 4}), 4), n
     from generate_series(1, ${TOKENS}) n`)
   await pool.query('vacuum (analyze)')

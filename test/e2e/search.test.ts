@@ -118,6 +118,31 @@ t.test('every id, its beginning, a key, a name and a pasted error are found', as
   t.equal((await foreign(callId, `&tenant_id=${tenantId}`)).status, 403)
 })
 
+t.test('names are found in any form of Unicode and in either case', async (t) => {
+  const user = { tenantId, userId: 'user_accents', name: 'Zo\u00eb Stra\u00dfe \u0130zmir' }
+  await addUser(access, user)
+  const scope = { level: 'current_user' } as const
+  const token = { tenantId, userId: user.userId, kind: 'query', scope } as const
+  const { tokenId } = await issueToken(access, { ...token, name: 'Caf\u00e9 Gro\u00df' })
+  await caughtUp()
+  const idsOf = async (text: string) => {
+    const { items } = (await own(text)).body.data
+    return items.map(({ id }: { readonly id: string }) => id)
+  }
+  for (const text of [
+    'Zoe\u0308',
+    'ZO\u00cb',
+    'strasse',
+    'STRA\u1e9eE',
+    'izmir',
+    '\u0130ZM\u0130R',
+  ])
+    t.ok((await idsOf(text)).includes(user.userId), text)
+  for (const text of ['cafe\u0301', 'CAF\u00c9 GROSS'])
+    t.ok((await idsOf(text)).includes(tokenId), text)
+  t.same(await idsOf('zoe'), [], 'an accent counts')
+})
+
 t.test('a suspended tenant and a suspended user are found as such', async (t) => {
   const put = async (path: string, status: string) => {
     const { status: answered } = await call(`${url}/api/admin/tenants/${other.tenantId}${path}`, {

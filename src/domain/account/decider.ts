@@ -1,5 +1,6 @@
 import { OrderedMap } from 'immutable'
 import { unreachable } from '../../kernel/assert.ts'
+import { isSameText } from '../../kernel/characters.ts'
 import { fromTimestamp } from '../../kernel/clock.ts'
 import { DomainError } from '../../kernel/errors.ts'
 import { parseAmount, type Currency } from '../../kernel/money.ts'
@@ -119,9 +120,12 @@ export const accountDecider: Decider<AccountState, AccountCommand, AccountEvent>
     const { tenantId } = command
     if (command.kind === 'open') {
       // Also with its first name, so that repeating a set-up stays harmless after a rename.
-      if (state.openedAs === command.name || state.name === command.name) return []
-      if (state.openedAs !== undefined)
-        throw new DomainError('tenant_exists', 'the tenant already exists', { tenantId })
+      const { openedAs, name = openedAs } = state
+      if (openedAs !== undefined && name !== undefined) {
+        if (isSameText(openedAs, command.name) || isSameText(name, command.name)) return []
+        const message = `the tenant already exists, named \`${name}\``
+        throw new DomainError('tenant_exists', message, { tenantId })
+      }
       return [
         { type: 'TenantOpened', data: { tenantId, name: command.name, openedAt: command.at } },
       ]

@@ -1,4 +1,5 @@
 import { type Static, type TObject, type TProperties, type TSchema, Type } from '@sinclair/typebox'
+import { isSameText } from '../../kernel/characters.ts'
 import { DomainError } from '../../kernel/errors.ts'
 
 /** Members that every event of a setting has in addition to its terms. */
@@ -119,7 +120,7 @@ export function decideSetting<Event extends { readonly type: string }, Terms, Wa
   const { revision } = now
   const terms = setting.canonical(wanted, now, at)
   // Also with an old basis: a caller that sends the same again has not seen the answer.
-  if (setting.fingerprint(terms) === setting.fingerprint(now)) return []
+  if (isSameText(setting.fingerprint(terms), setting.fingerprint(now))) return []
   if (basis !== undefined && basis !== revision)
     throw new DomainError(
       'setting_changed',

@@ -1,4 +1,5 @@
 import type { OrderedMap } from 'immutable'
+import { isSameText } from '../../kernel/characters.ts'
 import { DomainError } from '../../kernel/errors.ts'
 import type { AccountEvent, AccountEventData } from './events.ts'
 import { checkedName } from './name.ts'
@@ -32,9 +33,11 @@ export function addUser(
   users: AccountUsers,
 ): readonly AccountEvent[] {
   const known = users.get(userId)
-  if (known?.addedAs === name || known?.name === name) return []
-  if (known !== undefined)
-    throw new DomainError('user_exists', 'the tenant already has this user', { tenantId, userId })
+  if (known !== undefined) {
+    if (isSameText(known.addedAs, name) || isSameText(known.name, name)) return []
+    const message = `the tenant already has this user, named \`${known.name}\``
+    throw new DomainError('user_exists', message, { tenantId, userId })
+  }
   if (users.size >= MAX_USERS)
     throw new DomainError('too_many_users', `a tenant has at most ${MAX_USERS} users`, {})
   return [{ type: 'UserAdded', data: { tenantId, userId, name, addedAt: at } }]
@@ -49,7 +52,7 @@ export function renameUser(
   const user = users.get(userId)
   if (user === undefined)
     throw new DomainError('user_not_found', `tenant ${tenantId} has no user ${userId}`, {})
-  if (user.name === name) return []
+  if (isSameText(user.name, name)) return []
   return [{ type: 'UserRenamed', data: { tenantId, userId, name, renamedAt: at } }]
 }
 

@@ -1,3 +1,4 @@
+import { isSameText } from '../../kernel/characters.ts'
 import { fromTimestamp } from '../../kernel/clock.ts'
 import { DomainError } from '../../kernel/errors.ts'
 import { checkAddresses } from './addresses.ts'
@@ -88,7 +89,7 @@ function updated(
 ): readonly TokenEvent[] {
   const { name, models, addresses, expiresAt } = next
   const isSame = sameNames(models, now.models) && sameNames(addresses, now.addresses)
-  if (name === now.name && isSame && !moved) return []
+  if (isSameText(name, now.name) && isSame && !moved) return []
   const bounds = {
     ...(models === undefined ? {} : { models: [...models] }),
     ...(addresses === undefined ? {} : { addresses: [...addresses] }),

@@ -142,11 +142,12 @@ t.test('each kind is found by its words, and by its tenant alone', async (t) => 
       ('video_${ULID}', 'acme', 'bob', 'cgt-20261126-7x', 2), ('asset-${ULID}', 'acme', 'bob', 'lib-20261126-8x', 4),
       ('file-${ULID}', 'acme', 'bob', null, 5), ('token_${ULID}', 'acme', 'bob', null, 6),
       ('4503599627370497', 'acme', 'bob', null, 7);
-    insert into access.tenants (tenant_id, name, opened_at, position)
-    values ('acme', 'Acme 100%', now(), 1), ('other', 'Other', now(), 2);
-    insert into access.users (tenant_id, user_id, name, added_at, position) values ('acme', 'bob', 'Bob', now(), 3);
-    insert into access.tokens (token_id, tenant_id, user_id, kind, name, issued_at, last_four, disabled_at, position)
-    values ('token_${ULID}', 'acme', 'bob', 'model', 'Production', now(), 'Bs5k', now(), 4);
+    insert into access.tenants (tenant_id, name, search_name, opened_at, position)
+    values ('acme', 'Acme 100%', 'acme 100%', now(), 1), ('other', 'Other', 'other', now(), 2);
+    insert into access.users (tenant_id, user_id, name, search_name, added_at, position)
+    values ('acme', 'bob', 'Bob', 'bob', now(), 3);
+    insert into access.tokens (token_id, tenant_id, user_id, kind, name, search_name, issued_at, last_four, disabled_at, position)
+    values ('token_${ULID}', 'acme', 'bob', 'model', 'Production', 'production', now(), 'Bs5k', now(), 4);
     insert into ledger.grants (position, grant_id, tenant_id, currency, amount, credit, reason, granted_at)
     values (8, 'grant_march', 'acme', 'USD', 100, 'paid', 'march', now());
     insert into ledger.adjustments (position, adjustment_id, tenant_id, currency, amount, line_id, reason, posted_at)

@@ -68,6 +68,32 @@ t.test('a user is added once', async (t) => {
   t.equal(after(open, addUser).when({ ...addUser, userId: 'user_2' }).length, 1)
 })
 
+t.test(
+  'the same name in another form of Unicode is a repetition, and another name says which there is',
+  async (t) => {
+    const [one, two] = ['Zo\u00eb', 'Zoe\u0308']
+    const opened = { ...open, name: one }
+    const added = { ...addUser, name: one }
+    t.strictSame(after(opened).when({ ...open, name: two }), [])
+    t.strictSame(after(open, added).when({ ...addUser, name: two }), [])
+    t.strictSame(after(open, added).when({ ...addUser, kind: 'rename-user', name: two }), [])
+    const renamed: AccountCommand = {
+      kind: 'set-setting',
+      tenantId,
+      setting: 'name',
+      wanted: { name: two },
+      basis: undefined,
+      at,
+    }
+    t.strictSame(after(opened).when(renamed), [])
+    t.throws(() => after(opened).when({ ...open, name: 'Zoe' }), { message: /named `Zo\u00eb`/ })
+    t.throws(() => after(open, added).when({ ...addUser, name: 'ZO\u00cb' }), {
+      code: 'user_exists',
+      message: /named `Zo\u00eb`/,
+    })
+  },
+)
+
 t.test('credit is granted once per id, in canonical figures', async (t) => {
   t.strictSame(after(open).when(grant), [
     {

@@ -1,3 +1,4 @@
+import { searchForm } from '../../../src/kernel/characters.ts'
 import { canonicalTime } from '../../../projections/engine/audited-rows.ts'
 import type { RecordedEvent } from '../../../src/eventlog/log/types.ts'
 import { type Expected } from '../../../src/app/audit/compare.ts'
@@ -18,7 +19,7 @@ export function accountRows(events: Iterable<RecordedEvent>): {
       const { tenantId, name, openedAt } = event.data
       tenants.set(tenantId, {
         tenant_id: tenantId,
-        name,
+        ...namedAs(name),
         opened_at: canonicalTime(openedAt),
         status: 'open',
         suspended_users: [],
@@ -41,14 +42,14 @@ export function accountRows(events: Iterable<RecordedEvent>): {
       tenants.set(tenantId, { ...row, status, suspended_users: suspendedUsers })
     } else if (event.type === 'TenantNamed') {
       const { tenantId, name } = event.data
-      tenants.set(tenantId, { ...tenants.get(tenantId), name })
+      tenants.set(tenantId, { ...tenants.get(tenantId), ...namedAs(name) })
     } else if (event.type === 'UserRenamed') {
       const { userId, name } = event.data
-      users.set(userId, { ...users.get(userId), name })
+      users.set(userId, { ...users.get(userId), ...namedAs(name) })
     } else if (event.type === 'UserAdded') {
       const { tenantId, userId, name, addedAt } = event.data
-      const row = { tenant_id: tenantId, user_id: userId, name, added_at: canonicalTime(addedAt) }
-      users.set(userId, { ...row, position })
+      const row = { tenant_id: tenantId, user_id: userId, added_at: canonicalTime(addedAt) }
+      users.set(userId, { ...row, ...namedAs(name), position })
     }
   }
   return { tenants, users }
@@ -136,7 +137,7 @@ export function tokenRows(events: Iterable<RecordedEvent>): {
     } else if (event.type === 'TokenUpdated') {
       const { name, models, addresses, expiresAt } = event.data
       const ends = expiresAt === undefined ? null : canonicalTime(expiresAt)
-      token = { ...token, name, models, addresses, expires_at: ends, position }
+      token = { ...token, ...namedAs(name), models, addresses, expires_at: ends, position }
     } else if (event.type === 'TokenDisabled') {
       const { disabledAt, reason } = event.data
       token = {
@@ -158,13 +159,16 @@ export function tokenRows(events: Iterable<RecordedEvent>): {
   return { token, secrets: new Map(rows) }
 }
 
+/** A name, and as searches compare it. */
+const namedAs = (name: string) => ({ name, search_name: searchForm(name) })
+
 function issued({ data, position }: Extract<RecordedEvent, { type: 'TokenIssued' }>): Expected {
   return {
     token_id: data.tokenId,
     tenant_id: data.tenantId,
     user_id: data.userId,
     kind: data.kind,
-    name: data.name,
+    ...namedAs(data.name),
     scope: data.scope,
     role: data.role ?? null,
     models: data.models,

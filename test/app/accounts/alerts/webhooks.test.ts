@@ -12,8 +12,8 @@ t.teardown(async () => {
   await pool.end()
   await database.drop()
 })
-await pool.query(`insert into access.tenants (tenant_id, name, opened_at, position, webhook_url)
-                  values ('acme', 'Acme', now(), 1, 'https://hooks.example.com/low')`)
+await pool.query(`insert into access.tenants (tenant_id, name, search_name, opened_at, position, webhook_url)
+                  values ('acme', 'Acme', 'acme', now(), 1, 'https://hooks.example.com/low')`)
 t.beforeEach(async () => {
   await pool.query('delete from ops.low_balances')
   await pool.query(`insert into ops.low_balances
@@ -85,8 +85,8 @@ const tenants = Array.from({ length: 70 }, (_, index) => `tenant_${index}`)
 
 t.test('the slow receiver of one tenant delays no alert of another', async (t) => {
   await pool.query(
-    `insert into access.tenants (tenant_id, name, opened_at, position, webhook_url)
-     select id, id, now(), 1, 'https://hooks.example.com/' || id from unnest($1::text[]) id
+    `insert into access.tenants (tenant_id, name, search_name, opened_at, position, webhook_url)
+     select id, id, id, now(), 1, 'https://hooks.example.com/' || id from unnest($1::text[]) id
      on conflict do nothing`,
     [tenants],
   )
