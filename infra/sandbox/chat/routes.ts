@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { answerCall, frameOf, textError, addCall, type Asker, runCall } from '../calls/run.ts'
 import type { FamilyKit, SandboxFamily } from '../family.ts'
-import { type Faults, isOn } from '../faults/vocabulary.ts'
+import { countOf, type Faults, isOn, wordOf } from '../faults/vocabulary.ts'
 import { idInPath, type Wire } from '../http/wire.ts'
 import type { Fields } from '../kit/body.ts'
 import { offeredModels, type TextModel } from '../text/order.ts'
@@ -13,7 +13,7 @@ import {
   type Script,
   type ScriptEnd,
 } from '../text/script.ts'
-import { errorObject, textHeaders, textWire } from '../text/wire.ts'
+import { errorObject, textHeaders, textMessage, textWire } from '../text/wire.ts'
 import { lastUserText, modelNamed, parseChat, type ChatRequest } from './parse.ts'
 import type { CallUsage } from '../calls/store.ts'
 import type { StreamFrame } from '../http/stream.ts'
@@ -97,14 +97,23 @@ function citations(script: Script): readonly object[] {
   return [{ type: 'url_citation', url_citation: { start_index: 0, end_index: length, ...page } }]
 }
 
+/** What `fail-choice` puts into a choice, or into the first ones, as relays write it. */
+function failureOfChoice(faults: Faults, index: number): object {
+  const code = wordOf(faults, 'fail-choice')
+  if (code === null || index >= (countOf(faults, 'choices-failed') ?? index + 1)) return {}
+  const error = { message: textMessage(code), code: /^\d+$/.test(code) ? Number(code) : code }
+  return { finish_reason: 'error', error }
+}
+
 /** The whole answer. */
-function chatBody({ head, request, script, usage, ids }: ChatAnswer): object {
+function chatBody({ head, request, script, usage, ids, faults }: ChatAnswer): object {
   const reason = finishReason(script, request.legacy)
   const choices = Array.from({ length: request.choices }, (_, index) => ({
     index,
     message: messageOf(request, script, ids),
     logprobs: null,
     finish_reason: reason,
+    ...failureOfChoice(faults, index),
   }))
   return {
     id: head.id,
@@ -174,9 +183,10 @@ function* chatFrames(stream: ChatAnswer): Iterable<StreamFrame> {
   let sentBytes = 0
   const chunk = (index: number, delta: object, reason: string | null): StreamFrame => {
     const text = JSON.stringify(delta)
-    const end = reason === null ? 'null' : `"${reason}"`
+    const failed = reason === null ? {} : failureOfChoice(faults, index)
+    const ended = JSON.stringify({ finish_reason: reason, ...failed }).slice(1)
     const extra = odd ? ',"obfuscation":"aB3"' : ''
-    const choice = `{"index":${index},"delta":${text},"logprobs":null,"finish_reason":${end}}`
+    const choice = `{"index":${index},"delta":${text},"logprobs":null,${ended}`
     return frameOf(`${start}${choice}]${tail(Math.ceil(sentBytes / 4))}${extra}}`)
   }
   const empty = script.calls.length > 0 ? null : ''

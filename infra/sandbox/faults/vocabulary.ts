@@ -35,6 +35,8 @@ const SWITCHES = {
   blocked: 'flag',
   incomplete: 'flag',
   'usage-in-failed': 'flag',
+  'fail-choice': 'word',
+  'choices-failed': 'count',
   'no-usage': 'flag',
   'zero-usage': 'flag',
   'chunk-usage': 'flag',
@@ -68,6 +70,7 @@ const SWITCHES = {
   crlf: 'flag',
   lf: 'flag',
   'no-done': 'flag',
+  'done-only': 'flag',
   'cut-after': 'count',
   'cut-before-usage': 'flag',
   'end-after': 'count',
@@ -79,8 +82,9 @@ const SWITCHES = {
   'retry-after': 'count',
   remaining: 'count',
   'reset-ms': 'count',
-  // How an envelope reports errors.
+  // How an envelope reports errors, and the status of a success.
   'envelope-200': 'flag',
+  'success-status': 'count',
   // What happens to one exchange before the request is acted on …
   refuse: 'word',
   http: 'count',

@@ -89,7 +89,7 @@ async function answer(
   const early = earlyAnswer(exchange, faults)
   if (early !== null) return send(reply, early)
 
-  const result = withIds(await perform(kit, exchange, faults), faults)
+  const result = withStatus(withIds(await perform(kit, exchange, faults), faults), faults)
   const waitMs = countOf(faults, 'first-byte-ms')
   if (waitMs !== null) await pause(Math.min(waitMs, MAX_FIRST_BYTE_MS), request)
   const status = await deliver(exchange, result, faults, request, reply)
@@ -163,13 +163,22 @@ function withIds(result: Answer | StreamAnswer, faults: Faults): Answer | Stream
   }
 }
 
+/** A complete answer with another status of success. */
+function withStatus(result: Answer | StreamAnswer, faults: Faults): Answer | StreamAnswer {
+  const status = countOf(faults, 'success-status')
+  if (status === null || 'frames' in result || result.status !== 200) return result
+  return { ...result, status }
+}
+
 /** The answers that are given without acting on the request. */
 function earlyAnswer(exchange: Exchange, faults: Faults): Answer | null {
   if (isOn(faults, 'down')) return exchange.failure(503, faults)
   const status = countOf(faults, 'http')
   if (status !== null) return exchange.failure(status, faults)
   const code = wordOf(faults, 'refuse')
-  return code === null ? null : exchange.refusal(code, faults)
+  if (code === null) return null
+  const refused = exchange.refusal(code, faults)
+  return isOn(faults, 'envelope-200') ? { ...refused, status: 200 } : refused
 }
 
 async function perform(

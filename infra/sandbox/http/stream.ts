@@ -134,6 +134,7 @@ interface Plan {
   readonly malformed: boolean
   readonly truncated: boolean
   readonly noDone: boolean
+  readonly doneOnly: boolean
 }
 
 function planOf(faults: Faults): Plan {
@@ -150,6 +151,7 @@ function planOf(faults: Faults): Plan {
     malformed: isOn(faults, 'malformed'),
     truncated: isOn(faults, 'truncated'),
     noDone: isOn(faults, 'no-done'),
+    doneOnly: isOn(faults, 'done-only'),
   }
 }
 
@@ -197,6 +199,7 @@ export async function sendStream(
   raw.flushHeaders()
   if (plan.firstMs !== null) await flow.pause(Math.min(plan.firstMs, MAX_PAUSE_MS))
   for (const frame of answer.frames) {
+    if (plan.doneOnly && frame.data !== '[DONE]') continue
     const turn = turnAt(plan, call.frames, frame)
     if (turn !== null) return act(turn, flow, answer)
     if (call.frames > 0 && plan.pauseMs !== null) {

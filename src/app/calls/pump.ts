@@ -30,7 +30,7 @@ export interface PumpedTally {
   /** Upstream reported the result as complete. */
   readonly finished: boolean
   /** Why a delivered result counts as a failure. */
-  readonly failure: { readonly code: string } | undefined
+  readonly failure: { readonly code: string; readonly error?: ProviderError } | undefined
 }
 
 /** A stream that has begun upstream, with everything needed to end it properly. */
@@ -254,8 +254,9 @@ export class Pump<Chunk extends PumpedChunk, Seen extends PumpedTally, Frame> {
     const isCut = !tally.finished
     const endedBy = this.#endedBy ?? (broken === undefined ? undefined : source.endedBy())
     const cause = isCut && broken === undefined ? endedEarly() : broken
+    const failed = tally.failure && (cause ?? tally.failure.error)
     if (endedBy !== undefined) lease.release('neutral')
-    else endCallAttempt(deps, call, lease, isCut || tally.failure ? cause : undefined)
+    else endCallAttempt(deps, call, lease, isCut ? cause : failed)
     // A frame that was left out may have been the only one.
     const isWhole = !isCut && endedBy !== 'frame'
     const isOwed = isWhole || (endedBy !== undefined && (this.#delivered || this.#abandoned))
@@ -275,10 +276,8 @@ export class Pump<Chunk extends PumpedChunk, Seen extends PumpedTally, Frame> {
       return undefined
     }
     const error = asProviderError(cause)
-    noteFailure(deps, call, served, {
-      ...failureOf(error, tally),
-      wasDelivered: this.#delivered,
-    })
+    const failure = failureOf(error, tally)
+    noteFailure(deps, call, served, { ...failure, wasDelivered: this.#delivered })
     this.#withheld.take()
     return this.#open.refusal(error, call.callId)
   }

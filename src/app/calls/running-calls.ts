@@ -110,6 +110,7 @@ export function createRunningCalls(
       }
     },
     watch: (stream, tokenId) => {
+      if (ofToken.hasEnded(tokenId)) stream.end('token')
       streams.set(stream, tokenId)
       const leave = ofToken.enter(tokenId)
       void stream.done.then(() => {
@@ -119,6 +120,7 @@ export function createRunningCalls(
       })
     },
     endOfToken: (tokenId) => {
+      ofToken.end(tokenId)
       for (const [stream, of] of streams) if (of === tokenId) stream.end('token')
     },
     inFlight,
@@ -168,6 +170,7 @@ function watchStalls(
 /** Counts running calls by the id of their token. */
 function createCounts() {
   const counts = new Map<string, number>()
+  const ended = new Set<string>()
   const of = (id: string): number => counts.get(id) ?? 0
   return {
     of,
@@ -175,10 +178,17 @@ function createCounts() {
     enter: (id: string): (() => void) => {
       counts.set(id, of(id) + 1)
       return () => {
-        if (of(id) > 1) counts.set(id, of(id) - 1)
-        else counts.delete(id)
+        if (of(id) > 1) return void counts.set(id, of(id) - 1)
+        counts.delete(id)
+        ended.delete(id)
       }
     },
+    /** The token is no longer valid; known until its calls have ended. */
+    end: (id: string): void => {
+      if (of(id) > 0) ended.add(id)
+    },
+    /** Whether it ended: a stream that waited for its first frame could not be ended then. */
+    hasEnded: (id: string): boolean => ended.has(id),
   }
 }
 

@@ -1,7 +1,7 @@
 import type { LargestAnswer } from './rules/answer-size.ts'
 import type { TextSeen } from './rules/measure.ts'
 import type { JsonObject } from '../../kernel/json.ts'
-import type { AnswerStream, CallOptions, Channel } from '../../app/ports/provider.ts'
+import type { AnswerStream, CallOptions, Channel, ProviderError } from '../../app/ports/provider.ts'
 
 /** The objects that upstream keeps and callers can refer to: a response, or an item of one. */
 export type KeptKind = 'response' | 'item'
@@ -27,6 +27,8 @@ export interface TextRequest {
 interface TextFailure {
   readonly code: string
   readonly message: string
+  /** The failure as it concerns the channel, if it does. */
+  readonly error?: ProviderError
 }
 
 /** The received part of an answer so far. */

@@ -102,6 +102,25 @@ const streams: readonly Ending[] = [
     switches: 'words=20 fail=server_error usage-in-failed',
   },
   {
+    when: 'the provider sends its end mark and nothing else',
+    billed: 'not billed, our cost is estimated',
+    families: ['chat'],
+    switches: 'done-only',
+  },
+  {
+    when: 'the provider ends its only choice with an error',
+    billed: 'not billed, our cost is estimated',
+    families: ['chat'],
+    switches: 'words=20 fail-choice=502',
+  },
+  {
+    when: 'the provider ends one of two choices with an error',
+    billed: 'billed as reported',
+    families: ['chat'],
+    body: { n: 2 },
+    switches: 'words=20 fail-choice=502 choices-failed=1',
+  },
+  {
     when: 'the provider sends a frame that cannot be read',
     billed: 'not billed, our cost is estimated',
     switches: 'words=30 malformed',
@@ -162,6 +181,29 @@ const plain: readonly Ending[] = [
     when: 'the result is whole, without its usage',
     billed: 'billed as estimated',
     switches: 'no-usage',
+  },
+  {
+    when: 'the provider answers with another status of success',
+    billed: 'billed as reported',
+    switches: 'success-status=201',
+  },
+  {
+    when: 'the provider answers with a status of a part that is whole',
+    billed: 'billed as reported',
+    switches: 'success-status=206',
+  },
+  {
+    when: 'the provider answers an only choice that failed',
+    billed: 'not billed, our cost is estimated',
+    families: ['chat'],
+    switches: 'fail-choice=502',
+  },
+  {
+    when: 'the provider answers two choices of which one failed',
+    billed: 'billed as reported',
+    families: ['chat'],
+    body: { n: 2 },
+    switches: 'fail-choice=502 choices-failed=1',
   },
   {
     when: 'the provider breaks off the connection',

@@ -115,6 +115,32 @@ t.test('a call of uncertain acceptance is never sent to another channel', async 
   }
 })
 
+t.test('a limit that came with HTTP 200 goes to another channel, and rests this one', async (t) => {
+  const cases = [
+    ['complete', ['refuse=rate_limit_exceeded', 'envelope-200']],
+    ['complete', ['fail-choice=429']],
+    ['stream', ['refuse=rate_limit_exceeded', 'envelope-200']],
+    ['stream', ['error-after=0', 'fail=rate_limit_exceeded']],
+  ] as const
+  for (const [index, [kind, faults]] of cases.entries()) {
+    const { calls } = await world.text({ channels: twoChannels(`${world.sandbox.url}/v1`) })
+    const marker = `limit-${index}`
+    world.sandbox.faults.add({ faults, once: true, match: { client_marker: marker } })
+    const channelOf = async (callId: string): Promise<string | undefined> => {
+      const events = async () =>
+        (await world.callEvents()).filter(({ data }) => data.callId === callId)
+      await until(async () => (await events()).length > 0)
+      const [event] = await events()
+      return event?.type === 'CallSettled' ? event.data.channelId : event?.type
+    }
+    const made = await calls[kind](textInput({ prompt: `[[client=${marker}]]` }))
+    if ('frames' in made) t.equal((await collect(made.frames)).error, undefined, marker)
+    t.equal(await channelOf(made.callId), 'second', marker)
+    const { callId } = await calls.complete(textInput())
+    t.equal(await channelOf(callId), 'second', 'the first one rests')
+  }
+})
+
 t.test('a rate-limited model rests, and other models do not', async (t) => {
   const { calls } = await world.text()
   await calls.complete(textInput({ prompt: '[[sandbox remaining=0 reset-ms=60000]]' }))

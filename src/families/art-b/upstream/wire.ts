@@ -13,7 +13,12 @@ import type { Usage } from '../../../domain/pricing/usage.ts'
 import { countOf, isJsonObject, type JsonObject } from '../../../kernel/json.ts'
 import { bearerHeaders } from '../../kit/http/connections.ts'
 import { type Scrubber } from '../../kit/http/scrubber.ts'
-import { type DottedError, dottedError, readDottedError } from '../../kit/http/error-bodies.ts'
+import {
+  type DottedError,
+  dottedError,
+  readDottedError,
+  statusOfDotted,
+} from '../../kit/http/error-bodies.ts'
 import { fromStreamError, malformed, type UpstreamError } from '../../kit/http/refusals.ts'
 import { countOrZero, objectOf, objectsOf, parseObject, textOf } from '../../kit/http/fields.ts'
 import type { FrameReader } from '../../kit/http/frame-stream.ts'
@@ -69,7 +74,8 @@ function readError(body: unknown): UpstreamError | undefined {
     error && {
       ...error,
       code: knownCode(error),
-      rateLimited: error.code?.includes('RateLimit') === true || error.code === 'ServerOverloaded',
+      rateLimited: statusOfDotted(error.code) === 429,
+      status: statusOfDotted(error.code),
       retryAfterMs: undefined,
     }
   )
@@ -223,8 +229,10 @@ function readAnswer(
   const errors = items.flatMap((item) => ('error' in item ? [item.error] : []))
   const { error, usage } = body
   if (isJsonObject(error)) errors.push(itemError(error, scrub))
-  // An answer without pictures and errors is malformed; it must not be delivered or billed (P5).
-  if (came === 0 && errors.length === 0) return undefined
+  // An answer without pictures and errors is malformed; it must not be delivered or billed (P5). One
+  // that only met a limit is a refusal.
+  const isRefused = items.length === 0 && readError(body)?.rateLimited === true
+  if (isRefused || (came === 0 && errors.length === 0)) return undefined
   return {
     // Both names were seen.
     createdS: countOrZero(body['created'] ?? body['created_at']) || undefined,

@@ -1,41 +1,22 @@
-import type { TextRequest } from '../../text/ports.ts'
-import { noTextUsage } from '../../text/rules/tokens.ts'
+import type { TextRequest, TextTally } from '../../text/ports.ts'
 import { answerIdOf } from '../../../kernel/ids.ts'
-import { countOf, isJsonObject, type JsonObject } from '../../../kernel/json.ts'
+import { isJsonObject, type JsonObject } from '../../../kernel/json.ts'
 import { parseExactly, withExactIntegers } from '../../../kernel/exact-integers.ts'
 import { bearerHeaders } from '../../kit/http/connections.ts'
 import { type Scrubber } from '../../kit/http/scrubber.ts'
-import { fromStreamError, malformed } from '../../kit/http/refusals.ts'
-import {
-  countOrZero,
-  isGiven,
-  objectOf,
-  objectsOf,
-  parseObject,
-  upstreamIdOf,
-} from '../../kit/http/fields.ts'
+import { fromStreamError, malformed, type UpstreamError } from '../../kit/http/refusals.ts'
+import { objectOf, objectsOf, parseObject, upstreamIdOf } from '../../kit/http/fields.ts'
 import { readPlainError, unknownError } from '../../kit/http/error-bodies.ts'
 import {
   answeredWith,
   bytesOf,
-  cacheUsageOf,
   createIdRewriter,
   createMemberRewriter,
   expectedChoices,
-  isWriteName,
-  mentionsWrites,
-  WRITTEN,
-  WRITTEN_1H,
-  WRITTEN_5M,
 } from '../../text/upstream/answer-differences.ts'
 import type { TextReader, TextWire } from '../../text/upstream/client.ts'
-import {
-  NOTHING_READ,
-  readFigures,
-  type TextReading,
-  trackReports,
-  wholeTally,
-} from '../../text/upstream/report.ts'
+import { trackReports, wholeTally } from '../../text/upstream/report.ts'
+import { chatUsage, citesPages, withShownUsage } from './usage.ts'
 
 /** UTF-8 bytes of the text, reasoning and calls of a message or a delta. */
 function chatOutputBytes(message: unknown): number {
@@ -55,96 +36,18 @@ function callBytes(called: JsonObject): number {
   return bytesOf(called['name']) + bytesOf(called['arguments'])
 }
 
-function withoutWrites(holder: JsonObject): JsonObject {
-  return Object.fromEntries(Object.entries(holder).filter(([name]) => !isWriteName(name)))
-}
-
-function firstCount(places: readonly JsonObject[], names: readonly string[]): number {
-  for (const place of places)
-    for (const name of names) {
-      const value = place[name]
-      if (typeof value === 'number' && value > 0) return value
-    }
-  return 0
-}
-
-/**
- * `usage` as callers see it: cache writes under one set of names, left out when there are none.
- * Writes that upstream does not split count as 5-minute ones, as they are billed.
- */
-function shownUsage(usage: JsonObject): JsonObject {
-  const details = objectOf(usage['prompt_tokens_details'])
-  if (!mentionsWrites(details) && !mentionsWrites(usage)) return usage
-  const places = [
-    details,
-    usage,
-    objectOf(details['cache_creation']),
-    objectOf(usage['cache_creation']),
-  ]
-  const oneHour = firstCount(places, WRITTEN_1H)
-  const split = firstCount(places, WRITTEN_5M)
-  const total = Math.max(firstCount(places, WRITTEN), split + oneHour)
-  const fiveMinutes = total - oneHour
-  return {
-    ...withoutWrites(usage),
-    prompt_tokens_details: {
-      ...withoutWrites(details),
-      ...(total > 0 ? { cached_write_tokens: total } : {}),
-      ...(fiveMinutes > 0 ? { cached_write_5m_tokens: fiveMinutes } : {}),
-      ...(oneHour > 0 ? { cached_write_1h_tokens: oneHour } : {}),
-    },
-  }
-}
-
-/** An answer or chunk with the `usage` that callers see; the same object if nothing differs. */
-function withShownUsage(body: JsonObject): JsonObject {
-  const { usage } = body
-  if (!isJsonObject(usage)) return body
-  const shown = shownUsage(usage)
-  return shown === usage ? body : { ...body, usage: shown }
-}
-
-/**
- * The `usage` of chat by billing unit: cache hits and writes come out of `prompt_tokens`, reasoning
- * is part of `completion_tokens`.
- */
-export function chatUsage(usage: unknown, cites = false): TextReading {
-  if (!isJsonObject(usage)) return NOTHING_READ
-  const searches = countedSearches(usage) ?? (cites ? 1 : 0)
-  return readFigures({
-    input: countOf(usage['prompt_tokens']),
-    output: countOf(usage['completion_tokens']),
-    cache: cacheUsageOf(objectOf(usage['prompt_tokens_details']), usage),
-    reasoning: countOf(objectOf(usage['completion_tokens_details'])['reasoning_tokens']),
-    total: countOf(usage['total_tokens']),
-    tools: searches === 0 ? noTextUsage : { ...noTextUsage, 'web-search-call': searches },
-  })
-}
-
-/** The paths below `usage` where upstreams report the number of searches. */
-const SEARCH_COUNTERS = [
-  ['server_tool_use', 'web_search_requests'],
-  ['server_tool_usage', 'web_search_calls'],
-  ['tool_usage', 'web_search'],
-] as const
-
-/** Searches that a `usage` counts; undefined when it counts none. */
-export function countedSearches(usage: unknown): number | undefined {
-  if (!isJsonObject(usage)) return undefined
-  for (const [holder, counter] of SEARCH_COUNTERS) {
-    const count = objectOf(usage[holder])[counter]
-    if (isGiven(count)) return countOrZero(count)
-  }
-  return undefined
-}
-
-/** Whether a message or a delta cites web pages, which shows that there was a search. */
-export function citesPages(message: unknown): boolean {
-  if (!isJsonObject(message) || message['annotations'] === undefined) return false
-  return objectsOf(message['annotations']).some(({ type }) => type === 'url_citation')
-}
-
 const DONE = '[DONE]'
+
+/** Why a choice was not made: relays write the failure of a model into the choice. */
+function failureOfChoice(choice: JsonObject): UpstreamError | undefined {
+  return readPlainError(choice) ?? (choice['finish_reason'] === 'error' ? unknownError : undefined)
+}
+
+/** The error of an answer, or of all its choices: where one is made, the answer is a result. */
+function readChatError(body: unknown): UpstreamError | undefined {
+  const errors = objectsOf(objectOf(body)['choices']).map(failureOfChoice)
+  return readPlainError(body) ?? (errors.includes(undefined) ? undefined : errors[0])
+}
 
 /** Few chunks have usage, and fewer use other names for it: only those are serialised again. */
 function withUsageShown(data: string, chunk: JsonObject): string {
@@ -155,6 +58,29 @@ function withUsageShown(data: string, chunk: JsonObject): string {
   return JSON.stringify({ ...objectOf(whole), usage: shown['usage'] })
 }
 
+/** Follows the choices of a stream by their index. */
+function trackChoices(expected: number) {
+  const begun = new Set<unknown>()
+  const ended = new Set<unknown>()
+  const failed = new Map<unknown, UpstreamError>()
+  return {
+    /** Whether this part ends its choice. */
+    note: (choice: JsonObject): boolean => {
+      const { index, finish_reason: reason } = choice
+      begun.add(index)
+      const error = failureOfChoice(choice)
+      if (error !== undefined) failed.set(index, error)
+      const ends = error !== undefined || typeof reason === 'string'
+      if (ends) ended.add(index)
+      return ends
+    },
+    /** The error of the first one once all have failed. */
+    failure: () => (failed.size >= expected ? [...failed.values()][0] : undefined),
+    haveEnded: () => ended.size >= expected,
+    isAnyMade: () => begun.size > failed.size,
+  }
+}
+
 /** Follows a chat stream; the surface decides whether a caller sees usage. */
 function chatFrameReader(request: TextRequest, scrub: Scrubber): TextReader {
   const rewriteModel = createMemberRewriter('model', request.model)
@@ -163,44 +89,41 @@ function chatFrameReader(request: TextRequest, scrub: Scrubber): TextReader {
   let cites = false
   const reports = trackReports((report) => chatUsage(report, cites))
   let outputBytes = 0
-  const expected = expectedChoices(request.body['n'])
-  const ended = new Set<unknown>()
+  const tracked = trackChoices(expectedChoices(request.body['n']))
   let done = false
-  let over = false
-  let failure: { readonly code: string; readonly message: string } | undefined
+  let failure: TextTally['failure']
 
+  const fail = (error: UpstreamError): never => {
+    const thrown = fromStreamError(error, scrub)
+    failure = { code: thrown.code ?? 'upstream_error', message: thrown.message }
+    throw thrown
+  }
   /** Takes a chunk's choices into account; true where it ends one of them. */
   const follow = (choices: readonly JsonObject[]): boolean => {
     let ends = false
     for (const choice of choices) {
       outputBytes += chatOutputBytes(choice['delta'])
       cites ||= citesPages(choice['delta'])
-      if (typeof choice['finish_reason'] !== 'string') continue
-      ended.add(choice['index'])
-      ends = true
+      if (tracked.note(choice)) ends = true
     }
-    return ends
+    const error = tracked.failure()
+    return error === undefined ? ends : fail(error)
   }
 
   return {
     read: ({ event, data }) => {
       if (data === DONE) {
         done = true
-        over = true
         return undefined
       }
       const chunk = parseObject(data)
       if (chunk === undefined) throw malformed()
       const error = readPlainError(chunk)
-      if (error !== undefined || event === 'error') {
-        const thrown = fromStreamError(error ?? unknownError, scrub)
-        failure = { code: thrown.code ?? 'upstream_error', message: thrown.message }
-        throw thrown
-      }
-      const choices = objectsOf(chunk['choices'])
-      const ends = follow(choices)
+      if (error !== undefined || event === 'error') fail(error ?? unknownError)
       said.note({ model: chunk['model'], serviceTier: chunk['service_tier'] })
       reports.note(chunk['usage'])
+      const choices = objectsOf(chunk['choices'])
+      const ends = follow(choices)
       const usageOnly = choices.length === 0 && isJsonObject(chunk['usage'])
       return {
         event: undefined,
@@ -210,12 +133,13 @@ function chatFrameReader(request: TextRequest, scrub: Scrubber): TextReader {
       }
     },
     tally: () => {
-      const finished = done || ended.size >= expected
+      // An end mark alone is no result.
+      const finished = (done && tracked.isAnyMade()) || tracked.haveEnded()
       const heard = { outputBytes: () => outputBytes, finished, failure }
       return { ...reports.reading(), ...heard, ...said.otherwise() }
     },
     upstreamId: ids.upstreamId,
-    over: () => over,
+    over: () => done,
   }
 }
 
@@ -245,7 +169,7 @@ export const chatWire: TextWire = {
   credentialHeaders: bearerHeaders,
   path: () => '/chat/completions',
   requestBody,
-  readError: readPlainError,
+  readError: readChatError,
   readAnswer: (body, request, _scrub, text) => {
     const choices = objectsOf(body['choices'])
     // An answer without choices is malformed; it must not be delivered or billed (P5).

@@ -1,5 +1,5 @@
 import { isJsonObject, type JsonObject } from '../../../kernel/json.ts'
-import { codeOf, objectOf, objectsOf, textOf } from './fields.ts'
+import { codeOf, losslessCount, objectOf, objectsOf, textOf } from './fields.ts'
 import type { UpstreamError } from './refusals.ts'
 
 const MAX_PARAM_LENGTH = 120
@@ -31,6 +31,16 @@ export interface DottedError {
   readonly account: boolean
 }
 
+const BUSY_CODE = /RateLimit|ServerOverloaded/
+const INPUT_CODE = /^(?:Invalid|Missing)|SensitiveContent|PolicyViolation/
+
+/** The HTTP status that a dotted code means; undefined where it does not say. */
+export function statusOfDotted(code: string | undefined): number | undefined {
+  if (code === undefined) return undefined
+  if (BUSY_CODE.test(code)) return 429
+  return INPUT_CODE.test(code) ? 400 : undefined
+}
+
 /** The envelope `{"error":{code,message,param,type}}`; undefined for another body. */
 export function readDottedError(body: unknown): DottedError | undefined {
   const error = isJsonObject(body) ? body['error'] : undefined
@@ -56,6 +66,22 @@ function isAccountCode(code: string | undefined): boolean {
   )
 }
 
+/** A number that is the HTTP status of a failure, also as digits. */
+export function failureStatus(value: unknown): number | undefined {
+  const status = losslessCount(value)
+  return status !== undefined && status >= 400 && status < 600 ? status : undefined
+}
+
+/** The HTTP status of the native wire's own words. */
+const STATUS_OF_WORD: ReadonlyMap<string, number> = new Map([
+  ['INVALID_ARGUMENT', 400],
+  ['FAILED_PRECONDITION', 400],
+  ['OUT_OF_RANGE', 400],
+  ['RESOURCE_EXHAUSTED', 429],
+  ['UNAVAILABLE', 503],
+  ['DEADLINE_EXCEEDED', 504],
+])
+
 /** Statuses that concern the gateway's credential, contract or balance upstream. */
 const ACCOUNT_STATUSES = new Set(['UNAUTHENTICATED', 'PERMISSION_DENIED', 'NOT_FOUND'])
 const ACCOUNT_REASONS = new Set(['API_KEY_INVALID', 'API_KEY_SERVICE_BLOCKED', 'SERVICE_DISABLED'])
@@ -80,6 +106,7 @@ export function readNativeError(body: unknown): UpstreamError | undefined {
       (status !== undefined && ACCOUNT_STATUSES.has(status)) ||
       reasons.some((reason) => ACCOUNT_REASONS.has(reason)),
     rateLimited: status === 'RESOURCE_EXHAUSTED' || error['code'] === 429,
+    status: failureStatus(error['code']) ?? STATUS_OF_WORD.get(status ?? ''),
     retryAfterMs: retryDelayMs(details),
   }
 }
@@ -119,16 +146,29 @@ export function readPlainError(body: unknown): UpstreamError | undefined {
   return typeof error === 'string' && error !== '' ? plainError({ message: error }) : undefined
 }
 
+/** The HTTP status of the types of errors on these wires. */
+const STATUS_OF_TYPE: ReadonlyMap<string, number> = new Map([
+  ['invalid_request_error', 400],
+  ['authentication_error', 401],
+  ['permission_error', 403],
+  ['not_found_error', 404],
+  ['rate_limit_error', 429],
+  ['overloaded_error', 529],
+])
+
 /** The content of that envelope; responses streams write it without the envelope. */
 export function plainError(error: JsonObject): UpstreamError {
   const code = typeof error['code'] === 'number' ? String(error['code']) : textOf(error['code'])
+  const type = textOf(error['type'])
+  const status = failureStatus(error['code']) ?? STATUS_OF_TYPE.get(type ?? '')
   return {
     code,
-    type: textOf(error['type']),
+    type,
+    status,
     message: textOf(error['message']) ?? '',
     param: textOf(error['param']),
     account: code !== undefined && PLAIN_ACCOUNT_CODES.has(code),
-    rateLimited: code === 'rate_limit_exceeded' || code === '429',
+    rateLimited: code === 'rate_limit_exceeded' || status === 429,
     retryAfterMs: undefined,
   }
 }

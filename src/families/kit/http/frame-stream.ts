@@ -3,7 +3,7 @@ import { type AnswerStream, ProviderError, type StreamBound } from '../../../app
 import { createTurnBudget } from '../../../kernel/turns.ts'
 import { type OpenedStream, ExchangeError } from './open-stream.ts'
 import { BoundError, createFrameParser, type Frame, type FrameParser } from './frame-parser.ts'
-import { malformed } from './refusals.ts'
+import { afterAcceptance, malformed } from './refusals.ts'
 
 /** The bounds of a stream, which are above all that its request can yield (P10). */
 export interface FrameBounds {
@@ -51,14 +51,19 @@ export interface FrameReader<Chunk, Tally extends FrameTally> {
   readonly over: () => boolean
 }
 
-/** Frames of a begun answer as chunks for the caller. */
-export function createFrameStream<Chunk, Tally extends FrameTally>(
+/**
+ * Frames of a begun answer as chunks for the caller. It waits for the first frame: an error that
+ * upstream wrote in the place of an answer is a refusal like any other, so that its status reaches
+ * the caller and another channel may be asked. @throws ProviderError
+ */
+export async function beginFrameStream<Chunk, Tally extends FrameTally>(
   opened: OpenedStream,
   reader: FrameReader<Chunk, Tally>,
   head: Pick<AnswerStream<Chunk, Tally>, 'upstreamRequestId' | 'restMs'>,
   bounds: FrameBounds,
-): AnswerStream<Chunk, Tally> {
+): Promise<AnswerStream<Chunk, Tally>> {
   const chunks = new Chunks(opened, reader, bounds)
+  await chunks.begin()
   return {
     ...head,
     get upstreamRequestId() {
@@ -79,6 +84,10 @@ class Chunks<Chunk, Tally extends FrameTally> {
   readonly #decoder = new StringDecoder('utf8')
   #failed: unknown
   #ended = false
+  /** Whether a frame was read: then upstream had accepted the call. */
+  #begun = false
+  /** Chunks that arrived with the first frame, until they are asked for. */
+  #first: Chunk[] = []
   #hurried = false
 
   readonly #maxBytes: number
@@ -97,19 +106,33 @@ class Chunks<Chunk, Tally extends FrameTally> {
     return this.#failed instanceof ExchangeError && this.#opened.wasHeldBack() ? 'pause' : undefined
   }
 
+  /** Reads the first frame. @throws ProviderError if it is an error that names its status */
+  async begin(): Promise<void> {
+    while (!this.#begun && this.#failed === undefined && !this.#ended)
+      await this.#pullOrFail(this.#first)
+    // Any other failure, such as a timeout, ends the stream that has begun.
+    if (!this.#begun && this.#failed instanceof ProviderError && this.#failed.status !== undefined)
+      throw this.#failed
+  }
+
   /** The frames that arrived since the last call; undefined at the end. @throws ProviderError */
   async next(): Promise<readonly Chunk[] | undefined> {
-    const chunks: Chunk[] = []
+    const chunks = this.#first
+    this.#first = []
     for (;;) {
       if (chunks.length > 0) return chunks
       if (this.#failed !== undefined) throw asProviderError(this.#failed)
       if (this.#ended) return undefined
-      try {
-        await this.#pull(chunks)
-      } catch (error) {
-        this.#failed = error
-        this.#opened.cancel()
-      }
+      await this.#pullOrFail(chunks)
+    }
+  }
+
+  async #pullOrFail(chunks: Chunk[]): Promise<void> {
+    try {
+      await this.#pull(chunks)
+    } catch (error) {
+      this.#failed = error
+      this.#opened.cancel()
     }
   }
 
@@ -148,10 +171,12 @@ class Chunks<Chunk, Tally extends FrameTally> {
         const chunk = frame.isCut === true ? this.#readCut(frame) : this.#reader.read(frame)
         if (chunk !== undefined) chunks.push(chunk)
       } catch (error) {
-        this.#failed = error
+        this.#failed =
+          this.#begun && error instanceof ProviderError ? afterAcceptance(error) : error
         this.#opened.cancel()
         return
       }
+      this.#begun = true
       if (this.#reader.over()) {
         this.#ended = true
         this.#opened.discard()

@@ -1,5 +1,5 @@
 import type { ExchangeResponse } from './exchange.ts'
-import { fromExchange, fromResponse, headerOf, type UpstreamError } from './refusals.ts'
+import { fromExchange, fromResponse, headerOf, isSuccess, type UpstreamError } from './refusals.ts'
 import { parseJson } from './fields.ts'
 import type { ChannelConnection } from './connections.ts'
 import { type OpenedStream, readWhole, type StreamRequest, ExchangeError } from './open-stream.ts'
@@ -29,7 +29,7 @@ export async function openEvents(
 ): Promise<OpenedStream> {
   const opened = await line.exchange.open(request).catch(rethrow)
   const type = headerOf(opened.headers, 'content-type') ?? ''
-  if (opened.statusCode === 200 && type.startsWith('text/event-stream')) return opened
+  if (isSuccess(opened.statusCode) && type.startsWith('text/event-stream')) return opened
   const text = await readWhole(opened, MAX_ERROR_BYTES).catch(rethrow)
   throw refusal({ ...opened, text }, readError, line)
 }

@@ -26,6 +26,8 @@ export interface UpstreamError {
   /** The error concerns the gateway's credential, contract or balance, whatever the status. */
   readonly account: boolean
   readonly rateLimited: boolean
+  /** The HTTP status that the error means by itself; undefined where it does not say. */
+  readonly status: number | undefined
   readonly retryAfterMs: number | undefined
 }
 
@@ -51,13 +53,26 @@ function limited(
   })
 }
 
-/** A complete answer other than 2xx; `error` is its envelope, undefined when it has none. */
+export function isSuccess(statusCode: number): boolean {
+  return statusCode >= 200 && statusCode < 300
+}
+
+/** The status of a failure: some relays answer every failure with 200, and name the status inside. */
+function statusOf(statusCode: number, error: UpstreamError | undefined): number {
+  if (error === undefined || !isSuccess(statusCode)) return statusCode
+  return error.rateLimited ? 429 : (error.status ?? 500)
+}
+
+/**
+ * A complete answer that is no result; `error` is its envelope, undefined when it has none. An error
+ * that came with the status of a success counts as if it had come with its own.
+ */
 export function fromResponse(
   response: Pick<ExchangeResponse, 'statusCode' | 'headers'>,
   error: UpstreamError | undefined,
   scrub: Scrubber,
 ): ProviderError {
-  const { statusCode: status } = response
+  const status = statusOf(response.statusCode, error)
   const details = { code: error?.code, type: error?.type, status }
   if (error?.account === true || status === 401 || status === 402 || status === 403)
     return accountError(status, error)
@@ -91,14 +106,23 @@ export function fromResponse(
   })
 }
 
-/** An error that upstream wrote into a stream it had begun. */
+/** An error that upstream wrote into a stream, as if it were the first frame of it. */
 export function fromStreamError(error: UpstreamError, scrub: Scrubber): ProviderError {
-  if (error.rateLimited) return limited('certain', error, undefined)
-  return new ProviderError('unavailable', 'certain', scrub(error.message), {
-    code: error.code,
-    type: error.type,
-    param: error.param?.slice(0, MAX_PARAM_LENGTH),
+  const refused = fromResponse({ statusCode: 200, headers: {} }, error, scrub)
+  if (refused.kind !== 'unavailable') return refused
+  const { code, type, status, acceptance } = refused
+  const param = error.param?.slice(0, MAX_PARAM_LENGTH)
+  return new ProviderError('unavailable', acceptance, scrub(error.message), {
+    code,
+    type,
+    param,
+    status,
   })
+}
+
+/** The same failure, after upstream had begun to answer: the call was accepted. */
+export function afterAcceptance(error: ProviderError): ProviderError {
+  return new ProviderError(error.kind, 'certain', error.message, error)
 }
 
 /**

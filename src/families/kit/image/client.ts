@@ -6,16 +6,17 @@ import type {
   ImageProvider,
   ImageTally,
 } from '../../../app/ports/images.ts'
-import type { CallOptions, Channel } from '../../../app/ports/provider.ts'
+import type { CallOptions, Channel, ProviderError } from '../../../app/ports/provider.ts'
+import type { ExchangeResponse } from '../http/exchange.ts'
 import { isJsonObject, type JsonObject } from '../../../kernel/json.ts'
 import type { ParsedJson } from '../../../kernel/long-strings.ts'
-import { createFrameStream, type FrameReader } from '../http/frame-stream.ts'
+import { beginFrameStream, type FrameReader } from '../http/frame-stream.ts'
 import { type BodyInPieces, mediaPatience, parseMedia, sentJson } from '../http/json.ts'
 import { MAX_PICTURE_BYTES } from '../../../app/ports/images.ts'
 import { createConnections, type ChannelConnection } from '../http/connections.ts'
 import { type Scrubber } from '../http/scrubber.ts'
 import { openEvents, refusal, rethrow } from '../http/open-events.ts'
-import { headOf, malformed, type UpstreamError } from '../http/refusals.ts'
+import { fromResponse, headOf, isSuccess, malformed, type UpstreamError } from '../http/refusals.ts'
 
 /** No answer is larger: ten of the largest pictures as base64. */
 const MAX_ANSWER_BYTES = 192 * 1024 * 1024
@@ -49,10 +50,10 @@ export function createImageProvider(
           maxResponseBytes: MAX_ANSWER_BYTES,
         })
         .catch(rethrow)
-      if (response.statusCode !== 200) throw refusal(response, wire.readError, line)
+      if (!isSuccess(response.statusCode)) throw refusal(response, wire.readError, line)
       const { value, rawStringOf } = parseMedia(response.pieces)
       const read = isJsonObject(value) ? wire.readAnswer(value, call, line.scrub) : undefined
-      if (read === undefined) throw malformed()
+      if (read === undefined) throw notMade(wire, line, response, value)
       const items = read.items.map((item) => withBytes(item, rawStringOf))
       return { ...read, ...headOf(response.headers), items }
     },
@@ -71,10 +72,21 @@ export function createImageProvider(
           wire.readError,
         )
         const reader = frameReader(call, line.scrub)
-        return createFrameStream(opened, reader, headOf(opened.headers), FRAME_BOUNDS)
+        return beginFrameStream(opened, reader, headOf(opened.headers), FRAME_BOUNDS)
       }),
     close: () => lines.close(),
   }
+}
+
+/** A success without a result: a refusal, if it has the envelope of one. */
+function notMade(
+  { readError }: ImageWire,
+  { scrub }: ChannelConnection,
+  response: ExchangeResponse,
+  body: unknown,
+): ProviderError {
+  const error = readError(body)
+  return error === undefined ? malformed() : fromResponse(response, error, scrub)
 }
 
 function withBytes(item: ImageItem, rawStringOf: ParsedJson['rawStringOf']): ImageItem {
@@ -110,7 +122,7 @@ export interface ImageWire {
   }
   /** The error envelope of a body, with a code that callers know; undefined for any other body. */
   readonly readError: (body: unknown) => UpstreamError | undefined
-  /** A 200; undefined when it is no answer of this wire. */
+  /** A 2xx; undefined when it is no answer of this wire. */
   readonly readAnswer: (
     body: JsonObject,
     call: ImageCall,

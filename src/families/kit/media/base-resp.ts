@@ -3,7 +3,7 @@ import { isPositiveInt64 } from '../../../kernel/int64.ts'
 import { isJsonObject } from '../../../kernel/json.ts'
 import type { ExchangeResponse } from '../http/exchange.ts'
 import { losslessCount, textOf } from '../http/fields.ts'
-import { fromResponse, type UpstreamError } from '../http/refusals.ts'
+import { fromResponse, isSuccess, type UpstreamError } from '../http/refusals.ts'
 import type { Scrubber } from '../http/scrubber.ts'
 
 /** An id of this wire, an integer of 64 bits: a number as long as a double holds it, or digits. */
@@ -65,6 +65,7 @@ export function readError(body: unknown): UpstreamError | undefined {
     param: undefined,
     account: false,
     rateLimited: statuses.get(said.code) === 429,
+    status: statuses.get(said.code),
     retryAfterMs: undefined,
   }
 }
@@ -76,23 +77,11 @@ export function refusalIn(
   scrub: Scrubber,
 ): ProviderError | undefined {
   const error = readError(body)
-  const status = statusCode === 200 ? statusOf(body) : statusCode
+  const status = isSuccess(statusCode) ? statusOf(body) : statusCode
   if (status === undefined) return undefined
   if (Number(error?.code) === OUTPUT_SENSITIVE)
     return new ProviderError('invalid', 'certain', scrub(error?.message ?? ''), {
       code: error?.code,
     })
   return fromResponse({ statusCode: status, headers }, error, scrub)
-}
-
-/** A failure that upstream wrote into a stream; `begun`: some audio had already arrived. */
-export function refusalInStream(
-  body: unknown,
-  begun: boolean,
-  scrub: Scrubber,
-): ProviderError | undefined {
-  const refused = refusalIn(body, { statusCode: 200, headers: {} }, scrub)
-  if (refused === undefined || !begun) return refused
-  const { kind, message, code, retryAfterMs } = refused
-  return new ProviderError(kind, 'certain', message, { code, retryAfterMs })
 }

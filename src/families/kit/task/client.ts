@@ -9,7 +9,7 @@ import {
 } from '../../../app/ports/provider.ts'
 import type { ExchangeRequest, ExchangeResponse } from '../http/exchange.ts'
 import { parseJson, upstreamIdOf } from '../http/fields.ts'
-import { fromExchange, malformed } from '../http/refusals.ts'
+import { fromExchange, isSuccess, malformed } from '../http/refusals.ts'
 import { createConnections } from '../http/connections.ts'
 import { type Scrubber } from '../http/scrubber.ts'
 import { parseLossless, sentInTurns, sentJson } from '../http/json.ts'
@@ -92,9 +92,10 @@ export function createTaskProvider(
       const { timeoutMs } = channel
       const creation = { method: 'POST', path: wire.createPath(submission), timeoutMs } as const
       const sent = { ...creation, ...(await sentInTurns(wire.createBody(submission))) }
-      const body = accepted(wire, await asking.create(channel, sent, options))
+      const answered = await asking.create(channel, sent, options)
+      const body = accepted(wire, answered)
       const nativeId = upstreamIdOf(wire.readCreated(body))
-      if (nativeId === undefined) throw malformed()
+      if (nativeId === undefined) throw unreadable(wire, answered)
       const usage = wire.readUsage?.(body)
       return usage === undefined ? { nativeId } : { nativeId, usage }
     },
@@ -103,7 +104,8 @@ export function createTaskProvider(
       const answered = await read(channel, wire.taskPath(nativeId), options)
       if (isGone(wire, answered.response)) return { nativeId, status: 'gone' }
       const observation = wire.readTask(accepted(wire, answered), answered.scrub, nativeId)
-      if (observation === undefined || observation.nativeId !== nativeId) throw malformed()
+      if (observation === undefined || observation.nativeId !== nativeId)
+        throw unreadable(wire, answered)
       const linksPath = wire.linksPath?.(observation)
       if (linksPath === undefined) return observation
       const urls = await linksIn(wire, read(channel, linksPath, options))
@@ -138,7 +140,7 @@ async function linksIn(
 
 function listed(wire: TaskWire, answered: Answered): Awaited<ReturnType<TaskProvider['list']>> {
   const list = wire.readList(accepted(wire, answered))
-  if (list === undefined) throw malformed()
+  if (list === undefined) throw unreadable(wire, answered)
   const items = list.items.flatMap((item) => {
     const seen = wire.readTask(item, answered.scrub)
     return upstreamIdOf(seen?.nativeId) === undefined ? [] : (seen ?? [])
@@ -148,7 +150,7 @@ function listed(wire: TaskWire, answered: Answered): Awaited<ReturnType<TaskProv
 
 /** @throws ProviderError */
 function cancelled(wire: TaskWire, { response, scrub }: Answered): CancelOutcome {
-  if (response.statusCode >= 200 && response.statusCode < 300) return 'accepted'
+  if (isSuccess(response.statusCode)) return 'accepted'
   if (response.statusCode === 409) return 'running'
   if (isGone(wire, response)) return 'gone'
   const error = fromTaskResponse(response, errorIn(wire, response), scrub)
@@ -168,7 +170,7 @@ function standingFor(
   response: ExchangeResponse,
   asked: 'creation' | 'query',
 ): ExchangeResponse {
-  if (statusOf === undefined || response.statusCode !== 200) return response
+  if (statusOf === undefined || !isSuccess(response.statusCode)) return response
   const statusCode = statusOf(parseJson(response.text), asked)
   if (statusCode === undefined) return response
   const { headers, pieces, text } = response
@@ -194,9 +196,17 @@ function isGone(wire: TaskWire, response: ExchangeResponse): boolean {
   return error?.missing === true || (statusCode === 404 && error?.account === false)
 }
 
+/** A 2xx answer that is not what was asked for: a refusal, if it has an error that says its status. */
+function unreadable(wire: TaskWire, { response, scrub }: Answered): ProviderError {
+  const error = errorIn(wire, response)
+  const statusCode = error?.account === true ? 403 : error?.status
+  if (statusCode === undefined) return malformed()
+  return fromTaskResponse({ statusCode, headers: response.headers }, error, scrub)
+}
+
 /** The body of a 2xx answer. @throws ProviderError for any other, or one that is not JSON. */
 function accepted(wire: TaskWire, { response, scrub }: Answered): unknown {
-  if (response.statusCode < 200 || response.statusCode >= 300)
+  if (!isSuccess(response.statusCode))
     throw fromTaskResponse(response, errorIn(wire, response), scrub)
   try {
     return parseLossless(response.text)

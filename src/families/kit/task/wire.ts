@@ -77,6 +77,8 @@ export interface UpstreamError {
    * status.
    */
   readonly account: boolean
+  /** The HTTP status that the error means by itself; absent where it does not say. */
+  readonly status?: number | undefined
   /** The error means that the task does not exist, whatever the status. */
   readonly missing?: boolean
 }

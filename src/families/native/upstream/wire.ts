@@ -181,8 +181,9 @@ export const nativeWire: TextWire = {
   requestBody: (request) => request.body,
   readError: readNativeError,
   readAnswer: (body, request, _scrub, text) => {
-    if (!Array.isArray(body['candidates']) && !isJsonObject(body['promptFeedback']))
-      return undefined
+    // An answer without candidates and without a reason for that is malformed; it must not be
+    // delivered or billed (P5).
+    if (objectsOf(body['candidates']).length === 0 && !isBlocked(body)) return undefined
     return {
       body: shownAnswer(withExactIntegers(body, text), request),
       upstreamId: upstreamIdOf(body['responseId']),

@@ -5,7 +5,7 @@ import { readPlainError } from '../../kit/http/error-bodies.ts'
 import { bearerHeaders, createConnections } from '../../kit/http/connections.ts'
 import { objectsOf, parseJson } from '../../kit/http/fields.ts'
 import { refusal, rethrow } from '../../kit/http/open-events.ts'
-import { malformed } from '../../kit/http/refusals.ts'
+import { isSuccess, malformed } from '../../kit/http/refusals.ts'
 import type { KeptResponseProvider } from '../ports.ts'
 import { responseView, toolCounts } from './convert.ts'
 
@@ -44,7 +44,7 @@ export function createKeptResponseProvider(): KeptResponseProvider & {
       })
       .catch(rethrow)
     if (response.statusCode === 404) return undefined
-    if (response.statusCode !== 200) throw refusal(response, readPlainError, line)
+    if (!isSuccess(response.statusCode)) throw refusal(response, readPlainError, line)
     const { text } = response
     return { body: parseJson(text), text, scrub: line.scrub }
   }

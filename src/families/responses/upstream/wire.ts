@@ -1,10 +1,15 @@
-import type { TextRequest } from '../../text/ports.ts'
+import type { TextRequest, TextTally } from '../../text/ports.ts'
 import type { CallerNames } from '../ports.ts'
 import { isJsonObject, type JsonObject } from '../../../kernel/json.ts'
 import { withExactIntegers } from '../../../kernel/exact-integers.ts'
 import { bearerHeaders } from '../../kit/http/connections.ts'
 import { type Scrubber } from '../../kit/http/scrubber.ts'
-import { fromStreamError, malformed } from '../../kit/http/refusals.ts'
+import {
+  afterAcceptance,
+  fromStreamError,
+  malformed,
+  type UpstreamError,
+} from '../../kit/http/refusals.ts'
 import { objectOf, objectsOf, parseObject, textOf } from '../../kit/http/fields.ts'
 import { plainError, readPlainError } from '../../kit/http/error-bodies.ts'
 import {
@@ -80,7 +85,7 @@ export function responsesFrameReader(request: TextRequest, scrub: Scrubber): Tex
   const reports = trackReports((report) => responsesUsage(report, counted))
   let outputBytes = 0
   let finished = false
-  let failure: { readonly code: string; readonly message: string } | undefined
+  let failure: TextTally['failure']
 
   const fail = (error: Parameters<typeof fromStreamError>[0]): never => {
     const thrown = fromStreamError(error, scrub)
@@ -96,7 +101,7 @@ export function responsesFrameReader(request: TextRequest, scrub: Scrubber): Tex
     if (TERMINAL.has(type)) {
       said.note({ model: response['model'], serviceTier: response['service_tier'] })
       finished = true
-      failure = failureOf(response, scrub) ?? failure
+      failure = failureIn(response, scrub) ?? failure
       counted = tools
     }
     return JSON.stringify({
@@ -134,6 +139,14 @@ export function responsesFrameReader(request: TextRequest, scrub: Scrubber): Tex
   }
 }
 
+/** Why a response failed; a rate limit also gives its channel a rest. */
+function failureIn(response: JsonObject, scrub: Scrubber): TextTally['failure'] {
+  const failure = failureOf(response, scrub)
+  const error = readPlainError(response)
+  if (failure === undefined || error?.rateLimited !== true) return failure
+  return { ...failure, error: afterAcceptance(fromStreamError(error, scrub)) }
+}
+
 /** The bytes that a piece adds to the count, in case upstream reports no usage. */
 function bytesAdded(type: string, { delta, item }: JsonObject): number {
   if (type.endsWith('.delta')) return bytesOf(delta)
@@ -141,12 +154,23 @@ function bytesAdded(type: string, { delta, item }: JsonObject): number {
   return isNew ? bytesOf(item['name']) : 0
 }
 
+/**
+ * The error of a body. A failed response is a result of this wire, with its error inside; but one
+ * that met a rate limit before it had any output is a refusal: another channel may answer.
+ */
+function readResponsesError(body: unknown): UpstreamError | undefined {
+  const error = readPlainError(body)
+  const { output } = objectOf(body)
+  if (!Array.isArray(output)) return error
+  return output.length === 0 && error?.rateLimited === true ? error : undefined
+}
+
 /** Responses. */
 export const responsesWire: TextWire = {
   credentialHeaders: bearerHeaders,
   path: () => '/responses',
   requestBody,
-  readError: readPlainError,
+  readError: readResponsesError,
   readAnswer: (body, request, scrub, text) => {
     if (!Array.isArray(body['output'])) return undefined
     const output = objectsOf(body['output'])

@@ -21,7 +21,7 @@ import {
   type ChannelConnection,
 } from '../../kit/http/connections.ts'
 import { type Scrubber } from '../../kit/http/scrubber.ts'
-import { headerOf, malformed, restOf } from '../../kit/http/refusals.ts'
+import { headerOf, isSuccess, malformed, restOf } from '../../kit/http/refusals.ts'
 import {
   losslessCount,
   objectOf,
@@ -31,11 +31,11 @@ import {
   upstreamIdOf,
 } from '../../kit/http/fields.ts'
 import type { Frame } from '../../kit/http/frame-parser.ts'
-import { createFrameStream, type FrameReader } from '../../kit/http/frame-stream.ts'
+import { beginFrameStream, type FrameReader } from '../../kit/http/frame-stream.ts'
 import { mediaPatience, parseMedia } from '../../kit/http/json.ts'
 import { rethrow } from '../../kit/http/open-events.ts'
 import { readWhole } from '../../kit/http/open-stream.ts'
-import { refusalIn, refusalInStream } from '../../kit/media/base-resp.ts'
+import { refusalIn } from '../../kit/media/base-resp.ts'
 import { ask, type AnswerContent } from '../../kit/media/files.ts'
 
 /** The description of an audio answer for callers, and the count that settles it. */
@@ -93,7 +93,7 @@ export function speechFrameReader(
   const read = ({ data }: Frame): SpeechChunk | undefined => {
     const frame = parseObject(data)
     if (frame === undefined) throw malformed()
-    const refused = refusalInStream(frame, begun, scrub)
+    const refused = refusalIn(frame, { statusCode: 200, headers: {} }, scrub)
     if (refused !== undefined) throw refused
     const piece = objectOf(frame['data'])
     const audio = textOf(piece['audio'])
@@ -139,7 +139,7 @@ export function createSpeechProvider(): SpeechProvider & { readonly close: () =>
           maxResponseBytes: MAX_ANSWER_BYTES,
         })
         .catch(rethrow)
-      if (response.statusCode !== 200)
+      if (!isSuccess(response.statusCode))
         throw refusalIn(parseJson(response.text), response, line.scrub) ?? malformed()
       const { value, rawStringOf } = parseMedia(response.pieces)
       const refused = refusalIn(value, response, line.scrub)
@@ -156,7 +156,7 @@ export function createSpeechProvider(): SpeechProvider & { readonly close: () =>
         })
         .catch(rethrow)
       const type = headerOf(opened.headers, 'content-type') ?? ''
-      if (opened.statusCode !== 200 || !type.startsWith('text/event-stream')) {
+      if (!isSuccess(opened.statusCode) || !type.startsWith('text/event-stream')) {
         const body = parseJson(await readWhole(opened, MAX_ERROR_BYTES).catch(rethrow))
         throw refusalIn(body, opened, line.scrub) ?? malformed()
       }
@@ -164,7 +164,7 @@ export function createSpeechProvider(): SpeechProvider & { readonly close: () =>
       const reader = speechFrameReader(line.scrub, { form, requestId })
       const maxBytes = largestStreamBytes(call.audioBytes)
       const bounds = { maxFrameLength: MAX_FRAME_LENGTH, maxBytes }
-      return createFrameStream(opened, reader, headOf(opened.headers), bounds)
+      return beginFrameStream(opened, reader, headOf(opened.headers), bounds)
     },
     close: () => lines.close(),
   }

@@ -1,12 +1,18 @@
 import type { CallOptions, Channel } from '../../../app/ports/provider.ts'
-import type { JsonObject } from '../../../kernel/json.ts'
-import { parseObject } from '../../kit/http/fields.ts'
-import { createFrameStream, type FrameReader } from '../../kit/http/frame-stream.ts'
+import { isJsonObject, type JsonObject } from '../../../kernel/json.ts'
+import { parseJson } from '../../kit/http/fields.ts'
+import { beginFrameStream, type FrameReader } from '../../kit/http/frame-stream.ts'
 import { createConnections, type ChannelConnection } from '../../kit/http/connections.ts'
 import { type Scrubber } from '../../kit/http/scrubber.ts'
 import { sentInTurns } from '../../kit/http/json.ts'
-import { openEvents, refusal, rethrow } from '../../kit/http/open-events.ts'
-import { headOf, malformed, type UpstreamError } from '../../kit/http/refusals.ts'
+import { openEvents, rethrow } from '../../kit/http/open-events.ts'
+import {
+  fromResponse,
+  headOf,
+  isSuccess,
+  malformed,
+  type UpstreamError,
+} from '../../kit/http/refusals.ts'
 import type { TextAnswer, TextChunk, TextProvider, TextRequest, TextTally } from '../ports.ts'
 import { frameBounds, largestAnswerBytes } from '../rules/answer-size.ts'
 import { textSettings } from '../settings.ts'
@@ -37,10 +43,15 @@ export function createTextProvider(
           maxResponseBytes: largestAnswerBytes(request.largest, lengthOf(sent)),
         })
         .catch(rethrow)
-      if (response.statusCode !== 200) throw refusal(response, wire.readError, line)
       const { text } = response
-      const parsed = parseObject(text)
-      const answer = parsed && wire.readAnswer(parsed, request, line.scrub, text)
+      const parsed = parseJson(text)
+      // Relays answer failures with 200 as well.
+      const error = wire.readError(parsed)
+      if (error !== undefined || !isSuccess(response.statusCode))
+        throw fromResponse(response, error, line.scrub)
+      const answer = isJsonObject(parsed)
+        ? wire.readAnswer(parsed, request, line.scrub, text)
+        : undefined
       if (answer === undefined) throw malformed()
       const { upstreamId, ...rest } = answer
       const { upstreamRequestId = upstreamId, restMs } = headOf(response.headers)
@@ -64,7 +75,7 @@ export function createTextProvider(
       )
       const reader = wire.frameReader(request, line.scrub)
       const bounds = frameBounds(request.largest, lengthOf(sent))
-      return createFrameStream(opened, reader, headOf(opened.headers), bounds)
+      return beginFrameStream(opened, reader, headOf(opened.headers), bounds)
     },
     close: () => lines.close(),
   }
@@ -95,9 +106,9 @@ export interface TextWire {
   /** Below the channel's base URL. */
   readonly path: (request: TextRequest, streamed: boolean) => string
   readonly requestBody: (request: TextRequest, streamed: boolean) => JsonObject
-  /** The error envelope of a body; undefined if the body is not one. */
+  /** The error of a body that has no result, whatever its status; undefined for any other. */
   readonly readError: (body: unknown) => UpstreamError | undefined
-  /** An unstreamed 200, and its text; undefined when it is no answer of this wire. */
+  /** An unstreamed 2xx, and its text; undefined when it is no answer of this wire. */
   readonly readAnswer: (
     body: JsonObject,
     request: TextRequest,

@@ -4,7 +4,7 @@ import type { Clock } from '../../../kernel/clock.ts'
 import { isJsonObject, type JsonObject } from '../../../kernel/json.ts'
 import { dottedError } from '../../kit/http/error-bodies.ts'
 import type { ExchangeResponse } from '../../kit/http/exchange.ts'
-import { malformed } from '../../kit/http/refusals.ts'
+import { isSuccess, malformed } from '../../kit/http/refusals.ts'
 import { objectOf, parseJson } from '../../kit/http/fields.ts'
 import { createConnections } from '../../kit/http/connections.ts'
 import { type Scrubber } from '../../kit/http/scrubber.ts'
@@ -69,10 +69,6 @@ function statusOf(statusCode: number, error: UpstreamError | undefined): number 
   if (error.code === undefined ? isSuccess(statusCode) : BROKEN_CODE.test(kind)) return 500
   // The request named the missing thing, so the request is wrong.
   return isSuccess(statusCode) || error.missing === true ? 400 : statusCode
-}
-
-function isSuccess(statusCode: number): boolean {
-  return statusCode >= 200 && statusCode < 300
 }
 
 /** A scrubber that takes these values out of a message as well. */

@@ -3,7 +3,7 @@ import { Compile } from 'typebox/compile'
 import type { TaskObservation } from '../../../app/ports/provider.ts'
 import type { Usage } from '../../../domain/pricing/usage.ts'
 import { isJsonObject } from '../../../kernel/json.ts'
-import { readDottedError } from '../../kit/http/error-bodies.ts'
+import { readDottedError, statusOfDotted } from '../../kit/http/error-bodies.ts'
 import { codeOf, losslessCount, objectOf } from '../../kit/http/fields.ts'
 import type { Scrubber } from '../../kit/http/scrubber.ts'
 import { MAX_LABEL_LENGTH, observedTask, type TaskWire, type Wanted } from '../../kit/task/wire.ts'
@@ -110,7 +110,10 @@ export const videoAWire: TaskWire = {
   createBody: ({ model, body, marker }) => ({ ...body, model, safety_identifier: marker }),
   taskPath: (nativeId) => `${TASKS_PATH}/${encodeURIComponent(nativeId)}`,
   listPath: (wanted) => `${TASKS_PATH}?${listQuery(wanted).toString()}`,
-  readError: readDottedError,
+  readError: (body) => {
+    const error = readDottedError(body)
+    return error && { ...error, status: statusOfDotted(error.code) }
+  },
   readCreated: (body) => (createAnswer.Check(body) ? body.id : undefined),
   readTask: observationOf,
   readList: (body) =>

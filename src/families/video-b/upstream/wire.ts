@@ -4,6 +4,7 @@ import type { TaskObservation, TaskSubmission } from '../../../app/ports/provide
 import type { Usage } from '../../../domain/pricing/usage.ts'
 import { invariant } from '../../../kernel/assert.ts'
 import { isJsonObject } from '../../../kernel/json.ts'
+import { failureStatus } from '../../kit/http/error-bodies.ts'
 import { codeOf, losslessCount, objectOf, textOf } from '../../kit/http/fields.ts'
 import { jsonInPieces } from '../../kit/http/json.ts'
 import type { Scrubber } from '../../kit/http/scrubber.ts'
@@ -33,6 +34,7 @@ function readNumberedError(body: unknown): UpstreamError | undefined {
     message,
     param: undefined,
     account: code !== undefined && ACCOUNT_NUMBERS.has(code),
+    status: failureStatus(error['http_code']),
     missing: MISSING.test(message),
   }
 }

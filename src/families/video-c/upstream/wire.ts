@@ -1,6 +1,7 @@
 import { readTime } from '../../../kernel/read-time.ts'
 import type { TaskObservation } from '../../../app/ports/provider.ts'
 import { isJsonObject, type JsonObject } from '../../../kernel/json.ts'
+import { failureStatus } from '../../kit/http/error-bodies.ts'
 import { codeOf, losslessCount, objectsOf, textOf, upstreamIdOf } from '../../kit/http/fields.ts'
 import {
   type TaskWire,
@@ -30,6 +31,7 @@ function readReasonError(body: unknown): UpstreamError | undefined {
     message: textOf(body['message']) ?? '',
     param: undefined,
     account: ACCOUNT_REASONS.has(code),
+    status: failureStatus(body['code']),
   }
 }
 

@@ -3,7 +3,7 @@ import {
   chatUsage,
   citesPages,
   countedSearches,
-} from '../../../../src/families/chat/upstream/wire.ts'
+} from '../../../../src/families/chat/upstream/usage.ts'
 
 const units = (usage: object) => {
   const read = chatUsage(usage).usage

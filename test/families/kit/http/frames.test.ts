@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import * as fc from 'fast-check'
 import t from 'tap'
 import { createFrameParser, type Frame } from '../../../../src/families/kit/http/frame-parser.ts'
-import { createFrameStream } from '../../../../src/families/kit/http/frame-stream.ts'
+import { beginFrameStream } from '../../../../src/families/kit/http/frame-stream.ts'
 import { ExchangeError } from '../../../../src/families/kit/http/open-stream.ts'
 
 const LIMIT = 1_000_000
@@ -160,8 +160,8 @@ t.test('a stream that the gateway ends does not count against its provider', asy
     tally: () => ({ finished: false, failure: undefined }),
     over: () => false,
   }
-  const ending = (read: () => Promise<readonly Buffer[] | undefined>) =>
-    createFrameStream(
+  const ending = async (read: () => Promise<readonly Buffer[] | undefined>) => {
+    const stream = await beginFrameStream(
       {
         statusCode: 200,
         headers: {},
@@ -175,7 +175,9 @@ t.test('a stream that the gateway ends does not count against its provider', asy
       reader,
       { upstreamRequestId: undefined, restMs: undefined },
       { maxFrameLength: 100, maxBytes: 1_000_000 },
-    ).read()
+    )
+    return stream.read()
+  }
   const caught = (error: unknown): unknown => error
   const endless = (): Promise<readonly Buffer[]> => Promise.resolve([Buffer.alloc(60, 'x')])
   t.match(await ending(endless).catch(caught), { kind: 'malformed', endedByGateway: true })

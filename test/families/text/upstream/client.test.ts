@@ -115,7 +115,7 @@ t.test('each wire goes to its own path with its own credential and upstream name
   await use(t, createTextProvider(responsesWire)).complete(responses.channel, request(), options())
   t.equal(responses.seen[0]?.url, '/base/responses')
 
-  const native = await upstream(t, json({ modelVersion: 'vendorish-1', candidates: [] }))
+  const native = await upstream(t, json({ modelVersion: 'vendorish-1', candidates: [{}] }))
   const provider = use(t, createTextProvider(nativeWire))
   const generated = await provider.complete(native.channel, request({ contents: [] }), options())
   t.equal(bodyOf(generated)['modelVersion'], 'ours')
@@ -147,7 +147,7 @@ t.test('the provider’s own id is kept where no header names one', async (t) =>
     response.setHeader('x-request-id', 'of-header')
     answer(response)
   }
-  const nativeAnswer = { candidates: [], responseId: 'of-native' }
+  const nativeAnswer = { candidates: [{}], responseId: 'of-native' }
   const frame = (body: object) => events(`data: ${JSON.stringify(body)}\n\n`)
   for (const [provider, whole, streamed, id] of [
     [chat, json(chatAnswer), frame(chatAnswer), 'x'],
@@ -270,11 +270,86 @@ t.test('a frame or an answer without an end is cut off', async (t) => {
 
 t.test('a waiting stream can be stopped', async (t) => {
   const { channel } = await upstream(t, (response) => {
-    response.writeHead(200, { 'content-type': 'text/event-stream' }).flushHeaders()
+    response.writeHead(200, { 'content-type': 'text/event-stream' })
+    response.write(`data: ${JSON.stringify({ choices: [{ index: 0, delta: {} }] })}\n\n`)
   })
   const stream = await use(t, createTextProvider(chatWire)).stream(channel, request(), options())
+  t.equal((await stream.read())?.length, 1)
   const waiting = failure(stream.read())
   stream.cancel()
   t.match(await waiting, { kind: 'unavailable', acceptance: 'certain' })
   t.match(await failure(stream.read()), { kind: 'unavailable' })
 })
+
+const limited = {
+  chat: { error: { message: 'Slow down.', code: 429 } },
+  responses: { error: { message: 'Slow down.', type: 'rate_limit_error' } },
+  native: { error: { message: 'Slow down.', code: 429, status: 'RESOURCE_EXHAUSTED' } },
+}
+const textWires = { chat: chatWire, responses: responsesWire, native: nativeWire }
+
+for (const [family, wire] of Object.entries(textWires)) {
+  const body = limited[family as keyof typeof limited]
+
+  t.test(
+    `${family}: a limit inside of a 200 is a limit, whole or as the first frame`,
+    async (t) => {
+      const provider = use(t, createTextProvider(wire))
+      const refused = { kind: 'rate_limited', acceptance: 'ruled_out', status: 429 }
+      const whole = await upstream(t, json(body))
+      t.match(await failure(provider.complete(whole.channel, request(), options())), refused)
+      const frame = await upstream(t, events(`data: ${JSON.stringify(body)}\n\n`))
+      const first = { ...frame.channel, id: 'first' }
+      t.match(await failure(provider.stream(first, request(), options())), refused)
+      const unstreamed = { ...whole.channel, id: 'unstreamed' }
+      t.match(await failure(provider.stream(unstreamed, request(), options())), refused)
+    },
+  )
+
+  t.test(`${family}: an answer without a result is none, one with 201 is`, async (t) => {
+    const provider = use(t, createTextProvider(wire))
+    const none = { chat: { choices: [] }, responses: {}, native: { candidates: [] } }
+    const empty = await upstream(t, json(none[family as keyof typeof none]))
+    t.match(await failure(provider.complete(empty.channel, request(), options())), {
+      kind: 'malformed',
+    })
+    const made = { chat: chatAnswer, responses: { output: [] }, native: { candidates: [{}] } }
+    const created = await upstream(t, json(made[family as keyof typeof made], 201))
+    const channel = { ...created.channel, id: 'created' }
+    t.ok(await provider.complete(channel, request(), options()))
+  })
+}
+
+t.test('an error after the first frame keeps its status; the call was accepted', async (t) => {
+  const delta = { choices: [{ index: 0, delta: { content: 'a' } }] }
+  const text = [delta, limited.chat].map((one) => `data: ${JSON.stringify(one)}\n\n`).join('')
+  const { channel } = await upstream(t, events(text))
+  const stream = await use(t, createTextProvider(chatWire)).stream(channel, request(), options())
+  t.equal((await stream.read())?.length, 1)
+  t.match(await failure(stream.read()), {
+    kind: 'rate_limited',
+    acceptance: 'certain',
+    status: 429,
+  })
+})
+
+t.test(
+  'a response that met a limit before any output is a refusal, any other is a result',
+  async (t) => {
+    const provider = use(t, createTextProvider(responsesWire))
+    const failed = (code: string) => ({
+      status: 'failed',
+      output: [],
+      error: { code, message: '' },
+    })
+    const limit = await upstream(t, json(failed('rate_limit_exceeded')))
+    t.match(await failure(provider.complete(limit.channel, request(), options())), {
+      kind: 'rate_limited',
+      acceptance: 'ruled_out',
+    })
+    const broken = await upstream(t, json(failed('server_error')))
+    const channel = { ...broken.channel, id: 'broken' }
+    const { tally } = await provider.complete(channel, request(), options())
+    t.match(tally().failure, { code: 'server_error' })
+  },
+)

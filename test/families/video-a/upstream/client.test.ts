@@ -390,3 +390,26 @@ t.test('cancel distinguishes accepted, running, gone and refused', async (t) => 
   const broken = await upstream(t, (_request, _body, response) => json(response, 500, {}))
   t.equal((await failure(provider(t).cancel(broken, 'cgt-1', options()))).kind, 'unavailable')
 })
+
+t.test('an error that a creation or a query got with 200 keeps its status', async (t) => {
+  const answer = (code: string) =>
+    upstream(t, (_request, _body, response) => {
+      response.end(JSON.stringify({ error: { code, message: 'No.' } }))
+    })
+  const provider = createTaskProvider(videoAWire)
+  t.teardown(() => provider.close())
+  const cases = [
+    ['RateLimitExceeded.EndpointRPMExceeded', 'rate_limited', 'ruled_out'],
+    ['InvalidParameter', 'invalid', 'ruled_out'],
+    ['AccountOverdueError', 'account', 'ruled_out'],
+    ['SomethingElse', 'malformed', 'unknown'],
+  ] as const
+  for (const [index, [code, kind, acceptance]] of cases.entries()) {
+    const channel = { ...(await answer(code)), id: `channel-${index}` }
+    const refused = (made: Promise<unknown>) => made.catch((error: unknown) => error)
+    const created = provider.create(channel, submission(), options())
+    t.match(await refused(created), { kind, acceptance }, code)
+    const asked = provider.get(channel, 'cgt-1', options())
+    t.match(await refused(asked), { kind, acceptance }, code)
+  }
+})
