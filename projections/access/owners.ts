@@ -7,6 +7,7 @@ import {
 import { searchForm } from '../../src/kernel/characters.ts'
 import type { RecordedEvent } from '../../src/eventlog/log/types.ts'
 import { bigint, constrained, int, json, nullable, text, time, type Row } from '../engine/column.ts'
+import { expectInOrder } from '../engine/passed-over.ts'
 import { rowsOf } from '../engine/read-model.ts'
 import { table } from '../engine/table.ts'
 import { userKey } from './names.ts'
@@ -78,6 +79,7 @@ export const users = rowsOf<UserEvent>()({
       position: bigint(),
     },
     key: ['tenant_id', 'user_id'],
+    once: true,
   }),
   stream: accountStream,
   of: ({ data }) => data.userId,
@@ -106,10 +108,13 @@ export async function applyUsers(
     const named = { name, searchName: searchForm(name) }
     const key = userKey({ tenantId, userId })
     const row = added.get(key)
-    if (event.type === 'UserAdded') added.set(key, users.sets.UserAdded(event, undefined))
-    else if (row === undefined) renamed.set(key, { tenantId, userId, ...named })
+    if (event.type === 'UserAdded') {
+      expectInOrder(row === undefined && !renamed.has(key), `${userId} was added late or twice`)
+      added.set(key, users.sets.UserAdded(event, undefined))
+    } else if (row === undefined) renamed.set(key, { tenantId, userId, ...named })
     else added.set(key, { ...row, ...named })
   }
   await users.table.insert(client, [...added.values()])
-  await renameUsers(client, [...renamed.values()])
+  const found = await renameUsers(client, [...renamed.values()])
+  expectInOrder(found === renamed.size, 'a user was renamed who was never added')
 }

@@ -132,6 +132,7 @@ export const tokens = rowsOf<TokenEvent>()({
 const secrets = table('access.secrets', {
   columns: { secret_hash: text(), token_id: text(), valid_until: nullable(time()) },
   key: ['secret_hash'],
+  once: true,
   earlyIndexes: { token: '(token_id)' },
 })
 

@@ -1,10 +1,11 @@
-import type { Pool } from 'pg'
+import type { Pool, PoolClient } from 'pg'
 import { placeOf, type LogPosition } from '../../src/eventlog/log/position.ts'
 import type { RecordedEvent } from '../../src/eventlog/log/types.ts'
 import { moveCheckpoint, type Step } from './checkpoint.ts'
 import { allSettledOrThrow } from '../../src/kernel/all-settled.ts'
 import { isTransient } from './failures.ts'
-import { inSchema } from './transaction.ts'
+import { isOutOfOrder, notePassedOver } from './passed-over.ts'
+import { failingByFirst, inSchema } from './transaction.ts'
 import type { Projection } from './types.ts'
 
 /** Events of our namespace in order, and the place that everything up to was considered. */
@@ -59,6 +60,7 @@ async function applyOnce(
   target: Target,
   batch: Batch,
   from: LogPosition,
+  apply: Projection['apply'] = target.projection.apply,
 ): Promise<void> {
   const handled = batch.events.filter((event) => target.projection.handles.has(event.type))
   await inSchema(pool, target.schema, async (client) => {
@@ -68,7 +70,7 @@ async function applyOnce(
       version,
       step: stepOf(batch, from),
     })
-    const applied = handled.length > 0 ? target.projection.apply(client, handled) : undefined
+    const applied = handled.length > 0 ? apply(failingByFirst(client), handled) : undefined
     await allSettledOrThrow([moved, applied]).catch(async (error: unknown) => {
       // A checkpoint that another process moved explains any other failure.
       await moved
@@ -77,9 +79,46 @@ async function applyOnce(
   })
 }
 
+/** Notes an event in place of applying it. */
+function passingOver(
+  { name: projection }: Projection,
+  { position, id: eventId }: RecordedEvent,
+  { message: reason }: Error,
+): Projection['apply'] {
+  return (client) => notePassedOver(client, { projection, position, eventId, reason })
+}
+
+/**
+ * Applies events inside the caller's transaction, and passes over those that are out of order.
+ * @throws whatever the projection threw otherwise; nothing of the transaction is kept then
+ */
+export async function applyWithin(
+  client: PoolClient,
+  projection: Projection,
+  events: readonly RecordedEvent[],
+): Promise<void> {
+  const [first, ...others] = events
+  if (first === undefined) return
+  await client.query('savepoint events')
+  try {
+    await projection.apply(failingByFirst(client), events)
+    await client.query('release savepoint events')
+  } catch (error) {
+    const alone = others.length === 0
+    if (isTransient(error) || (alone && !isOutOfOrder(error, projection))) throw error
+    await client.query('rollback to savepoint events; release savepoint events')
+    if (alone && isOutOfOrder(error, projection))
+      return passingOver(projection, first, error)(client, events)
+    const half = Math.ceil(events.length / 2)
+    await applyWithin(client, projection, events.slice(0, half))
+    await applyWithin(client, projection, events.slice(half))
+  }
+}
+
 /**
  * Applies a batch to a target whose checkpoint is at `from`. When an event cannot be applied,
- * halves the batch until it is found, so that everything before it is applied.
+ * halves the batch until it is found, so that everything before it is applied; one that is out of
+ * order is then passed over.
  * @throws PoisonEventError naming the event; CheckpointMovedError when another process leads;
  * whatever the connection threw otherwise.
  */
@@ -94,7 +133,11 @@ export async function applyBatch(
   } catch (error) {
     const [first, ...others] = batch.events
     if (first === undefined || isTransient(error)) throw error
-    if (others.length === 0) throw new PoisonEventError(first, from, error)
+    if (others.length === 0) {
+      if (!isOutOfOrder(error, target.projection)) throw new PoisonEventError(first, from, error)
+      const passOver = passingOver(target.projection, first, error)
+      return applyOnce(pool, target, batch, from, passOver)
+    }
     const half = Math.ceil(batch.events.length / 2)
     const head = batch.events.slice(0, half)
     const last = head.at(-1)

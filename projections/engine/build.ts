@@ -7,7 +7,7 @@ import {
   type LogPosition,
 } from '../../src/eventlog/log/position.ts'
 import type { EventLog, RecordedEvent, SubscriptionMessage } from '../../src/eventlog/log/types.ts'
-import { applyBatch, stepOf, type Batch } from './apply.ts'
+import { applyBatch, stepOf, type Batch, applyWithin } from './apply.ts'
 import { BEFORE_FIRST, moveCheckpoint, type Checkpoint, type EventReference } from './checkpoint.ts'
 import { startFeed, type FeedLimits } from './feed.ts'
 import { LogOlderError, notMet } from './older-log.ts'
@@ -148,7 +148,7 @@ export class BuildTarget {
     const { version } = projection
     await moveCheckpoint(client, { name: schema, version, step: stepOf({ events, at: end }, at) })
     const handled = events.filter((event) => projection.handles.has(event.type))
-    if (handled.length > 0) await projection.apply(client, handled)
+    await applyWithin(client, projection, handled)
   }
 
   async #apply(batch: Batch): Promise<void> {

@@ -1,4 +1,3 @@
-import type { PoolClient } from 'pg'
 import { eventsThrough, isBehind, type LogPosition } from '../../src/eventlog/log/position.ts'
 import { CheckpointMovedError, type StopReason } from './failures.ts'
 import type { Queryable } from './queryable.ts'
@@ -196,35 +195,4 @@ export async function recordStopped(
     `update engine.checkpoints set stopped = $2, updated_at = clock_timestamp() where name = $1`,
     [name, JSON.stringify(stopped)],
   )
-}
-
-/** An event that a read model skipped, and why, so that a skip is never silent. */
-interface PassedOver {
-  /** The read model, also where it is being rebuilt. */
-  readonly projection: string
-  readonly position: bigint
-  readonly eventId: string
-  readonly reason: string
-}
-
-/** Notes it with the batch that it is part of: a rebuild notes the same. */
-export async function notePassedOver(
-  client: PoolClient,
-  { projection, position, eventId, reason }: PassedOver,
-): Promise<void> {
-  await client.query({
-    name: 'engine.passed_over.write',
-    text: `insert into engine.passed_over (projection, position, event_id, reason)
-           values ($1, $2, $3, $4) on conflict (projection, position) do nothing`,
-    values: [projection, position, eventId, reason],
-  })
-}
-
-/** Number of events of a read model that were passed over. */
-export async function countPassedOver(db: Queryable, projection: string): Promise<number> {
-  const { rows } = await db.query<{ n: string }>(
-    'select count(*) as n from engine.passed_over where projection = $1',
-    [projection],
-  )
-  return Number(rows[0]?.n ?? 0)
 }

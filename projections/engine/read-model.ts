@@ -3,9 +3,9 @@ import type { PoolClient } from 'pg'
 import type { AnyEvent, AnyEventType } from '../../src/domain/any-event.ts'
 import type { RecordedEvent } from '../../src/eventlog/log/types.ts'
 import { allSettledOrThrow } from '../../src/kernel/all-settled.ts'
-import { invariant } from '../../src/kernel/assert.ts'
 import type { Columns, Patch, Row } from './column.ts'
 import type { AuditedRow, AuditedTable, StreamTable } from './audited-rows.ts'
+import { expectInOrder } from './passed-over.ts'
 import type { DeclaredTable, Table } from './table.ts'
 import type { Projection, ProjectionDigest, TableDigest } from './types.ts'
 
@@ -85,7 +85,7 @@ interface Rows<C extends Columns, E extends AnyEvent, Begins extends E['type']> 
   readonly of: (event: RecordedEvent<E>) => string
   /** The event that begins a row: every other finds one. */
   readonly begins: Begins
-  /** Whether it may come again, and is then given the row; otherwise a second beginning is a defect. */
+  /** Whether it may come again, and is then given the row; otherwise a second beginning is out of order. */
   readonly again?: true
   readonly sets: {
     readonly [Type in E['type']]: Type extends Begins
@@ -173,8 +173,8 @@ function rowsAfter<C extends Columns, E extends AnyEvent, Begins extends E['type
     const key = of(event)
     const row = after.get(key) ?? known.get(key)
     const isFirst = event.type === begins
-    invariant(row !== undefined || isFirst, `${event.type} of ${key}, which never began`)
-    invariant(row === undefined || !isFirst || again === true, `${key} began twice`)
+    expectInOrder(row !== undefined || isFirst, `${event.type} of ${key}, which never began`)
+    expectInOrder(row === undefined || !isFirst || again === true, `${key} began twice`)
     const patch = setting[event.type]?.(event, row)
     after.set(key, { ...(isFirst ? undefined : row), ...patch } as Row<C>)
   }

@@ -12,6 +12,8 @@ interface TableRecord<C extends Columns> {
   /** The primary key. */
   readonly key: readonly (keyof C & string)[]
   readonly constraints?: readonly string[]
+  /** Set where an event begins each row: a second beginning is out of order, no defect. */
+  readonly once?: true
   /** Storage parameters. */
   readonly storage?: string
   /**
@@ -229,7 +231,11 @@ export interface DeclaredTable extends Pick<
   Table,
   'name' | 'tableSql' | 'indexesSql' | 'comparedSql' | 'audited'
 > {
-  readonly record: { readonly columns: Columns; readonly key: readonly string[] }
+  readonly record: {
+    readonly columns: Columns
+    readonly key: readonly string[]
+    readonly once?: true
+  }
 }
 
 /** Declares a table; `name` has its schema, e.g. `ledger.lines`. */

@@ -1,5 +1,6 @@
-import type { Pool, PoolClient } from 'pg'
+import type { Pool, PoolClient, QueryConfig, QueryResultRow } from 'pg'
 import { allSettledOrThrow } from '../../src/kernel/all-settled.ts'
+import type { Queryable } from './queryable.ts'
 
 /** Longest single statement of an apply; a batch takes a fraction of a second. */
 const STATEMENT_TIMEOUT_MS = 120_000
@@ -58,4 +59,26 @@ export async function inSchema<T>(
     client.off('error', ignore)
     client.release(broken)
   }
+}
+
+/**
+ * The client of a transaction in which every statement after a failed one fails with the error of
+ * that one: Postgres reports for them only that the transaction is aborted, and they are often
+ * awaited first.
+ */
+export function failingByFirst(client: PoolClient): PoolClient {
+  let failed: { readonly by: unknown } | undefined
+  const query = async <Row extends QueryResultRow>(
+    asked: string | QueryConfig,
+    values?: readonly unknown[],
+  ) => {
+    const queryable: Queryable = client
+    const answer =
+      typeof asked === 'string' ? queryable.query<Row>(asked, values) : queryable.query<Row>(asked)
+    return answer.catch((error: unknown) => {
+      failed ??= { by: error }
+      throw failed.by
+    })
+  }
+  return Object.create(client, { query: { value: query } }) as PoolClient
 }

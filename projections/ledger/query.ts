@@ -1,5 +1,4 @@
 import type { Currency } from '../../src/kernel/money.ts'
-import { countPassedOver } from '../engine/checkpoint.ts'
 import type { Queryable } from '../engine/queryable.ts'
 
 export { listLines, type AdjustedLine, type LedgerPage, type SettledLine } from './read/list.ts'
@@ -100,14 +99,6 @@ export async function chainHead(
     `select seq, encode(hash, 'hex') as hash from ledger.chain`,
   )
   return { seq: BigInt(rows[0]?.seq ?? 0), hash: rows[0]?.hash ?? '' }
-}
-
-/**
- * Number of settlements in the log whose source was already settled; the ledger counts the first
- * only.
- */
-export function repeatedSettlements(db: Queryable): Promise<number> {
-  return countPassedOver(db, 'ledger')
 }
 
 /** Holds of running tasks, by token and user. */

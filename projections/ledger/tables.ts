@@ -132,6 +132,7 @@ export const holds = table('ledger.holds', {
     position: bigint(),
   },
   key: ['source_id'],
+  once: true,
   storage: 'fillfactor = 80',
   indexes: { open: `(tenant_id) where state = 'placed'` },
 })

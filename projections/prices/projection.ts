@@ -15,6 +15,7 @@ const books = table('prices.books', {
     position: bigint(),
   },
   key: ['version'],
+  once: true,
   earlyIndexes: { effective: '(effective_from, position)' },
 })
 

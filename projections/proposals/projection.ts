@@ -4,8 +4,8 @@ import {
   accountStream,
 } from '../../src/domain/account/events.ts'
 import type { RecordedEvent } from '../../src/eventlog/log/types.ts'
-import { invariant } from '../../src/kernel/assert.ts'
 import { bigint, from, json, nullable, text, time } from '../engine/column.ts'
+import { expectInOrder } from '../engine/passed-over.ts'
 import { fromTables, rowsOf } from '../engine/read-model.ts'
 import { table } from '../engine/table.ts'
 import type { Projection } from '../engine/types.ts'
@@ -49,6 +49,7 @@ export const proposals = rowsOf<ProposalEvent>()({
       position: bigint(),
     },
     key: ['tenant_id', 'proposal_id'],
+    once: true,
     indexes: { listed: '(proposed_at, proposal_id)', tenant: '(tenant_id, proposed_at)' },
   }),
   stream: accountStream,
@@ -76,15 +77,17 @@ export const proposalsProjection: Projection = {
   streamTables: [proposals.audit],
   handles: new Set(proposals.types),
   apply: async (client, batch) => {
-    const rows = batch.flatMap((event) =>
-      event.type === 'PostingProposed' ? [proposed(event)] : [],
-    )
+    const rows: ReturnType<typeof proposed>[] = []
+    const ends = new Map<string, End>()
+    for (const event of batch)
+      if (event.type === 'PostingProposed') {
+        const { proposalId } = event.data
+        expectInOrder(!ends.has(proposalId), `${proposalId} ended before it was made`)
+        rows.push(proposed(event))
+      } else if (event.type === 'PostingApproved') ends.set(event.data.proposalId, approved(event))
+      else if (event.type === 'PostingRejected') ends.set(event.data.proposalId, rejected(event))
     await proposals.table.insert(client, rows)
-    const ends = batch.flatMap<End>((event) => {
-      if (event.type === 'PostingApproved') return [approved(event)]
-      return event.type === 'PostingRejected' ? [rejected(event)] : []
-    })
-    const found = await end(client, ends)
-    invariant(found === ends.length, 'a proposal has ended that was never made')
+    const found = await end(client, [...ends.values()])
+    expectInOrder(found === ends.size, 'a proposal has ended that was never made')
   },
 }

@@ -1,7 +1,8 @@
-import { invariant, unreachable } from '../../src/kernel/assert.ts'
+import { unreachable } from '../../src/kernel/assert.ts'
 import { fromTimestamp } from '../../src/kernel/clock.ts'
 import { taskEvents, type TaskEvent, type TaskEventData } from '../../src/domain/task/events.ts'
 import type { RecordedEvent } from '../../src/eventlog/log/types.ts'
+import { expectInOrder } from '../engine/passed-over.ts'
 
 export type TaskStatus = 'queued' | 'running' | 'succeeded' | 'failed' | 'expired' | 'cancelled'
 export type Submission =
@@ -196,7 +197,7 @@ function begin(event: RecordedEvent<TaskEvent>, known: ReadonlyMap<string, Known
   const { platformId } = event.data
   const row = known.get(platformId)
   const requested = event.type === 'TaskRequested' ? event.data : undefined
-  invariant(
+  expectInOrder(
     (row === undefined) === (requested !== undefined),
     `${event.type} of ${platformId}, which ${row ? 'exists already' : 'was never requested'}`,
   )
@@ -228,7 +229,7 @@ export function foldTasks(
       change = begin(event, known)
       changes.set(platformId, change)
     } else {
-      invariant(event.type !== 'TaskRequested', `${platformId} requested twice`)
+      expectInOrder(event.type !== 'TaskRequested', `${platformId} requested twice`)
     }
     evolve(change, event)
     change.revision = event.revision

@@ -1,6 +1,5 @@
 import type { PoolClient } from 'pg'
 import { allSettledOrThrow } from '../../src/kernel/all-settled.ts'
-import { invariant } from '../../src/kernel/assert.ts'
 import {
   isFirstOfSource,
   eventSchemas,
@@ -12,6 +11,7 @@ import type { RecordedEvent } from '../../src/eventlog/log/types.ts'
 import type { EventTable, Owner, StreamTable } from '../engine/audited-rows.ts'
 import type { Row } from '../engine/column.ts'
 import { storable, textColumn } from '../engine/array-literals.ts'
+import { expectInOrder } from '../engine/passed-over.ts'
 import { fromTables } from '../engine/read-model.ts'
 import type { Projection } from '../engine/types.ts'
 import { events, sources, timelineTables } from './tables.ts'
@@ -66,7 +66,7 @@ interface SourceChange extends Owner {
 function eventRow(event: RecordedEvent, known: Owner | undefined): EventRow {
   const sourceId = sourceOf(event)
   const owner = namedOwner(event) ?? known
-  invariant(owner, `${event.type} of ${sourceId ?? 'no source'}, which never began`)
+  expectInOrder(owner, `${event.type} of ${sourceId ?? 'no source'}, which never began`)
   return {
     position: event.position,
     tenantId: owner.tenantId,

@@ -1,6 +1,6 @@
 import type { Logger } from 'pino'
 import type { Pool } from 'pg'
-import { repeatedSettlements, totals } from '../../projections/ledger/query.ts'
+import { totals } from '../../projections/ledger/query.ts'
 import { type ApiOptions, buildApp } from '../api/app.ts'
 import { drain } from '../api/kit/drain.ts'
 import { createHealth, type Lifecycle } from '../api/operating/gateway-health.ts'
@@ -95,7 +95,6 @@ export async function listen(
     totals: () => totals(pool),
     lastAudit: () => readLastAudit(pool),
     silentSpools: () => readSilentSpools(pool),
-    passedOver: () => repeatedSettlements(pool),
   })
   closeApp = () => drain(app, config.drainTimeoutMs + SETTLE_MARGIN_MS)
   const { host, port, operationsPort } = config

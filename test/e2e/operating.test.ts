@@ -39,6 +39,10 @@ t.test('metrics cover requests, tasks, upstream, the log and every read model', 
     )
     t.match(text, new RegExp(`^tollgate_projection_position\\{projection="${name}"\\} \\d+$`, 'm'))
     t.match(text, new RegExp(`^tollgate_projection_stopped\\{projection="${name}"\\} 0$`, 'm'))
+    t.match(
+      text,
+      new RegExp(`^tollgate_projection_passed_over_events\\{projection="${name}"\\} 0$`, 'm'),
+    )
   }
   t.match(text, /^tollgate_tasks_created_total\{.*outcome="submitted"\} 1$/m)
   t.match(text, /^tollgate_tasks_ended_total\{.*status="succeeded"\} 1$/m)

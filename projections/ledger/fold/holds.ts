@@ -1,6 +1,6 @@
-import { invariant } from '../../../src/kernel/assert.ts'
 import type { HoldEnded, HoldPlaced } from '../../../src/domain/event-facts.ts'
 import { parseAmount } from '../../../src/kernel/money.ts'
+import { expectInOrder } from '../../engine/passed-over.ts'
 import { addToTotal, balanceOf, enter, type Hold, type LedgerChange } from './change.ts'
 
 /** Ends a hold if it is placed; otherwise does nothing. */
@@ -32,7 +32,7 @@ export function endHold(
 /** Places the hold of a request on the balance. */
 export function placeHold(change: LedgerChange, position: bigint, placed: HoldPlaced): void {
   const { sourceId, tenantId, currency, placedAt } = placed
-  invariant(!change.holds.has(sourceId), `${sourceId} requested twice`)
+  expectInOrder(!change.holds.has(sourceId), `${sourceId} requested twice`)
   const amountPico = parseAmount(placed.amount)
   const hold: Hold = { sourceId, tenantId, currency, amountPico }
   change.holds.set(sourceId, {

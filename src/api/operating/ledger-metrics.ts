@@ -11,8 +11,6 @@ interface LedgerFigures {
   readonly lastAudit: () => Promise<LastAudit | undefined>
   /** Settlements that wait in spools of replicas that have stopped reporting. */
   readonly silentSpools: () => Promise<readonly SilentSpools[]>
-  /** Events that the ledger passed over. */
-  readonly passedOver: () => Promise<number>
 }
 
 /** A figure of the ledger: exact in the database, a float in the metrics. */
@@ -68,15 +66,6 @@ export function useLedgerMetrics(registry: Registry, figures: LedgerFigures): vo
   const gauge = gaugesIn(registry)
   addTotals(gauge, look)
   addTrialBalance(gauge, look)
-  gauge(
-    'tollgate_ledger_repeated_settlements',
-    'Settlements in the log whose source was already settled; only the first one counts.',
-    [],
-    async () => {
-      const count = await withProbeTimeout(figures.passedOver).catch(() => undefined)
-      return count === undefined ? [] : [{ labels: {}, value: count }]
-    },
-  )
   addLastAudit(gauge, figures)
   addSilentSpools(gauge, figures)
 }

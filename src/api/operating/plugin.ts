@@ -50,6 +50,7 @@ const ReadinessSchema = Type.Object({
       position: Type.Optional(Type.String()),
       lagMs: Type.Number(),
       stopped: Type.Optional(Type.String()),
+      passedOver: Type.Integer(),
       rebuilding: Type.Boolean(),
     }),
   ),

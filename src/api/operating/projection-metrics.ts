@@ -40,4 +40,9 @@ export function useProjectionMetrics(registry: Registry, health: Health): void {
     '1 while a projection is stopped at an event that it cannot apply.',
     ({ stopped }) => (stopped === undefined ? 0 : 1),
   )
+  gauge(
+    'tollgate_projection_passed_over_events',
+    'Events that a read model passed over because they contradict earlier ones: an end without its beginning, or a second one.',
+    ({ passedOver }) => passedOver,
+  )
 }

@@ -11,7 +11,7 @@ import { type Finding, Findings, MAX_FINDINGS } from './findings.ts'
 import { BEFORE_ALL, LogPass } from './log-pass.ts'
 import { auditAllPeriods } from './periods.ts'
 import { comparePriceBooks } from './price-books.ts'
-import type { ReadModel } from './read-models.ts'
+import { reportPassedOver, type ReadModel } from './read-models.ts'
 import { beginningOf, checkEarlierLines, checkSameLog, onTrust, stateOf } from './resume.ts'
 import type { AuditState } from './state.ts'
 import { inSnapshot } from './snapshot.ts'
@@ -145,6 +145,7 @@ class Run {
     if (!findings.of('assets.')) await auditAssetCounts({ pool, findings })
     const priceBooks = await comparePriceBooks({ pool, log, findings })
     findings.add(periods)
+    await reportPassedOver(pool, findings)
     // Totals over wrong rows would be reported a second time.
     if (!findings.of('ledger')) await auditTotals({ pool, findings })
     await this.#keep(0)

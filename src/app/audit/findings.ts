@@ -31,6 +31,8 @@ export interface Finding {
     | 'account_price_outdated'
     /** A read model has no trace of an event it must have applied. */
     | 'event_not_applied'
+    /** A read model passed over an event that contradicts earlier ones. */
+    | 'event_passed_over'
     | 'row_missing'
     | 'row_unexplained'
     | 'row_differs'
@@ -62,6 +64,11 @@ export class Findings {
   /** Whether there is a finding about a table whose name has this prefix. */
   of(prefix: string): boolean {
     return [...this.#tables].some((table) => table.startsWith(prefix))
+  }
+
+  /** Whether a kept finding is about the event at this position. */
+  at(position: string): boolean {
+    return this.kept.some((finding) => finding.position === position)
   }
 
   push(...found: readonly Finding[]): void {

@@ -2,8 +2,9 @@ import { monotonicClock } from '../../kernel/clock.ts'
 import { pause } from '../../kernel/pause.ts'
 import type { Pool } from 'pg'
 import { readCheckpoints, type Checkpoint } from '../../../projections/engine/checkpoint.ts'
+import { readPassedOver } from '../../../projections/engine/passed-over.ts'
 import type { Projection } from '../../../projections/engine/types.ts'
-import type { Finding, Findings } from './findings.ts'
+import { MAX_FINDINGS, type Finding, type Findings } from './findings.ts'
 import { BEFORE_ALL, appliedTo } from './snapshot.ts'
 
 /** Time for which a read model may make no progress. */
@@ -121,4 +122,18 @@ function whyHalted(
     position: stopped.position ?? position.toString(),
     message: `it refuses ${stopped.type ?? 'an event'}: ${stopped.reason}`,
   }
+}
+
+/** Names the events that read models passed over, unless a finding is about the event already. */
+export async function reportPassedOver(pool: Pool, findings: Findings): Promise<void> {
+  const notes = await readPassedOver(pool, MAX_FINDINGS)
+  const unsaid = notes.filter(({ position }) => !findings.at(position.toString()))
+  for (const { projection, eventId, position, reason } of unsaid)
+    findings.push({
+      code: 'event_passed_over',
+      table: projection,
+      key: eventId,
+      position: position.toString(),
+      message: `the read model passed it over: ${reason}`,
+    })
 }

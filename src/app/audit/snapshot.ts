@@ -1,10 +1,13 @@
-import type { Pool, QueryConfig, QueryResultRow } from 'pg'
+import type { Pool } from 'pg'
 import {
   readCheckpoints,
   type Checkpoint,
   type EventReference,
 } from '../../../projections/engine/checkpoint.ts'
+import { readPassedOver } from '../../../projections/engine/passed-over.ts'
 import type { Queryable } from '../../../projections/engine/queryable.ts'
+import { failingByFirst } from '../../../projections/engine/transaction.ts'
+import { MAX_FINDINGS } from './findings.ts'
 
 /** Longest statement of an audit: each reads a stretch of a table, never all of it. */
 const STATEMENT_TIMEOUT_MS = 300_000
@@ -15,6 +18,8 @@ const IDLE_TIMEOUT_MS = 60_000
 export interface Snapshot {
   readonly db: Queryable
   readonly position: (model: string) => bigint
+  /** Positions of the events that a read model passed over: no row follows from them. */
+  readonly passedOver: (model: string) => ReadonlySet<bigint>
   /** The last event of a read model. */
   readonly lastEvent: (model: string) => EventReference | undefined
 }
@@ -44,34 +49,16 @@ export async function inSnapshot<T>(
     )
     const checkpoints = await readCheckpoints(client)
     const position = (model: string): bigint => appliedTo(checkpoints.get(model))
+    const notes = await readPassedOver(client, MAX_FINDINGS)
+    const passedOver = (model: string): ReadonlySet<bigint> =>
+      new Set(notes.flatMap((note) => (note.projection === model ? [note.position] : [])))
     const lastEvent = (model: string) => checkpoints.get(model)?.lastEvent
-    const result = await look({ db: failingByFirst(client), position, lastEvent })
+    const result = await look({ db: failingByFirst(client), position, passedOver, lastEvent })
     await client.query('commit')
     broken = false
     return result
   } finally {
     if (broken) await client.query('rollback').catch(() => undefined)
     client.release(broken)
-  }
-}
-
-/**
- * A transaction in which every statement after a failed one fails with the error of that one:
- * Postgres reports for them only that the transaction is aborted, and they are often awaited first.
- */
-function failingByFirst(client: Queryable): Queryable {
-  let failed: { readonly by: unknown } | undefined
-  return {
-    query: async <Row extends QueryResultRow>(
-      asked: string | QueryConfig,
-      values?: readonly unknown[],
-    ) => {
-      const answer =
-        typeof asked === 'string' ? client.query<Row>(asked, values) : client.query<Row>(asked)
-      return answer.catch((error: unknown) => {
-        failed ??= { by: error }
-        throw failed.by
-      })
-    },
   }
 }

@@ -52,6 +52,7 @@ interface Page {
   /** In the order of the tables, by owner. */
   readonly rows: readonly ReadonlyMap<string, Rows>[]
   readonly position: Snapshot['position']
+  readonly passedOver: Snapshot['passedOver']
 }
 
 /**
@@ -83,15 +84,18 @@ export class StreamWalk {
       // Rows without a position do not say when they changed: a full audit compares them.
       .filter(({ table }) => changedAfter === undefined || 'position' in table.columns)
       .map(({ table, owner }) => ({ table: table.name, column: owner, changedAfter }))
-    const page = await inSnapshot(this.#deps.pool, async ({ db, position }): Promise<Page> => {
-      const owners = await nextKeys(db, columns, { after, limit })
-      const rows = await allSettledOrThrow(
-        this.#tables.map(async ({ table, owner }) =>
-          byColumn(await rowsByKey(db, table, owner, owners), owner),
-        ),
-      )
-      return { owners, rows, position }
-    })
+    const page = await inSnapshot(
+      this.#deps.pool,
+      async ({ db, position, passedOver }): Promise<Page> => {
+        const owners = await nextKeys(db, columns, { after, limit })
+        const rows = await allSettledOrThrow(
+          this.#tables.map(async ({ table, owner }) =>
+            byColumn(await rowsByKey(db, table, owner, owners), owner),
+          ),
+        )
+        return { owners, rows, position, passedOver }
+      },
+    )
     await readEach(page.owners, async (owner) => {
       this.#compare(owner, await this.#history(owner, page), page)
     })
@@ -107,14 +111,21 @@ export class StreamWalk {
     return events
   }
 
-  #compare(owner: string, history: readonly RecordedEvent[], { rows, position }: Page): void {
+  #compare(
+    owner: string,
+    history: readonly RecordedEvent[],
+    { rows, position, passedOver }: Page,
+  ): void {
     for (const [n, of] of this.#tables.entries()) {
       const stored = rows[n]?.get(owner) ?? []
       if (of.stream !== undefined)
         this.compared.set(of.table.name, (this.compared.get(of.table.name) ?? 0) + stored.length)
       else if (stored.length === 0) continue
       const reached = position(of.model)
-      const events = history.filter((event) => event.position <= reached)
+      const passed = passedOver(of.model)
+      const events = history.filter(
+        (event) => event.position <= reached && !passed.has(event.position),
+      )
       const name = { table: of.table.name, key: owner }
       const expected = folded(this.#deps.findings, name, () => of.rows(events))
       if (expected) this.#judge(of, owner, { events, expected, stored })

@@ -1,4 +1,5 @@
 import type { StopReason } from '../../../projections/engine/failures.ts'
+import { countPassedOver } from '../../../projections/engine/passed-over.ts'
 import type { Queryable } from '../../../projections/engine/queryable.ts'
 import { readStatus } from '../../../projections/engine/status.ts'
 import type { Projection } from '../../../projections/engine/types.ts'
@@ -14,6 +15,8 @@ export interface ReadModelState {
   readonly lagMs: number
   /** Why it is halted, if it is; without any data of events. */
   readonly stopped: string | undefined
+  /** Events that it passed over because they contradict earlier ones. */
+  readonly passedOver: number
   /** It has an older version, and is read until the new one, built beside it, replaces it. */
   readonly rebuilding: boolean
 }
@@ -53,6 +56,7 @@ export function readModelStates(
   return async () => {
     const end = await deps.logEnd()
     const nowMs = deps.clock.nowMs()
+    const passedOver = await countPassedOver(deps.db)
     const statuses = await readStatus(deps.db, deps.projections, end, nowMs)
     return statuses.map(({ name, state, position, lagSeconds, stopped }) => {
       if (end === undefined || position >= end) caughtUpMs.set(name, nowMs)
@@ -63,6 +67,7 @@ export function readModelStates(
         position: position < 0n ? undefined : String(position),
         lagMs: knownMs === undefined ? lagMs : Math.min(lagMs, nowMs - knownMs),
         stopped: stopped && wordsFor(stopped, name),
+        passedOver: passedOver.get(name) ?? 0,
         rebuilding: state === 'rebuilding',
       }
     })

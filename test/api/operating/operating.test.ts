@@ -15,7 +15,14 @@ function health(part: Partial<Health> = {}): Health {
     ],
     projections: async () =>
       Promise.resolve([
-        { name: 'ledger', position: '41', lagMs: 3, stopped: undefined, rebuilding: false },
+        {
+          name: 'ledger',
+          position: '41',
+          lagMs: 3,
+          stopped: undefined,
+          passedOver: 0,
+          rebuilding: false,
+        },
       ]),
     concerns: [],
     accepting: () => true,
@@ -63,7 +70,7 @@ void t.test('/readyz is 200 with every dependency and the lag of every projectio
     reasons: [],
     degraded: [],
     dependencies: { event_log: 'up', postgres: 'up' },
-    projections: [{ name: 'ledger', position: '41', lagMs: 3, rebuilding: false }],
+    projections: [{ name: 'ledger', position: '41', lagMs: 3, passedOver: 0, rebuilding: false }],
   })
 })
 

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import t, { type Test } from 'tap'
 import { chainHash, listLines } from '../../../projections/ledger/query.ts'
-import { countPassedOver } from '../../../projections/engine/checkpoint.ts'
+import { countPassedOver } from '../../../projections/engine/passed-over.ts'
 import { rebuildProjection } from '../../../projections/engine/rebuild.ts'
 import { ledgerProjection } from '../../../projections/ledger/projection.ts'
 import { digestOf } from '../../projections/support/database.ts'
@@ -145,7 +145,7 @@ t.test(
     await run.caughtUp()
     const { rows } = await run.pool.query('select stopped from engine.checkpoints')
     t.ok(rows.every(({ stopped }) => stopped === null))
-    t.equal(await countPassedOver(run.pool, 'ledger'), 2)
+    t.equal((await countPassedOver(run.pool)).get('ledger'), 2)
     for (const resume of [state, undefined]) {
       const { report, state: next } = await kept(run, resume)
       const found = report.findings.map(({ code, table, key }) => `${code} ${table} ${key}`)
@@ -162,7 +162,7 @@ t.test(
     })
     t.match(rebuilt, { outcome: 'swapped' }, 'a rebuild finds the same ledger')
     t.same(await digestOf(run.pool, ledgerProjection), standing)
-    t.equal(await countPassedOver(run.pool, 'ledger'), 2)
+    t.equal((await countPassedOver(run.pool)).get('ledger'), 2)
   },
 )
 

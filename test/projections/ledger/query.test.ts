@@ -1,6 +1,6 @@
 import t from 'tap'
 import { eventually } from '../../helpers/eventually.ts'
-import { countPassedOver } from '../../../projections/engine/checkpoint.ts'
+import { countPassedOver } from '../../../projections/engine/passed-over.ts'
 import { chainHash, GENESIS } from '../../../projections/ledger/fold/chain.ts'
 import { ledgerProjection } from '../../../projections/ledger/projection.ts'
 import {
@@ -308,7 +308,7 @@ t.test('a call settled twice is counted once, by its first settlement', async (t
   const hashOf = async (taken: readonly RecordedEvent[], maxEvents: number) => {
     const pool = await testPool(t)
     await applied(t, pool, taken, [ledgerProjection], maxEvents)
-    return { ...(await chainHead(pool)), passedOver: await countPassedOver(pool, 'ledger') }
+    return { ...(await chainHead(pool)), passedOver: (await countPassedOver(pool)).get('ledger') }
   }
   const expected = { ...(await hashOf(once, 100)), passedOver: 3 }
   for (const maxEvents of [1, 2, 100])
