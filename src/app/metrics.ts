@@ -20,6 +20,8 @@ export interface TaskMetrics {
   readonly possibleCostLeaks: Counter
   /** Tasks whose success is withheld: its usage is missing, or above what the request can cost. */
   readonly successesWithheld: Counter<'why'>
+  /** Tasks whose status has been unknown for ten minutes, and each ten minutes more. */
+  readonly statusesUnknown: Counter<'word'>
   readonly nativeIdsRepeated: Counter<'channel'>
   readonly renderedOtherwise: Counter<'family' | 'what'>
   readonly policyFailures: Counter<'policy'>
@@ -113,6 +115,12 @@ function createPolicyMetrics(registers: Registry[]) {
       name: 'tollgate_task_successes_withheld_total',
       help: 'Tasks whose success is withheld and polled again, because its usage is missing or above its ceiling.',
       labelNames: ['why'],
+      registers,
+    }),
+    statusesUnknown: new Counter({
+      name: 'tollgate_task_statuses_unknown_total',
+      help: 'Times that a task had a status of its provider that the gateway does not know for ten minutes, by the first 20 words; the others count as other.',
+      labelNames: ['word'],
       registers,
     }),
     nativeIdsRepeated: new Counter({

@@ -5,6 +5,7 @@ import type { TaskObservation } from '../ports/provider.ts'
 import { type CommandContext, executeTaskCommand, newCommandId, logFailure } from './task-log.ts'
 import type { TaskState } from '../../domain/task/state.ts'
 import type { TaskDeps } from './deps.ts'
+import { createUnknownStatuses } from './unknown-statuses.ts'
 import { successOfOwn } from './native-ids.ts'
 
 /** Tasks whose last answer this process remembers, so that a repeated answer costs nothing. */
@@ -39,8 +40,10 @@ export type Observe = (input: ObserveInput) => Promise<ObserveOutcome>
 /** Builds the path. @throws the log's codes; the poller asks upstream again then. */
 export function createObserve(deps: TaskDeps): Observe {
   const lastWords = createLru<string, string>(MAX_REMEMBERED)
+  const noteStatus = createUnknownStatuses(deps.metrics, deps.clock)
 
   return async ({ platformId, tenantId, observation: seen, correlationId }) => {
+    noteStatus(platformId, seen)
     const word = `${seen.status} ${seen.upstreamStatus}`
     const says = !isTerminal(seen.status)
     // Every task begins as queued, and a recorded answer leads to no event again.

@@ -19,7 +19,10 @@ export const maxMessageLength = 1_000
 const MAX_OUTPUT_FIELDS = 32
 const MAX_OUTPUT_TEXT_LENGTH = 256
 const MAX_UNITS = 32
-/** Bounds the stream of a task whose upstream reports ever new statuses. */
+/**
+ * Bounds the stream of a task whose upstream reports ever new statuses. Facts of money are outside of
+ * it: each is recorded once, however many statuses came before.
+ */
 export const maxUnknownStatuses = 8
 
 /** The failure of a task that upstream certainly never accepted. */
@@ -143,21 +146,37 @@ function noteWithheld(
   const reported = safeUsage(usage)
   const made = { model, facts, quote, usage: reported, output: safeOutput(output) }
   const awaitsUsage = true
-  if (rules.settle(made) === undefined)
-    return noteUnknown(state, upstreamStatus, at, { awaitsUsage })
+  if (rules.settle(made) === undefined) return noteFact(state, upstreamStatus, at, { awaitsUsage })
   const word = `${upstreamStatus}: usage above its ceiling`
-  return noteUnknown(state, word, at, { awaitsUsage, reported })
+  return noteFact(state, word, at, { awaitsUsage, reported })
 }
 
-function noteUnknown(
+/** The words of a result are few; in lower case, so that each is recorded once. */
+function noteFact(
+  state: ActiveTask,
+  word: string,
+  at: string,
+  withheld: Pick<TaskEventData<'TaskStatusChanged'>, 'awaitsUsage' | 'reported'>,
+): readonly TaskEvent[] {
+  const isKnown = state.unknownStatuses.includes(toStorable(word.toLowerCase(), maxWordLength))
+  // The same word may have been recorded before its meaning was known.
+  if (isKnown && state.awaitsUsageSince !== undefined) return []
+  return statusNoted(state, word.toLowerCase(), at, withheld)
+}
+
+function noteUnknown(state: ActiveTask, word: string, at: string): readonly TaskEvent[] {
+  if (state.unknownStatuses.includes(toStorable(word, maxWordLength))) return []
+  if (state.unknownStatuses.length >= maxUnknownStatuses) return []
+  return statusNoted(state, word, at)
+}
+
+function statusNoted(
   state: ActiveTask,
   word: string,
   at: string,
   withheld: Pick<TaskEventData<'TaskStatusChanged'>, 'awaitsUsage' | 'reported'> = {},
 ): readonly TaskEvent[] {
   const upstreamStatus = toStorable(word, maxWordLength)
-  if (state.unknownStatuses.includes(upstreamStatus)) return []
-  if (state.unknownStatuses.length >= maxUnknownStatuses) return []
   const { platformId } = state.request
   return [
     {

@@ -61,6 +61,15 @@ t.test('a result without usage is given up after an hour, and not before', (t) =
   t.end()
 })
 
+t.test('a result without usage is given up after any number of unknown statuses', (t) => {
+  const words = Array.from({ length: 50 }, (_, n) =>
+    observe('unknown', { upstreamStatus: `w${n}` }),
+  )
+  const past = [...running, ...words, withheld]
+  t.strictSame(types(after(...past).when(giveUpAt(anHourLater))), ['TaskFailed'])
+  t.end()
+})
+
 t.test('what runs, was refused or has ended is not given up, and the words say why', (t) => {
   const cases = [
     [[request()], /it is being sent/],

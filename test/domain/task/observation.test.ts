@@ -245,6 +245,26 @@ t.test('an unknown status is recorded once each, within a bound, as no failure (
   t.strictSame(types(after(...active, ...words).when(succeeded)), ['TaskSucceeded', 'TaskSettled'])
 })
 
+t.test('a result without usage is recorded after any number of unknown statuses', async (t) => {
+  const words = Array.from({ length: 50 }, (_, n) =>
+    observe('unknown', { upstreamStatus: `w${n}` }),
+  )
+  const made = observe('succeeded', { usage: {} })
+  t.match(after(...active, ...words).when(made), [
+    { type: 'TaskStatusChanged', data: { upstreamStatus: 'succeeded', awaitsUsage: true } },
+  ])
+  t.strictSame(after(...active, ...words, made).when(made), [])
+  const shouted = observe('succeeded', { upstreamStatus: 'SUCCEEDED', usage: {} })
+  t.strictSame(after(...active, ...words, made).when(shouted), [])
+  const unread = observe('unknown', { upstreamStatus: 'succeeded' })
+  t.match(after(...active, unread).when(made), [{ data: { awaitsUsage: true } }])
+  const reported = { completion_tokens: 10 ** 12, total_tokens: 10 ** 12 }
+  const above = observe('succeeded', { usage: reported })
+  t.match(after(...active, ...words, made).when(above), [
+    { type: 'TaskStatusChanged', data: { awaitsUsage: true, reported } },
+  ])
+})
+
 t.test('an observation of another upstream task is ignored', async (t) => {
   t.strictSame(after(...active).when(observe('failed', { nativeId: 'cgt-other' })), [])
   t.strictSame(types(after(...active).when(observe('failed', { nativeId }))), ['TaskFailed'])

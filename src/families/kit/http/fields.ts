@@ -54,6 +54,14 @@ export function losslessCount(value: unknown): number | undefined {
   return countOf(typeof value === 'string' && /^\d{1,16}$/.test(value) ? Number(value) : value)
 }
 
+/**
+ * Seconds that are billed as whole ones, rounded half up: what services measure may be a fraction off
+ * the length that was asked for.
+ */
+export function losslessSeconds(value: unknown): number | undefined {
+  return typeof value === 'number' && value >= 0 ? countOf(Math.round(value)) : losslessCount(value)
+}
+
 /** The parsed JSON, or undefined if the text is not JSON. */
 export function parseJson(text: string): unknown {
   try {

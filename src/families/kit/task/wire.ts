@@ -163,12 +163,14 @@ export function observedTask(
   urlFields: readonly string[],
 ): TaskObservation {
   const word = task.status.slice(0, MAX_LABEL_LENGTH)
+  // Services and relays differ in the case of these words.
+  const status = word.toLowerCase()
   const urls = urlsOf(task.content, urlFields)
   const createdAtMs = timeMs(task.created_at)
   const updatedAtMs = timeMs(task.updated_at)
   return {
     nativeId: String(task.id),
-    status: isKnownStatus(word) ? word : 'unknown',
+    status: isKnownStatus(status) ? status : 'unknown',
     upstreamStatus: word,
     output: settingsOf(task, outputFields),
     ...(typeof task.model === 'string' ? { upstreamModel: task.model } : {}),

@@ -5,7 +5,7 @@ import type { Usage } from '../../../domain/pricing/usage.ts'
 import { invariant } from '../../../kernel/assert.ts'
 import { isJsonObject } from '../../../kernel/json.ts'
 import { failureStatus } from '../../kit/http/error-bodies.ts'
-import { codeOf, losslessCount, objectOf, textOf } from '../../kit/http/fields.ts'
+import { codeOf, losslessCount, losslessSeconds, objectOf, textOf } from '../../kit/http/fields.ts'
 import { jsonInPieces } from '../../kit/http/json.ts'
 import type { Scrubber } from '../../kit/http/scrubber.ts'
 import { type TaskWire, type UpstreamError, observedTask } from '../../kit/task/wire.ts'
@@ -99,7 +99,9 @@ const urlFields = ['url'] as const
 function usageOf(value: unknown): Usage | undefined {
   const usage = objectOf(value)
   const measured = videoBUnits.flatMap((unit) => {
-    const count = losslessCount(usage[unit])
+    const count = unit.endsWith('_seconds')
+      ? losslessSeconds(usage[unit])
+      : losslessCount(usage[unit])
     return count === undefined ? [] : [[unit, count] as const]
   })
   return measured.length === 0 ? undefined : Object.fromEntries(measured)

@@ -73,7 +73,9 @@ function idOf(value: unknown): string | undefined {
 }
 
 function statusOf(word: string, code: string | undefined): TaskObservation['status'] {
-  const status = Object.hasOwn(statuses, word) ? statuses[word] : undefined
+  // Services and relays differ in the case of these words.
+  const known = word.toLowerCase()
+  const status = Object.hasOwn(statuses, known) ? statuses[known] : undefined
   if (status === 'failed' && code !== undefined && CANCELLED.has(code)) return 'cancelled'
   return status ?? 'unknown'
 }

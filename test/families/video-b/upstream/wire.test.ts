@@ -101,11 +101,24 @@ t.test('a task is read equally from its envelope and from a list', (t) => {
     },
   )
   t.match(wire.readTask(task({ error: { code: 1026 } }), scrub)?.error, { code: '1026' })
+  for (const [total_seconds, seconds] of [
+    [5.04, 5],
+    [5.5, 6],
+    ['7', 7],
+  ] as const)
+    t.equal(
+      wire.readTask(task({ usage: { total_seconds } }), scrub)?.usage?.['total_seconds'],
+      seconds,
+    )
+  t.match(wire.readTask(task({ status: 'Succeeded' }), scrub), {
+    status: 'succeeded',
+    upstreamStatus: 'Succeeded',
+  })
   t.match(wire.readTask(task({ status: 'Preparing' }), scrub), {
     status: 'unknown',
     upstreamStatus: 'Preparing',
   })
-  for (const usage of [{ total_seconds: 1.5 }, { total_seconds: '-1' }, 'x', null, []])
+  for (const usage of [{ total_seconds: -1.5 }, { total_seconds: '-1' }, 'x', null, []])
     t.equal(wire.readTask(task({ usage }), scrub)?.usage, undefined)
   for (const body of [null, {}, { task: null }, { task: { id: '1' } }, { base_resp: {} }])
     t.equal(wire.readTask(body, scrub), undefined)

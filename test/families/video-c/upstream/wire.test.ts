@@ -60,6 +60,8 @@ t.test('states and their errors; an unknown state is not a failure', async (t) =
   t.same(read('failed'), ['failed', 'InternalServiceFailure'])
   t.same(read('failed', 'UserCancelled'), ['cancelled', undefined])
   t.same(read('failed', 'Canceled'), ['cancelled', undefined])
+  t.same(read('Success'), ['succeeded', undefined])
+  t.same(read('FAILED', 'UserCancelled'), ['cancelled', undefined])
   t.same(read('reviewing'), ['unknown', undefined])
   t.same(read('constructor'), ['unknown', undefined])
   for (const body of [null, [], {}, { id: '83' }, { state: 'success' }])
