@@ -21,7 +21,7 @@ interface Operation {
 const described = (await app.inject('/openapi.json')).json<{
   readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>
 }>()
-const methods = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const
+const methods = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const
 
 const send = (method: HTTPMethods, url: string) =>
   app.inject({ method: method as 'GET', url, headers: { authorization: 'Bearer x' } })
@@ -68,9 +68,9 @@ t.test('405 in the shape of each prefix, without the query', async (t) => {
   }
 })
 
-t.test('HEAD and OPTIONS of a path without them stay 404', async (t) => {
-  for (const method of ['HEAD', 'OPTIONS'] as const)
-    t.equal((await send(method, '/v1/chat/completions')).statusCode, 404, method)
+t.test('HEAD is 405 where there is no GET', async (t) => {
+  const answer = await send('HEAD', '/v1/chat/completions')
+  t.match(answer, { statusCode: 405, headers: { allow: 'POST' } })
   t.equal((await send('HEAD', '/healthz')).statusCode, 200)
 })
 
@@ -87,6 +87,8 @@ t.test('404 not_offered with what there is instead, in the shape of the prefix',
     ['POST', '/v1/audio/translations?x=1', v1, /does not transcribe/],
     ['GET', '/v1/responses/resp_1/input_items?limit=1', v1, /input of a response/],
     ['POST', '/v1/responses/resp_1/cancel', v1, /cancels none/],
+    ['POST', '/v1/responses/compact', v1, /compacts no conversation/],
+    ['POST', '/v1/responses/input_tokens', v1, /POST \/v1\/quote/],
     ['POST', '/v1/moderations', v1, /provider of a model moderates/],
     ['POST', '/v1/batches', v1, /POST \/v1\/videos/],
     ['GET', '/v1/batches?limit=1', v1, /no batches/],

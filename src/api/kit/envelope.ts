@@ -95,8 +95,8 @@ declare module 'fastify' {
   }
 }
 
-/** Methods whose absence from a known path is answered with 405; HEAD and OPTIONS stay unknown routes. */
-const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const
+/** Methods whose absence from a known path is answered with 405. */
+const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const
 
 /**
  * Remembers the path of every route that is added later. The returned function adds the methods that
@@ -113,7 +113,7 @@ export function useWrongMethods(
       const has = (method: HTTPMethods): boolean => app.hasRoute({ method, url })
       const method = METHODS.filter((one) => !has(one))
       if (method.length === 0) continue
-      const allow = [...METHODS, 'HEAD'].filter(has).toSorted().join(', ')
+      const allow = METHODS.filter(has).toSorted().join(', ')
       app.route({
         method,
         url,

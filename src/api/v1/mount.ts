@@ -19,6 +19,14 @@ export const v1: Mount = {
       'This gateway does not list the input of a response, and cancels none. GET /v1/responses/{id} reads one',
     ],
     [
+      /^\/responses\/compact$/,
+      'This gateway compacts no conversation. POST /v1/responses continues one by `previous_response_id`',
+    ],
+    [
+      /^\/responses\/input_tokens$/,
+      'This gateway does not count tokens. POST /v1/quote says what a request would hold',
+    ],
+    [
       /^\/moderations$/,
       'This gateway has no moderations. The provider of a model moderates each request itself',
     ],
