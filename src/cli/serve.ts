@@ -8,7 +8,7 @@ import type { Supervised } from '../../infra/embedded/supervisor.ts'
 import { PROGRAM_ACTOR } from '../app/accounts/account-commands.ts'
 import { openDemoTenant } from '../app/accounts/demo.ts'
 import { type Config, dataFiles } from '../config.ts'
-import { systemClock } from '../kernel/clock.ts'
+import { clockFault, MAX_OFF_MS, systemClock } from '../kernel/clock.ts'
 import { type Gateway, type Role, roles, startGateway } from '../start/server.ts'
 import { type Closer, closeInOrder } from './closing.ts'
 import { exitCodes } from './exit-codes.ts'
@@ -139,6 +139,20 @@ function parseRoles(list: string | undefined): ReadonlySet<Role> {
   return new Set(roles.filter((role) => names.includes(role)))
 }
 
+/** How often the clock is looked at. */
+const CLOCK_LOOK_MS = 1_000
+
+/** Ends the process when the machine's clock is too far from its own. */
+function watchClock(startAgain: (reason: string) => void): void {
+  const look = setInterval(() => {
+    const offMs = systemClock.offMs()
+    if (Math.abs(offMs) <= MAX_OFF_MS) return
+    clearInterval(look)
+    startAgain(clockFault(offMs) ?? '')
+  }, CLOCK_LOOK_MS)
+  look.unref()
+}
+
 /**
  * Resolves with the exit code to end with: 0 on a signal, 75 when only a new process can go on, 1 when a part cannot
  * be kept running.
@@ -165,20 +179,16 @@ function waitForEnd(logger: Logger): {
       logger.info({ signal }, 'draining')
       end(exitCodes.inOrder)
     })
-  return {
-    promise,
-    signal: ending.signal,
-    fail: (reason) => {
-      logger.fatal({ reason }, 'cannot go on')
-      note(`tollgate: ${reason}`)
-      end(exitCodes.failed)
-    },
-    startAgain: (reason) => {
-      logger.error({ reason }, 'ends, to be started again')
-      note(`tollgate: ${reason}; start it again`)
-      end(exitCodes.startAgain)
-    },
+  const endWith = (exitCode: number, reason: string, message: string): void => {
+    logger.fatal({ reason }, message)
+    note(`tollgate: ${reason}`)
+    end(exitCode)
   }
+  const fail = (reason: string): void => endWith(exitCodes.failed, reason, 'cannot go on')
+  const startAgain = (reason: string): void =>
+    endWith(exitCodes.startAgain, `${reason}; start it again`, 'ends, to be started again')
+  watchClock(startAgain)
+  return { promise, signal: ending.signal, fail, startAgain }
 }
 
 /** Closes in the reverse order of starting. */

@@ -1,3 +1,4 @@
+import { formatDuration } from './duration.ts'
 import { readTime } from './read-time.ts'
 
 /** The only source of time: injected, so that tests may stop it. */
@@ -5,6 +6,18 @@ export interface Clock {
   /** Milliseconds. */
   readonly nowMs: () => number
 }
+
+/** Unix time that follows a wall clock. */
+export interface SteadyClock extends Clock {
+  /** How far the wall clock is ahead of it, in milliseconds; negative: behind. */
+  readonly offMs: () => number
+}
+
+/**
+ * The largest difference that a process follows. Until it agrees, tokens are valid after their end and calls are dated
+ * too early: a machine that slept a night would need as long again.
+ */
+export const MAX_OFF_MS = 60_000
 
 /** If the wall clock differs by more than this, it was set, or the machine slept. */
 const STEP_MS = 1_000
@@ -18,21 +31,26 @@ const SLOWER = 0.5
  * measured by it (a lease, a deadline, a limit) then still lasts half its time at least and twice
  * at most.
  */
-export function createSteadyClock(wall: Clock, monotonic: Clock): Clock {
+export function createSteadyClock(wall: Clock, monotonic: Clock): SteadyClock {
   let atMs = wall.nowMs()
   let readMs = monotonic.nowMs()
+  const nowMs = (): number => {
+    const elapsedMs = monotonic.nowMs() - readMs
+    readMs += elapsedMs
+    const expectedMs = atMs + elapsedMs
+    const wallMs = wall.nowMs()
+    const aheadMs = wallMs - expectedMs
+    atMs =
+      Math.abs(aheadMs) <= STEP_MS
+        ? Math.max(atMs, wallMs)
+        : expectedMs + Math.min(elapsedMs * FASTER, Math.max(-elapsedMs * SLOWER, aheadMs))
+    return Math.floor(atMs)
+  }
   return {
-    nowMs: () => {
-      const elapsedMs = monotonic.nowMs() - readMs
-      readMs += elapsedMs
-      const expectedMs = atMs + elapsedMs
-      const wallMs = wall.nowMs()
-      const aheadMs = wallMs - expectedMs
-      atMs =
-        Math.abs(aheadMs) <= STEP_MS
-          ? Math.max(atMs, wallMs)
-          : expectedMs + Math.min(elapsedMs * FASTER, Math.max(-elapsedMs * SLOWER, aheadMs))
-      return Math.floor(atMs)
+    nowMs,
+    offMs: () => {
+      const ownMs = nowMs()
+      return wall.nowMs() - ownMs
     },
   }
 }
@@ -47,7 +65,14 @@ export const monotonicClock: Clock = { nowMs: () => performance.now() }
 export const wallClock: Clock = { nowMs: () => Date.now() }
 
 /** Unix time, for recorded times and for comparisons with them. */
-export const systemClock: Clock = createSteadyClock(wallClock, monotonicClock)
+export const systemClock: SteadyClock = createSteadyClock(wallClock, monotonicClock)
+
+/** Says that the machine's clock was set, or that it slept; undefined while the clock agrees with it. */
+export function clockFault(offMs: number): string | undefined {
+  if (Math.abs(offMs) <= STEP_MS) return undefined
+  const direction = offMs > 0 ? 'ahead of' : 'behind'
+  return `the machine's clock is ${formatDuration(Math.abs(offMs))} ${direction} this process: it was set, or the machine slept`
+}
 
 /** RFC 3339 with milliseconds, UTC. @throws RangeError for a value that is no time */
 export function toTimestamp(unixMs: number): string {

@@ -5,7 +5,7 @@ import type { Registry } from 'prom-client'
 import { readFirstPlace } from '../../projections/engine/checkpoint.ts'
 import { migrateEngine } from '../../projections/engine/migrate.ts'
 import { allProjections } from '../../projections/registry.ts'
-import { type Lifecycle } from '../api/operating/gateway-health.ts'
+import { clockConcern, type Lifecycle } from '../api/operating/gateway-health.ts'
 import { createPostOut } from '../families/kit/http/public-fetch.ts'
 import { rememberUnresolved, resolveByDns } from '../kernel/resolve-host.ts'
 import { createMetricsRegistry, eventLogMetrics } from '../app/metrics.ts'
@@ -128,8 +128,7 @@ async function start(options: GatewayOptions, onStop: OnStop): Promise<Omit<Gate
     clock,
     namespace: config.namespace,
   })
-  const { objects } = storage
-  const store = objects?.store
+  const store = storage.objects?.store
   onStop(async () => store?.close())
   // A worker that serves no callers cannot know when they have created tasks.
   const foreseenMs = options.roles.has('api') ? FORESEEN_MS * Math.min(1, config.pollScale) : 0
@@ -138,7 +137,7 @@ async function start(options: GatewayOptions, onStop: OnStop): Promise<Omit<Gate
   onStop(() => deps.stop())
   const owner = newId('process', clock.nowMs())
   const context = { metrics, owner, onStop }
-  await startBackground(options, deps, { ...context, objects })
+  await startBackground(options, deps, { ...context, objects: storage.objects })
   let stage: 'starting' | 'serving' | 'leaving' = 'starting'
   const lifecycle: Lifecycle = {
     accepting: () => stage === 'serving',
@@ -151,6 +150,7 @@ async function start(options: GatewayOptions, onStop: OnStop): Promise<Omit<Gate
         started: startedBook,
         registry: metrics,
       }),
+      clockConcern(clock, metrics),
       { name: 'disk', look: () => Promise.resolve(options.diskLacks?.() ?? []) },
     ],
   }

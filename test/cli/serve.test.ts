@@ -151,6 +151,37 @@ t.test('a lost secret is not replaced automatically', async (t) => {
   t.equal(await (await serve(dataDir)).end('SIGTERM'), 0)
 })
 
+/** Sets the wall clock of a process by a signal: half a minute ahead, then a night. */
+const SLEEPER = `const now = Date.now.bind(Date)
+const aheadMs = [30_000, 8 * 3_600_000]
+let setMs = 0
+Date.now = () => now() + setMs
+process.on('SIGUSR2', () => { setMs = aheadMs.shift() ?? setMs })`
+
+t.test('a process whose machine slept says so, and ends with 75 after a night', async (t) => {
+  const sleeper = join(folder, 'sleeper.mjs')
+  await writeFile(sleeper, SLEEPER)
+  const gateway = await serve(dataDir, { NODE_OPTIONS: `--import=${sleeper}` })
+  signal(gateway.pid, 'SIGUSR2')
+  const off = await eventually('the clock is off', async () => {
+    const { body } = await call(`${gateway.demo.baseUrl}/readyz`)
+    const found = body.degraded.find((word: string) => word.startsWith('clock:'))
+    return typeof found === 'string' ? found : undefined
+  })
+  t.match(
+    off,
+    /machine's clock is \d+\.\d s ahead of this process: it was set, or the machine slept/,
+  )
+  const { text } = await call(`${gateway.demo.baseUrl}/metrics`)
+  t.match(text, /^tollgate_clock_off_seconds [12]?\d(?:\.\d+)?$/m)
+  t.equal(await gateway.end('SIGUSR2'), 75)
+  t.match(
+    gateway.stderr(),
+    /^tollgate: the machine's clock is (?:7 h 59|8 h 0) min ahead .*; start it again$/m,
+  )
+  t.equal(await (await serve(dataDir)).end('SIGTERM'), 0, 'a new process has the right time')
+})
+
 t.test('verify-log checks the files of the log while no gateway runs', async (t) => {
   const env = { DATA_DIR: dataDir }
   const whole = await tollgateProcess(['verify-log'], env)

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { createSteadyClock } from '../../src/kernel/clock.ts'
+import { clockFault, createSteadyClock } from '../../src/kernel/clock.ts'
 
 const START = Date.parse('2026-03-01T12:00:00Z')
 const HOUR_MS = 3_600_000
@@ -25,6 +25,7 @@ function machine() {
       }
       return last - START
     },
+    offMs: clock.offMs,
     set: (byMs: number): void => {
       setMs += byMs
     },
@@ -46,6 +47,21 @@ t.test('a clock set an hour forward is followed at twice the speed', (t) => {
   t.equal(pass(0), 10_000)
   t.equal(pass(60_000), 130_000)
   t.equal(pass(HOUR_MS), 10_000 + 60_000 + HOUR_MS + HOUR_MS)
+  t.end()
+})
+
+t.test('the clock says how far it is from the wall clock, in words beyond a second', (t) => {
+  const { pass, set, offMs } = machine()
+  pass(10_000)
+  t.equal(offMs(), 0)
+  set(8 * HOUR_MS)
+  t.equal(offMs(), 8 * HOUR_MS)
+  t.match(clockFault(offMs()), /clock is 8 h 0 min ahead of this process/)
+  pass(HOUR_MS)
+  t.equal(offMs(), 7 * HOUR_MS)
+  set(-9 * HOUR_MS)
+  t.match(clockFault(offMs()), /clock is 2 h 0 min behind this process/)
+  t.equal(clockFault(1_000), undefined)
   t.end()
 })
 

@@ -1,4 +1,6 @@
+import { Gauge, type Registry } from 'prom-client'
 import type { TaskDeps } from '../../app/tasks/deps.ts'
+import { clockFault, type SteadyClock } from '../../kernel/clock.ts'
 import type { Health } from './health.ts'
 
 /** The health that the process knows about itself. */
@@ -8,6 +10,21 @@ export interface Lifecycle extends Pick<Health, 'accepting' | 'concerns'> {
 
 function whyRefused(denial: string | undefined): string | undefined {
   return denial && `event_log ${denial}`
+}
+
+/** Reports a clock that was set, until the process has followed it. */
+export function clockConcern(
+  clock: SteadyClock,
+  registry: Registry,
+): Lifecycle['concerns'][number] {
+  const gauge: Gauge = new Gauge({
+    name: 'tollgate_clock_off_seconds',
+    help: "How far the machine's clock is ahead of that of the process; the process ends beyond 60.",
+    registers: [registry],
+    collect: () => gauge.set(clock.offMs() / 1_000),
+  })
+  const look = async () => Promise.resolve([clockFault(clock.offMs()) ?? []].flat())
+  return { name: 'clock', look }
 }
 
 /** The checks behind a gateway's readiness. */

@@ -134,7 +134,7 @@ interface Serving {
   readonly log: readonly string[]
   readonly stderr: () => string
   /** Sends a signal and waits for the end; the exit code, null after a kill. */
-  readonly end: (signal: 'SIGTERM' | 'SIGINT' | 'SIGKILL') => Promise<number | null>
+  readonly end: (signal: 'SIGTERM' | 'SIGINT' | 'SIGKILL' | 'SIGUSR2') => Promise<number | null>
 }
 
 /** Starts the gateway on embedded stores and waits until it says that it is ready. */

@@ -11,7 +11,7 @@ import {
 } from '../../../../src/app/spending/throttle/concurrent-calls.ts'
 import { type Holder, noLimits } from '../../../../src/app/spending/throttle/limits.ts'
 import type { Reservation } from '../../../../src/app/spending/reservation.ts'
-import { systemClock } from '../../../../src/kernel/clock.ts'
+import { type Clock, systemClock } from '../../../../src/kernel/clock.ts'
 import { acquireDatabase } from '../../../helpers/postgres.ts'
 
 const of = (concurrentCalls: number, id = 'token_1', whose: Holder['whose'] = 'token'): Holder => ({
@@ -21,7 +21,7 @@ const of = (concurrentCalls: number, id = 'token_1', whose: Holder['whose'] = 't
 })
 
 /** A process of its own. */
-function replica(db: Queryable, name = 'one', clock = systemClock) {
+function replica(db: Queryable, name = 'one', clock: Clock = systemClock) {
   const gauges = createReplicaGauges({ db, replica: name, clock })
   return { calls: createCallsUnderWay(gauges), exchange: gauges.exchange }
 }
