@@ -7,11 +7,7 @@ import { tokens } from './projection.ts'
 export { tenantNames, tokenLabels, tokenUsers, userKey, userNames } from './names.ts'
 export { ownersNamed, searchTokens, type SearchedOwner, type SearchedToken } from './search.ts'
 
-const {
-  position: _position,
-  search_name: _searched,
-  ...shownOfTokens
-} = tokens.table.record.columns
+const { position: _position, search_name: _name, ...shownOfTokens } = tokens.table.record.columns
 
 /** A stored token; the secret itself is not stored. */
 export type TokenRow = StoredRow<typeof shownOfTokens, undefined>
@@ -178,11 +174,7 @@ export async function listTenants(
   return rows.map(toTenant)
 }
 
-const {
-  position: __position,
-  search_name: __searched,
-  ...shownOfUsers
-} = users.table.record.columns
+const { position: __position, search_name: __name, ...shownOfUsers } = users.table.record.columns
 
 export interface UserRow extends StoredRow<typeof shownOfUsers> {
   /** The reason of its suspension; null: it is not suspended. */

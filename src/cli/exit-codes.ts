@@ -4,7 +4,7 @@ export const exitCodes = {
   failed: 1,
   /** An unexpected failure. */
   defect: 70,
-  /** What the process knows of the log or of the time is wrong: a new one can go on. */
+  /** What the process remembers may be in no log any more: a new one can go on. */
   startAgain: 75,
   /** The data, or the database, is of a newer release. */
   newer: 76,

@@ -8,7 +8,7 @@ import type { Supervised } from '../../infra/embedded/supervisor.ts'
 import { PROGRAM_ACTOR } from '../app/accounts/account-commands.ts'
 import { openDemoTenant } from '../app/accounts/demo.ts'
 import { type Config, dataFiles } from '../config.ts'
-import { clockFault, MAX_OFF_MS, systemClock } from '../kernel/clock.ts'
+import { systemClock } from '../kernel/clock.ts'
 import { type Gateway, type Role, roles, startGateway } from '../start/server.ts'
 import { type Closer, closeInOrder } from './closing.ts'
 import { exitCodes } from './exit-codes.ts'
@@ -139,20 +139,6 @@ function parseRoles(list: string | undefined): ReadonlySet<Role> {
   return new Set(roles.filter((role) => names.includes(role)))
 }
 
-/** How often the clock is looked at. */
-const CLOCK_LOOK_MS = 1_000
-
-/** Ends the process when the machine's clock is too far from its own. */
-function watchClock(startAgain: (reason: string) => void): void {
-  const look = setInterval(() => {
-    const offMs = systemClock.offMs()
-    if (Math.abs(offMs) <= MAX_OFF_MS) return
-    clearInterval(look)
-    startAgain(clockFault(offMs) ?? '')
-  }, CLOCK_LOOK_MS)
-  look.unref()
-}
-
 /**
  * Resolves with the exit code to end with: 0 on a signal, 75 when only a new process can go on, 1 when a part cannot
  * be kept running.
@@ -187,7 +173,6 @@ function waitForEnd(logger: Logger): {
   const fail = (reason: string): void => endWith(exitCodes.failed, reason, 'cannot go on')
   const startAgain = (reason: string): void =>
     endWith(exitCodes.startAgain, `${reason}; start it again`, 'ends, to be started again')
-  watchClock(startAgain)
   return { promise, signal: ending.signal, fail, startAgain }
 }
 

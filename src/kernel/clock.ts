@@ -13,12 +13,6 @@ export interface SteadyClock extends Clock {
   readonly offMs: () => number
 }
 
-/**
- * The largest difference that a process follows. Until it agrees, tokens are valid after their end and calls are dated
- * too early: a machine that slept a night would need as long again.
- */
-export const MAX_OFF_MS = 60_000
-
 /** If the wall clock differs by more than this, it was set, or the machine slept. */
 const STEP_MS = 1_000
 /** While it follows a clock that was set, time runs at most this much faster or slower. */

@@ -151,14 +151,13 @@ t.test('a lost secret is not replaced automatically', async (t) => {
   t.equal(await (await serve(dataDir)).end('SIGTERM'), 0)
 })
 
-/** Sets the wall clock of a process by a signal: half a minute ahead, then a night. */
+/** Sets the wall clock of a process by a signal: half a minute ahead. */
 const SLEEPER = `const now = Date.now.bind(Date)
-const aheadMs = [30_000, 8 * 3_600_000]
 let setMs = 0
 Date.now = () => now() + setMs
-process.on('SIGUSR2', () => { setMs = aheadMs.shift() ?? setMs })`
+process.on('SIGUSR2', () => { setMs = 30_000 })`
 
-t.test('a process whose machine slept says so, and ends with 75 after a night', async (t) => {
+t.test('a process whose machine slept says so', async (t) => {
   const sleeper = join(folder, 'sleeper.mjs')
   await writeFile(sleeper, SLEEPER)
   const gateway = await serve(dataDir, { NODE_OPTIONS: `--import=${sleeper}` })
@@ -174,12 +173,7 @@ t.test('a process whose machine slept says so, and ends with 75 after a night', 
   )
   const { text } = await call(`${gateway.demo.baseUrl}/metrics`)
   t.match(text, /^tollgate_clock_off_seconds [12]?\d(?:\.\d+)?$/m)
-  t.equal(await gateway.end('SIGUSR2'), 75)
-  t.match(
-    gateway.stderr(),
-    /^tollgate: the machine's clock is (?:7 h 59|8 h 0) min ahead .*; start it again$/m,
-  )
-  t.equal(await (await serve(dataDir)).end('SIGTERM'), 0, 'a new process has the right time')
+  t.equal(await gateway.end('SIGTERM'), 0)
 })
 
 t.test('verify-log checks the files of the log while no gateway runs', async (t) => {

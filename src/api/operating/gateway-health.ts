@@ -19,7 +19,7 @@ export function clockConcern(
 ): Lifecycle['concerns'][number] {
   const gauge: Gauge = new Gauge({
     name: 'tollgate_clock_off_seconds',
-    help: "How far the machine's clock is ahead of that of the process; the process ends beyond 60.",
+    help: "How far the machine's clock is ahead of that of the process, which follows it at up to twice or down to half speed.",
     registers: [registry],
     collect: () => gauge.set(clock.offMs() / 1_000),
   })

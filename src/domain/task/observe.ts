@@ -176,20 +176,10 @@ function statusNoted(
   at: string,
   withheld: Pick<TaskEventData<'TaskStatusChanged'>, 'awaitsUsage' | 'reported'> = {},
 ): readonly TaskEvent[] {
-  const upstreamStatus = toStorable(word, maxWordLength)
   const { platformId } = state.request
-  return [
-    {
-      type: 'TaskStatusChanged',
-      data: {
-        platformId,
-        status: state.status,
-        upstreamStatus,
-        ...withheld,
-        observedAt: at,
-      },
-    },
-  ]
+  const upstreamStatus = toStorable(word, maxWordLength)
+  const data = { platformId, status: state.status, upstreamStatus, ...withheld, observedAt: at }
+  return [{ type: 'TaskStatusChanged', data }]
 }
 
 function failure({ error }: TaskObservation): { readonly code: string; readonly message: string } {
