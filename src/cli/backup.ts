@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import { readdir, rename, rm } from 'node:fs/promises'
-import { dirname, join, relative, resolve } from 'node:path'
+import { basename, dirname, join, relative, resolve } from 'node:path'
 import { copyLog } from '../../infra/embedded/eventstore/copy.ts'
 import { OpenError } from '../../infra/embedded/eventstore/types.ts'
 import { verifyAll } from '../../infra/embedded/eventstore/verify.ts'
@@ -82,7 +82,12 @@ async function copyAll(dataDir: string, to: string, withObjects: boolean) {
   const takenAt = toTimestamp(systemClock.nowMs())
   const [from, into] = [dataFiles(dataDir), dataFiles(to)]
   const copied = progress('bytes copied')
-  let bytes = await copySpool(from.spool, into.spool)
+  const spool = await copySpool(from.spool, into.spool)
+  let { bytes } = spool
+  for (const { kept, sizeBytes } of spool.cut)
+    note(
+      `the spool ended in a damaged record of ${sizeBytes} bytes, kept as spool/${basename(kept)}: "tollgate spool list" shows what can be read of it`,
+    )
   try {
     await copyLog(embeddedLogIn(dataDir), embeddedLogIn(to), copied.update)
     if (withObjects)
@@ -98,7 +103,13 @@ async function copyAll(dataDir: string, to: string, withObjects: boolean) {
   ] as const)
     await copyIfThere(file, copy)
   const events = await eventsOf(embeddedLogIn(to))
-  const about = { takenAt, events, withObjects }
+  const damaged = spool.cut.length
+  const about = {
+    takenAt,
+    events,
+    withObjects,
+    ...(damaged === 0 ? {} : { damagedSpoolRecords: damaged }),
+  }
   await replaceFile(join(to, 'backup.json'), `${JSON.stringify(about, undefined, 2)}\n`)
   return about
 }

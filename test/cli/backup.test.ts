@@ -137,8 +137,13 @@ t.test('a backup goes to a new folder, which has its final name once it is whole
   const partial = join(backups, 'tuesday.partial')
   await mkdir(partial)
   await writeFile(join(partial, 'left by one that was killed'), '')
+  const torn = 'a record that its process did not finish'
+  await mkdir(join(dataDir, 'spool'), { recursive: true })
+  await writeFile(join(dataDir, 'spool', 'torn-000001.spool'), torn)
   const made = await backup(join(backups, 'tuesday'), '--no-objects', '--json')
-  t.match(made, { code: 0, stdout: /"withObjects":false/ })
+  t.match(made, { code: 0, stdout: /"withObjects":false,"damagedSpoolRecords":1/ })
+  const kept = /kept as (spool\/torn-000001\.spool\.corrupt-\w+):/.exec(made.stderr)?.[1] ?? ''
+  t.equal(await readFile(join(backups, 'tuesday', kept), 'utf8'), torn)
   t.notOk(existsSync(partial))
   t.notOk(existsSync(join(backups, 'tuesday', 'objects')))
 
