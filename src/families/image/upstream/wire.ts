@@ -33,7 +33,7 @@ import type { ImageTokenUnit } from '../rules/models.ts'
  * pictures first, which is to the caller's advantage. Undefined members: missing or invalid
  * figures.
  */
-function imageUsage(usage: JsonObject): Readonly<Partial<Record<ImageTokenUnit, number>>> {
+export function imageUsage(usage: JsonObject): Readonly<Partial<Record<ImageTokenUnit, number>>> {
   const details = objectOf(usage['input_tokens_details'])
   const input = count(usage['input_tokens'])
   const output = count(usage['output_tokens'])
@@ -58,14 +58,12 @@ function count(value: unknown): number | undefined {
 }
 
 function cachedTokens(details: JsonObject, text: number, image: number) {
-  const split = objectOf(details['cached_tokens_details'])
-  const ofImages = Math.min(
-    image,
-    countOrZero(split['image_tokens'] ?? details['cached_tokens']) ?? 0,
-  )
-  const rest = (countOrZero(details['cached_tokens']) ?? 0) - ofImages
-  const ofText = countOrZero(split['text_tokens'] ?? Math.max(0, rest)) ?? 0
-  return { image: ofImages, text: Math.min(text, ofText) }
+  const { image_tokens: images, text_tokens: texts } = objectOf(details['cached_tokens_details'])
+  const all = countOrZero(details['cached_tokens']) ?? 0
+  const given = (value: unknown, most: number, otherwise: number): number =>
+    Math.min(most, isGiven(value) ? (countOrZero(value) ?? 0) : Math.max(0, otherwise))
+  const ofImages = given(images, image, all - given(texts, text, 0))
+  return { image: ofImages, text: given(texts, text, all - ofImages) }
 }
 
 const DONE = '[DONE]'
