@@ -140,10 +140,9 @@ async function decideBatch(
       return reservedByAnother()
     const knownPico = known?.holdPico ?? 0n
     const morePico = holdPico > knownPico ? holdPico - knownPico : 0n
-    const refusal =
-      morePico > availablePico
-        ? insufficientBalance(request, holdPico, availablePico + knownPico)
-        : places.refusal(request)
+    const refusal = covers(availablePico, morePico)
+      ? places.refusal(request)
+      : insufficientBalance(request, holdPico, availablePico + knownPico)
     if (refusal !== undefined) return refusal
     availablePico -= morePico
     places.take(request)
@@ -222,6 +221,11 @@ function reservedByAnother(): DomainError {
     'a request with this Idempotency-Key is in progress',
     {},
   )
+}
+
+/** Whether an available amount covers a hold: what is free is not refused, whatever is owed. */
+export function covers(availablePico: bigint, holdPico: bigint): boolean {
+  return holdPico === 0n || holdPico <= availablePico
 }
 
 /** The balance does not cover a hold: nothing was started. The error names both amounts. */

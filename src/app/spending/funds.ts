@@ -1,5 +1,5 @@
 import type { Pool } from 'pg'
-import { insufficientBalance } from './admission.ts'
+import { covers, insufficientBalance } from './admission.ts'
 import type { Gauge, GaugeReport } from './gauge.ts'
 import type { Freshness } from './ledger-lag.ts'
 import { RECHECK_AFTER_MS, RECHECK_WAIT_MS } from './bounds.ts'
@@ -169,17 +169,16 @@ function isSmall(gauge: Gauge, currency: Currency, holdPico: bigint): boolean {
   const availablePico = gauge.available(currency)
   const unreportedPico = gauge.unreported(currency)
   return (
-    availablePico > 0n &&
-    holdPico <= availablePico &&
-    (unreportedPico + holdPico) * UNREPORTED_SHARE <= availablePico + unreportedPico
+    holdPico === 0n ||
+    (covers(availablePico, holdPico) &&
+      (unreportedPico + holdPico) * UNREPORTED_SHARE <= availablePico + unreportedPico)
   )
 }
 
 /** The refusal of a hold by the known balance; undefined when the hold fits. */
 function refusalOf({ gauge, currency, holdPico }: Asked): DomainError | undefined {
   const availablePico = gauge.available(currency)
-  // A hold may be zero, so a tenant without an available amount is refused explicitly.
-  return availablePico < holdPico || availablePico <= 0n
-    ? insufficientBalance({ currency }, holdPico, availablePico)
-    : undefined
+  return covers(availablePico, holdPico)
+    ? undefined
+    : insufficientBalance({ currency }, holdPico, availablePico)
 }

@@ -71,13 +71,17 @@ t.test('a settlement that may be spooled counts until the spool is empty', async
   ;(await hold(51n)).release('failed')
 })
 
-t.test('an answer dearer than its hold leaves a debt, and further calls are refused', async (t) => {
-  const { hold, exchange } = await tenantOf(100n)
-  ;(await hold(50n)).commit({ amountPico: 180n, tokens: 0, position: 9n })
-  await t.rejects(hold(1n), { ...broke, details: { available: '-0.00000000008' } })
-  await exchange()
-  await t.rejects(hold(0n), broke)
-})
+t.test(
+  'an answer dearer than its hold leaves a debt, and further calls are refused that are not free',
+  async (t) => {
+    const { hold, exchange } = await tenantOf(100n)
+    ;(await hold(50n)).commit({ amountPico: 180n, tokens: 0, position: 9n })
+    await t.rejects(hold(1n), { ...broke, details: { available: '-0.00000000008' } })
+    await exchange()
+    await t.rejects(hold(1n), broke)
+    ;(await hold(0n)).release('failed')
+  },
+)
 
 t.test('new credit is seen before a call is refused', async (t) => {
   const { tenantId, hold, pass } = await tenantOf(10n)
@@ -87,16 +91,19 @@ t.test('new credit is seen before a call is refused', async (t) => {
   ;(await hold(50n)).release('failed')
 })
 
-t.test('calls without balance, in debt or in another currency are refused', async (t) => {
-  for (const creditPico of [0n, -5n]) {
-    const { hold } = await tenantOf(creditPico)
-    await t.rejects(hold(0n), broke)
-    await t.rejects(hold(1n), broke)
-  }
-  const { tenantId, funds } = await tenantOf(100n)
-  await t.rejects(funds.reserve(tenantId, 'CNY', 1n), broke)
-  await t.rejects(funds.reserve('tenant-nobody', 'USD', 0n), broke)
-})
+t.test(
+  'calls without balance, in debt or in another currency are refused unless they are free',
+  async (t) => {
+    for (const creditPico of [0n, -5n]) {
+      const { hold } = await tenantOf(creditPico)
+      await t.rejects(hold(1n), broke)
+      ;(await hold(0n)).release('failed')
+    }
+    const { tenantId, funds } = await tenantOf(100n)
+    await t.rejects(funds.reserve(tenantId, 'CNY', 1n), broke)
+    await t.rejects(funds.reserve('tenant-nobody', 'USD', 1n), broke)
+  },
+)
 
 t.test('a credit limit can be spent to its end and not beyond', async (t) => {
   const { hold } = await tenantOf(-20n, 100n)

@@ -263,3 +263,10 @@ t.test(
     t.strictSame(await reserved(), [10n])
   },
 )
+
+t.test('a task that is free is admitted, whatever is owed', async (t) => {
+  const { admit } = await tenantOf()
+  t.equal(await admit('all', 100n), 'no error')
+  t.equal(await admit('free', 0n), 'no error')
+  t.equal(await admit('dear', 1n), 'insufficient_balance')
+})
