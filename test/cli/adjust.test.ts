@@ -56,7 +56,7 @@ t.test('an adjustment reaches the line, the balance and the history, once', asyn
   const net = { requests: 1, lines: 1, amount: '5.0094', refunded: '1.5', net: '3.5094' }
   t.match(usage.body.data, {
     totals: [net],
-    items: [{ ...net, unit: 'token', quantity: 108_900 }],
+    items: [{ ...net, unit: 'token', quantity: '108900' }],
   })
   t.match(await balance(), { credit: '10001.5', available: '9996.4906' })
   const listed = await run('report', 'adjustments', '--tenant', tenantId)

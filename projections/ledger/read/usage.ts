@@ -1,7 +1,6 @@
 import { invariant } from '../../../src/kernel/assert.ts'
 import { fromTimestamp } from '../../../src/kernel/clock.ts'
 import type { Queryable } from '../../engine/queryable.ts'
-import { type Quantity, toQuantity } from '../../../src/kernel/money.ts'
 import type { LedgerFilter } from './filter.ts'
 import { UTC_DAY_MS } from './spans.ts'
 import {
@@ -21,7 +20,8 @@ export interface UsageGroup {
   readonly currency: string
   /** Unit of the quantity; undefined if the lines have different units. */
   readonly unit: string | undefined
-  readonly quantity: Quantity | undefined
+  /** A sum, so decimal text: no number need hold it. */
+  readonly quantity: string | undefined
   /** Exact decimal: what was charged. */
   readonly amount: string
   /** Exact decimal: what was given back meanwhile, of these or of earlier lines. */
@@ -92,7 +92,7 @@ function toSums(row: Readonly<Record<string, string | null>>): Omit<UsageGroup, 
     currency: row['currency'] ?? '',
     unit,
     // Quantities of different units are not one quantity.
-    quantity: unit === undefined ? undefined : toQuantity(row['quantity'] ?? '0'),
+    quantity: unit === undefined ? undefined : (row['quantity'] ?? '0'),
     amount: row['amount'] ?? '0',
     refunded: row['refunded'] ?? '0',
     net: row['net'] ?? '0',

@@ -85,7 +85,11 @@ export const totalMembers = {
 export const sumMembers = {
   ...totalMembers,
   unit: Type.Union([Type.String(), Type.Null()]),
-  quantity: Type.Union([Quantity, Type.Null()], { description: 'Null where the units differ.' }),
+  quantity: Type.Union([Type.String({ pattern: '^\\d+$' }), Type.Null()], {
+    description:
+      'Number of units, a decimal string as the sum may be of any size; null where the units differ.',
+    examples: ['217800'],
+  }),
 } as const
 
 /** Labels of a request, as lines, logs and receipts show them. */

@@ -13,20 +13,21 @@ interface Rating {
 
 /**
  * The settlement of a result that cannot be requested again, and its usage. If the reported usage
- * is more than the request can cost, the settlement is the expected cost of the same number of
+ * is more than the request can cost or have, the settlement is the expected cost of the same number of
  * units, and zero without a unit.
  */
 export function settleBelieved(
   rating: Rating,
   unit: string,
   { quote, ...made }: TaskSuccess,
+  heldUnits: bigint,
 ): { readonly settlement: Settlement; readonly usage: Usage } | undefined {
   const settlement = rating.settle(quote, made)
   if (settlement === undefined) return undefined
-  if (!isAboveCeiling(quote, settlement)) return { settlement, usage: made.usage }
+  if (!isAboveCeiling(quote, settlement, heldUnits)) return { settlement, usage: made.usage }
   const expected = expectedOf(rating, unit, made)
   const estimate = rating.settle(quote, { ...made, ...expected })
-  if (estimate === undefined || isAboveCeiling(quote, estimate)) return undefined
+  if (estimate === undefined || isAboveCeiling(quote, estimate, heldUnits)) return undefined
   const lines = estimate.lines.map((line) => ({ ...line, measurement: 'estimated' as const }))
   return { settlement: { ...estimate, lines }, usage: expected.usage }
 }

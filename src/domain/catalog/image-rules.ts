@@ -11,6 +11,7 @@ import {
 import { type BilledSku, type PriceBook, rate } from '../pricing/price-book.ts'
 import type { Usage } from '../pricing/usage.ts'
 import type { TaskFacts } from '../task/events.ts'
+import { unitsHeld } from '../pricing/ceiling.ts'
 import { settleBelieved } from './believed.ts'
 import type { CallFamilyRules, RatedCall, ReportNote } from './call-rules.ts'
 import type { TaskFamilyRules, TaskModel } from './task-rules.ts'
@@ -183,6 +184,10 @@ export function quoteImages(
   return { ...quote, hold: dearest.amount }
 }
 
+function unitsHeldOf(family: ImageFamilyRules, priced: PricedImages): bigint {
+  return unitsHeld((book) => quoteImages(family, priced, book))
+}
+
 /** One line of a settlement, at the quoted price of the SKU; none without a quantity. */
 export function quotedLine(
   quote: Quote,
@@ -212,11 +217,12 @@ export function imageCallRules(family: ImageFamilyRules): CallFamilyRules<Priced
     expectedTokens: () => 0,
     price: (priced, book) => {
       const quote = quoteImages(family, priced, book)
+      const heldUnits = unitsHeldOf(family, priced)
       const rated = (
         seen: ImageSeen,
         measurement: RatedCall['measurement'],
       ): RatedCall | undefined => {
-        const settled = settleBelieved(family, IMAGES, { quote, ...priced, ...seen })
+        const settled = settleBelieved(family, IMAGES, { quote, ...priced, ...seen }, heldUnits)
         if (settled === undefined) return undefined
         const { settlement, usage } = settled
         if (usage === seen.usage) return { usage, measurement, settlement, limitedTokens: 0 }
@@ -268,7 +274,12 @@ export function imageTaskRules(family: ImageFamilyRules): TaskFamilyRules {
     resolve: (name) => models.find((model) => model.name === name),
     quote: (model, facts, book) => quoteImages(family, { model, facts }, book),
     settle: ({ quote, model, facts, usage, output }) =>
-      settleBelieved(family, IMAGES, { quote, model, facts, usage, output })?.settlement,
+      settleBelieved(
+        family,
+        IMAGES,
+        { quote, model, facts, usage, output },
+        unitsHeldOf(family, { model, facts }),
+      )?.settlement,
     prices: family.prices,
   }
 }

@@ -1,6 +1,6 @@
 import { unreachable } from '../../kernel/assert.ts'
 import type { TaskFamilyRules } from '../catalog/task-rules.ts'
-import { isAboveCeiling } from '../pricing/ceiling.ts'
+import { isAboveCeiling, unitsHeld } from '../pricing/ceiling.ts'
 import { toStorable } from '../../kernel/storable-text.ts'
 import { attemptsIn } from '../repeat-facts.ts'
 import { labelsIn } from '../reporting-labels.ts'
@@ -102,7 +102,9 @@ export function settledSuccess(
   const usage = safeUsage(seen.usage)
   const output = safeOutput(seen.output)
   const settlement = rules.settle({ model, facts, quote, usage, output })
-  if (settlement === undefined || isAboveCeiling(quote, settlement)) return undefined
+  if (settlement === undefined) return undefined
+  const heldUnits = unitsHeld((book) => rules.quote(model, facts, book))
+  if (isAboveCeiling(quote, settlement, heldUnits)) return undefined
   return [
     {
       type: 'TaskSucceeded',

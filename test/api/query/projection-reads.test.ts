@@ -309,7 +309,13 @@ void t.test('/readyz reports how far every read model is', async (t) => {
   const end = String(log.events.at(-1)?.position)
   t.same(
     answer.json().projections,
-    allProjections.map(({ name }) => ({ name, position: end, lagMs: 0, rebuilding: false })),
+    allProjections.map(({ name }) => ({
+      name,
+      position: end,
+      lagMs: 0,
+      passedOver: 0,
+      rebuilding: false,
+    })),
   )
 })
 

@@ -73,6 +73,16 @@ t.test(
   },
 )
 
+t.test('a success of absurd usage is withheld at a price of zero too', async (t) => {
+  const asked = requestOf()
+  const candidates = asked.quote.candidates.map((rated) => ({ ...rated, price: '0' }))
+  const free = request({ ...asked, quote: { ...asked.quote, candidates, hold: '0' } })
+  const told = (completion_tokens: number) =>
+    observe('succeeded', { usage: { completion_tokens, total_tokens: completion_tokens } })
+  t.match(types(after(free, submitted).when(told(Number.MAX_SAFE_INTEGER))), ['TaskStatusChanged'])
+  t.match(types(after(free, submitted).when(told(108_900))), ['TaskSucceeded', 'TaskSettled'])
+})
+
 t.test('success and settlement are one decision (P2), from queued too', async (t) => {
   const quote = requestOf().quote
   for (const past of [active, running])

@@ -71,3 +71,22 @@ t.test('usage at its edges', async (t) => {
     })
   })
 })
+
+t.test('a sum of quantities that no number holds is decimal text', async (t) => {
+  const pool = await testPool(t)
+  const recorder = new Recorder()
+  const opened = openTenant(recorder, tenantId)
+  const calls = [1, 2].map((n) => {
+    const call = recordCall(recorder, n, tenantId)
+    if (call.type !== 'CallSettled') throw new Error('a call settles')
+    const { settlement } = call.data
+    const lines = settlement.lines.map((line) => {
+      return { ...line, quantity: Number.MAX_SAFE_INTEGER, price: '0', amount: '0' }
+    })
+    const free = { ...settlement, amount: '0', lines }
+    return { ...call, data: { ...call.data, settlement: free } }
+  })
+  await applied(t, pool, [...opened, ...calls], [ledgerProjection])
+  const [group] = await usage(pool, { filter: { tenantId }, groupBy: ['sku'] })
+  t.match(group, { quantity: '18014398509481982', amount: '0', lines: 2 })
+})

@@ -99,7 +99,7 @@ function isPlausible(
   if (spoken === undefined) return true
   const at = (characters: number) =>
     settlement(frozen, [settlementLine(spoken, characters, 'reported')])
-  return !isAboveCeiling({ hold: at(expected).amount }, at(reported))
+  return !isAboveCeiling({ hold: at(expected).amount }, at(reported), BigInt(expected))
 }
 
 /** A report of more characters than a text can have. */

@@ -60,7 +60,7 @@ function rated(quote: Quote, facts: TaskFacts, seen: SpeechSeen | undefined): Ra
   const reported = seen?.usage[CHARACTERS]
   if (reported !== undefined) {
     const settlement = settleCharacters(quote, reported, 'reported')
-    if (!isAboveCeiling(quote, settlement))
+    if (!isAboveCeiling(quote, settlement, BigInt(expectedOf(facts))))
       return {
         usage: { [CHARACTERS]: reported },
         measurement: 'reported',

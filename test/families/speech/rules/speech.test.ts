@@ -15,7 +15,7 @@ import {
 import { speechCallRules, speechTaskRules } from '../../../../src/families/speech/rules/rules.ts'
 import { isDomainError } from '../../../../src/kernel/errors.ts'
 import { formatAmount } from '../../../../src/kernel/money.ts'
-import { unpricedSkus } from '../../../../src/domain/pricing/price-book.ts'
+import { type PriceBook, unpricedSkus } from '../../../../src/domain/pricing/price-book.ts'
 import { shippedBook } from '../../../domain/pricing/books.ts'
 
 type Fields = Readonly<Record<string, unknown>>
@@ -208,6 +208,28 @@ t.test('the hold counts characters as upstream does, and the reported count is s
   }
   for (const model of offeredModels)
     t.same(unpricedSkus(speechCallRules.prices(model, shippedBook, []), shippedBook), [], model)
+  t.end()
+})
+
+t.test('usage above four times the text is not believed at a price of zero either', (t) => {
+  const { model, facts } = read()
+  const free: PriceBook = {
+    ...shippedBook,
+    lookup: (sku, currency) => {
+      const sold = shippedBook.lookup(sku, currency)
+      return sold && { ...sold, price: '0' }
+    },
+  }
+  const terms = speechCallRules.price({ model, facts }, free)
+  const told = (character: number) => ({ usage: { character } })
+  t.match(terms.settle(told(52)), { measurement: 'reported', usage: { character: 52 } })
+  for (const character of [53, Number.MAX_SAFE_INTEGER])
+    t.match(terms.settle(told(character)), {
+      measurement: 'estimated',
+      usage: { character: 13 },
+      settlement: { amount: '0', lines: [{ quantity: 13 }] },
+      doubted: { notes: [{ what: 'characters', why: 'ceiling' }] },
+    })
   t.end()
 })
 
