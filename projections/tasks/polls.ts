@@ -67,16 +67,24 @@ export async function pollBacklog(
 /** Tasks that the provider has made without saying what was used. */
 interface AwaitingUsage {
   readonly open: number
-  /** The first deadline of them, Unix milliseconds; undefined without any. */
+  /** The first time at which one of them is given up, Unix milliseconds; undefined without any. */
   readonly deadlineMs: number | undefined
 }
 
 /** Counts the open tasks whose result is made and whose usage is not known. */
-export async function awaitingUsage(db: Queryable): Promise<AwaitingUsage> {
+export async function awaitingUsage(
+  db: Queryable,
+  /** How long tasks of a family are asked for after their request. */
+  waitsMs: Readonly<Record<string, number>>,
+): Promise<AwaitingUsage> {
   const { rows } = await db.query<{ open: string; deadline_ms: string | null }>({
     name: 'tasks.awaiting-usage',
-    text: `select count(*) as open, min(expires_at_ms) as deadline_ms
-           from tasks.tasks where ${awaitsUsageSql}`,
+    text: `select count(*) as open,
+             min(greatest(requested_at_ms + coalesce(wait_ms, 0), expires_at_ms)) as deadline_ms
+           from tasks.tasks left join unnest($1::text[], $2::bigint[]) as w (family, wait_ms)
+             using (family)
+           where ${awaitsUsageSql}`,
+    values: [Object.keys(waitsMs), Object.values(waitsMs)],
   })
   const { open = '0', deadline_ms: deadlineMs = null } = rows[0] ?? {}
   return { open: Number(open), deadlineMs: deadlineMs === null ? undefined : Number(deadlineMs) }

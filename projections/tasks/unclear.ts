@@ -7,6 +7,7 @@ import { awaitsUsageSql } from './tables.ts'
 export interface UnclearTask {
   readonly platformId: string
   readonly tenantId: string
+  readonly family: string
   readonly model: string
   readonly channelId: string
   /** Unix milliseconds. */
@@ -31,13 +32,14 @@ export async function unclearTasks(
   const { rows } = await db.query<{
     platform_id: string
     tenant_id: string
+    family: string
     model: string
     channel_id: string
     requested_at_ms: string
     expires_at_ms: string
   }>({
     name: `tasks.unclear.${unknown}`,
-    text: `select platform_id, tenant_id, model, channel_id, requested_at_ms, expires_at_ms
+    text: `select platform_id, tenant_id, family, model, channel_id, requested_at_ms, expires_at_ms
            from tasks.tasks t where status in ('queued', 'running') and ${conditions[unknown]}
            order by expires_at_ms, platform_id limit $1`,
     values: [limit],
@@ -45,6 +47,7 @@ export async function unclearTasks(
   return rows.map((row) => ({
     platformId: row.platform_id,
     tenantId: row.tenant_id,
+    family: row.family,
     model: row.model,
     channelId: row.channel_id,
     requestedAtMs: Number(row.requested_at_ms),

@@ -1,3 +1,4 @@
+import { catalog } from '../families/index.ts'
 import type { Command } from 'commander'
 import { findReceipt, isFinal } from '../app/finance/receipts/find.ts'
 import type { Receipt } from '../app/finance/receipts/types.ts'
@@ -49,10 +50,10 @@ async function read(
   id: string,
   tenantId: string | undefined,
 ): Promise<Receipt | undefined> {
-  const early = await findReceipt(pool, id, { tenantId })
+  const early = await findReceipt(pool, id, { tenantId }, catalog)
   if (isFinal(early) && early !== undefined && 'receipt' in early) return early.receipt
   const isCurrent = (await caughtUp('timeline')) && (await caughtUp('ledger'))
-  const found = await findReceipt(pool, id, { tenantId })
+  const found = await findReceipt(pool, id, { tenantId }, catalog)
   if (!isCurrent || (found !== undefined && 'behind' in found))
     throw new CommandError('the read models are behind the log: try again in a moment')
   return found?.receipt

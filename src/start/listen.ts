@@ -122,8 +122,8 @@ async function consoleOf(
 ): Promise<Console | undefined> {
   if (config.console === 'off') return undefined
   const { createConsole } = await import('../console/surface.tsx')
-  const { queries, clock, tokens } = services
+  const { queries, clock, tokens, models } = services
   const { authenticate, tenantAccess } = tokens
-  const operations = readOperations({ db, health, channels })
+  const operations = readOperations({ db, health, channels, catalog: models.catalog })
   return createConsole(queries, { db, clock, resume, authenticate, tenantAccess, operations })
 }

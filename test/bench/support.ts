@@ -1,3 +1,4 @@
+import { catalog } from '../../src/families/index.ts'
 import { readFileSync } from 'node:fs'
 import { Pool } from 'pg'
 import { accessProjection } from '../../projections/access/projection.ts'
@@ -219,7 +220,7 @@ async function lives(pool: Pool): Promise<readonly Figure[]> {
   await fillLongLife(pool, long)
   await pool.query('analyze timeline.events')
   const lifeOf = async (id: string, tenantId: string) => {
-    const found = await findLife(pool, id, { tenantId })
+    const found = await findLife(pool, id, { tenantId }, catalog)
     return found !== undefined && 'life' in found ? found.life : undefined
   }
   return [

@@ -108,7 +108,8 @@ t.test('the state as of a step, and the difference of two', async (t) => {
 })
 
 t.test('a task without usage awaits it, and says until when', async (t) => {
-  const answer = await tasks.create({ prompt: 'x [[sandbox usage-missing]]' })
+  const twoHours = { execution_expires_after: 7_200 }
+  const answer = await tasks.create({ prompt: 'x [[sandbox usage-missing]]', ...twoHours })
   const id = String(answer.headers.get('x-platform-id'))
   const { data } = await eventually('the provider has made it', async () => {
     const { body } = await life(id)
@@ -124,11 +125,19 @@ t.test('a task without usage awaits it, and says until when', async (t) => {
     state: 'uncertain',
   })
   t.equal(data.steps.at(-1).after.held, data.receipt.held)
-  t.ok(Date.parse(data.deadline_at) > Date.now())
+  const untilMs = Date.parse(/asked until (\S+),/.exec(data.receipt.verdict)?.[1] ?? '')
+  t.equal(Date.parse(data.deadline_at), untilMs, 'the receipt and the life say the same')
+  const leftMs = untilMs - Date.now()
+  t.ok(leftMs > 72.9 * 3_600_000 && leftMs <= 73 * 3_600_000, 'it is given up after 73 hours')
   t.ok(data.polls >= 1, 'it was asked for')
   t.ok(Date.parse(data.last_asked_at) > 0)
   await eventually('the gauge', async () => {
     const { text } = await call(`${url}/metrics`)
+    const deadline = /tollgate_tasks_awaiting_usage_deadline_seconds\{[^}]*\} ([\d.]+)/.exec(
+      text,
+    )?.[1]
+    if (deadline === undefined) return false
+    t.ok(Math.abs(Number(deadline) - leftMs / 1_000) < 120, 'and so does the gauge')
     return /tollgate_open_tasks\{kind="poll",state="awaiting_usage"[^}]*\} [1-9]/.test(text)
   })
 })

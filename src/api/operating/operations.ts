@@ -1,3 +1,5 @@
+import type { Catalog } from '../../domain/catalog/catalog.ts'
+import { latestEndMs, longestWaitsMs } from '../../domain/catalog/latest-end.ts'
 import type { Pool } from 'pg'
 import {
   awaitingUsage,
@@ -52,10 +54,12 @@ export function readOperations({
   db,
   health,
   channels,
+  catalog,
 }: {
   readonly db: Pool
   readonly health: Health
   readonly channels: Pick<ChannelDirectory, 'health'>
+  readonly catalog: Pick<Catalog, 'taskFamily' | 'taskFamilies'>
 }): OperationsReads {
   return {
     readiness: createReadiness(health),
@@ -66,10 +70,15 @@ export function readOperations({
     withoutUsage: () =>
       answered(async () => {
         const [{ open }, tasks] = await Promise.all([
-          awaitingUsage(db),
+          awaitingUsage(db, longestWaitsMs(catalog.taskFamilies)),
           unclearTasks(db, 'usage', MAX_UNCLEAR),
         ])
-        return { open, tasks }
+        // Each of them is with its provider, and asked for beyond its deadline.
+        const asked = tasks.map((task) => ({
+          ...task,
+          expiresAtMs: latestEndMs(catalog.taskFamily(task.family), task),
+        }))
+        return { open, tasks: asked }
       }),
     silentSpools: () => answered(() => readSilentSpools(db)),
     lastAudit: () => answered(() => readLastAudit(db)),

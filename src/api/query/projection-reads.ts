@@ -23,6 +23,7 @@ import { accountReads } from './account-reads.ts'
 import type { Billing } from './focus/table.ts'
 import { createKnownNames } from './known-names.ts'
 import type { Queries } from './services.ts'
+import type { ExpiryCatalog } from '../../domain/catalog/latest-end.ts'
 import type { Catalog, ServedModel } from '../../domain/catalog/catalog.ts'
 import { type AccountSettings, settingIn } from '../../domain/account/settings.ts'
 import type { Clock } from '../../kernel/clock.ts'
@@ -43,6 +44,7 @@ interface ProjectionReadsDeps {
   /** Position of the log's last event, undefined while it is empty. */
   readonly logEnd: () => Promise<bigint | undefined>
   readonly readModels: Pick<ReadModels, 'requireCurrent'>
+  readonly catalog: ExpiryCatalog
 }
 
 const NARROW_LINES = 'narrow it by tenant_id, from and to, or ask for a smaller limit'
@@ -79,7 +81,8 @@ export function ledgerExports({
 }
 
 /** The queries over the read models in Postgres. */
-export function projectionReads({ db, logEnd, readModels }: ProjectionReadsDeps): QueryReads {
+export function projectionReads(deps: ProjectionReadsDeps): QueryReads {
+  const { db, logEnd, readModels, catalog } = deps
   const find = async (id: string, scope: Visible): Promise<readonly HistoryItem[]> => {
     const { items } = await withQueryTimeout(NARROW_HISTORY, () =>
       historyOf(db, id, scope, { limit: MAX_HISTORY_ITEMS }),
@@ -111,9 +114,9 @@ export function projectionReads({ db, logEnd, readModels }: ProjectionReadsDeps)
   }
   return {
     receipt: async (id, scope) =>
-      (await confirmedLook(() => findReceipt(db, id, scope), isFinal))?.receipt,
+      (await confirmedLook(() => findReceipt(db, id, scope, catalog), isFinal))?.receipt,
     life: async (id, scope) =>
-      (await confirmedLook(() => findLife(db, id, scope), isLifeFinal))?.life,
+      (await confirmedLook(() => findLife(db, id, scope, catalog), isLifeFinal))?.life,
     exports: ledgerExports({ db, readModels }),
     ledgerPosition: positionsOf('ledger', { db, logEnd, readModels }),
     listLines: async (filter, page) => {

@@ -13,10 +13,12 @@ import { uploadStreams } from '../../domain/upload/events.ts'
 import { verificationStreams } from '../../domain/verification/events.ts'
 import { voiceStreams } from '../../domain/voice/events.ts'
 import { sourceOf } from '../../domain/any-event.ts'
+import type { ExpiryCatalog } from '../../domain/catalog/latest-end.ts'
 import type { RecordedEvent } from '../../eventlog/log/types.ts'
 import { fromTimestamp } from '../../kernel/clock.ts'
 import { formatDuration } from '../../kernel/duration.ts'
 import { findReceipt } from '../finance/receipts/find.ts'
+import { latestEndOf } from '../finance/receipts/receipt.ts'
 import type { Opening } from '../finance/receipts/status.ts'
 import type { Receipt } from '../finance/receipts/types.ts'
 import { eventOfItem } from '../read-models/timeline-event.ts'
@@ -122,9 +124,17 @@ function repeatWords(
 const CALLBACK_WORDS =
   "The provider calls the caller's callback URL itself: the gateway does not see whether it did."
 
-/** The deadline of a task after its events: a worker that begins it may set another. */
-function deadlineOf(opening: Opening, events: readonly RecordedEvent[]): number | undefined {
+/**
+ * The deadline of a task after its events: one that the provider has is asked for longer, and a
+ * worker that begins one may set another.
+ */
+function deadlineOf(
+  opening: Opening,
+  events: readonly RecordedEvent[],
+  catalog: ExpiryCatalog,
+): number | undefined {
   if (opening.type !== 'TaskRequested') return undefined
+  if (events.some(({ type }) => type === 'TaskSubmitted')) return latestEndOf(opening, catalog)
   const begun = events.findLast((event) => event.type === 'TaskStarted')
   return fromTimestamp(
     begun?.type === 'TaskStarted' ? begun.data.expiresAt : opening.data.expiresAt,
@@ -151,6 +161,7 @@ async function lifeOfRequest(
     readonly opening: Opening
     readonly events: readonly RecordedEvent[]
   },
+  catalog: ExpiryCatalog,
 ): Promise<Life> {
   const { receipt, opening, events } = found
   const { sourceId: id, kind, tenantId, userId, state } = receipt
@@ -172,7 +183,7 @@ async function lifeOfRequest(
     ],
     receipt,
     steps: stepsOf(events, receipt.corrections),
-    deadlineAtMs: hasEnded ? undefined : deadlineOf(opening, events),
+    deadlineAtMs: hasEnded ? undefined : deadlineOf(opening, events, catalog),
     lastAskedAtMs: progress?.observedAtMs ?? undefined,
     polls: progress?.polls,
     attempts: attemptsOf(events),
@@ -231,12 +242,13 @@ export async function findLife(
   db: Queryable,
   id: string,
   scope: TimelineScope,
+  catalog: ExpiryCatalog,
 ): Promise<FoundLife | undefined> {
-  const found = await findReceipt(db, id, scope)
+  const found = await findReceipt(db, id, scope, catalog)
   if (found !== undefined && 'behind' in found) return found
   const life =
     found === undefined
       ? await lifeWithoutReceipt(db, id, scope)
-      : await lifeOfRequest(db, scope, found)
+      : await lifeOfRequest(db, scope, found, catalog)
   return life && { life }
 }

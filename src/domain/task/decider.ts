@@ -74,7 +74,7 @@ export function createTaskDecider(
         case 'not-accepted':
           return notAccepted(command, state)
         case 'give-up':
-          return giveUp(command, state)
+          return giveUp(command, state, { taskFamily: familyOf })
         case 'appeared':
           return lateAppearance(command, state)
         case 'delete':

@@ -1,6 +1,7 @@
 import { unreachable } from '../../kernel/assert.ts'
 import { fromTimestamp, toTimestamp } from '../../kernel/clock.ts'
 import { DomainError } from '../../kernel/errors.ts'
+import { type ExpiryCatalog, latestEndMs } from '../catalog/latest-end.ts'
 import type { TaskEvent } from './events.ts'
 import type { TaskCommandOf, TaskState } from './state.ts'
 
@@ -18,14 +19,21 @@ function refuse(why: string): never {
 }
 
 /** Refuses a task whose outcome is known, or will be; the words say what to do instead. */
-function checkOpen(state: TaskState, at: string): void {
+function checkOpen(state: TaskState, at: string, { taskFamily }: ExpiryCatalog): void {
   switch (state.phase) {
     case 'uncertain':
       return
     case 'active': {
       const { awaitsUsageSince, status } = state
-      if (awaitsUsageSince === undefined)
-        refuse(`it is ${status} upstream, and ends by its deadline ${state.request.expiresAt}`)
+      if (awaitsUsageSince === undefined) {
+        const { family, requestedAt, expiresAt } = state.request
+        const task = {
+          requestedAtMs: fromTimestamp(requestedAt),
+          expiresAtMs: fromTimestamp(expiresAt),
+        }
+        const untilMs = latestEndMs(taskFamily(family), task)
+        refuse(`it is ${status} upstream, and ends by ${toTimestamp(untilMs)} at the latest`)
+      }
       const patientUntilMs = fromTimestamp(awaitsUsageSince) + USAGE_PATIENCE_MS
       if (fromTimestamp(at) < patientUntilMs)
         refuse(
@@ -56,9 +64,10 @@ function checkOpen(state: TaskState, at: string): void {
 export function giveUp(
   { noteId, at }: TaskCommandOf<'give-up'>,
   state: TaskState,
+  catalog: ExpiryCatalog,
 ): readonly TaskEvent[] {
   if (state.phase === 'ended' && state.givenUp?.noteId === noteId) return []
-  checkOpen(state, at)
+  checkOpen(state, at, catalog)
   if (state.phase !== 'uncertain' && state.phase !== 'active') return []
   const { platformId } = state.request
   return [

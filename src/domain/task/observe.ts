@@ -54,7 +54,7 @@ export function observeTask(
         { type: 'TaskStatusChanged', data: { platformId, status: 'running', observedAt: at } },
       ]
     case 'unknown':
-      return noteUnknown(state, observation.upstreamStatus, at)
+      return noteStatus(state, observation.upstreamStatus, at)
     case 'succeeded': {
       const seen = withUsage(state, observation)
       return (
@@ -148,39 +148,28 @@ function noteWithheld(
   const reported = safeUsage(usage)
   const made = { model, facts, quote, usage: reported, output: safeOutput(output) }
   const awaitsUsage = true
-  if (rules.settle(made) === undefined) return noteFact(state, upstreamStatus, at, { awaitsUsage })
+  if (rules.settle(made) === undefined)
+    return noteStatus(state, upstreamStatus, at, { awaitsUsage })
   const word = `${upstreamStatus}: usage above its ceiling`
-  return noteFact(state, word, at, { awaitsUsage, reported })
+  return noteStatus(state, word, at, { awaitsUsage, reported })
 }
 
-/** The words of a result are few; in lower case, so that each is recorded once. */
-function noteFact(
+function noteStatus(
   state: ActiveTask,
   word: string,
   at: string,
-  withheld: Pick<TaskEventData<'TaskStatusChanged'>, 'awaitsUsage' | 'reported'>,
+  fact: Pick<TaskEventData<'TaskStatusChanged'>, 'awaitsUsage' | 'reported'> = {},
 ): readonly TaskEvent[] {
-  const isKnown = state.unknownStatuses.includes(toStorable(word.toLowerCase(), maxWordLength))
-  // The same word may have been recorded before its meaning was known.
-  if (isKnown && state.awaitsUsageSince !== undefined) return []
-  return statusNoted(state, word.toLowerCase(), at, withheld)
-}
-
-function noteUnknown(state: ActiveTask, word: string, at: string): readonly TaskEvent[] {
-  if (state.unknownStatuses.includes(toStorable(word, maxWordLength))) return []
-  if (state.unknownStatuses.length >= maxUnknownStatuses) return []
-  return statusNoted(state, word, at)
-}
-
-function statusNoted(
-  state: ActiveTask,
-  word: string,
-  at: string,
-  withheld: Pick<TaskEventData<'TaskStatusChanged'>, 'awaitsUsage' | 'reported'> = {},
-): readonly TaskEvent[] {
+  const { unknownStatuses, awaitsUsageSince } = state
+  const isFact = fact.awaitsUsage === true
+  // The words of a result are few; in lower case each is recorded once.
+  const upstreamStatus = toStorable(isFact ? word.toLowerCase() : word, maxWordLength)
+  if (!isFact && unknownStatuses.length >= maxUnknownStatuses) return []
+  // That of a fact may have been recorded before its meaning was known.
+  const isNoted = !isFact || awaitsUsageSince !== undefined
+  if (isNoted && unknownStatuses.includes(upstreamStatus)) return []
   const { platformId } = state.request
-  const upstreamStatus = toStorable(word, maxWordLength)
-  const data = { platformId, status: state.status, upstreamStatus, ...withheld, observedAt: at }
+  const data = { platformId, status: state.status, upstreamStatus, ...fact, observedAt: at }
   return [{ type: 'TaskStatusChanged', data }]
 }
 

@@ -1,3 +1,4 @@
+import { catalog } from '../../../src/families/index.ts'
 import * as fc from 'fast-check'
 import { listKeyOf, toCursor } from '../../../src/api/kit/queries.ts'
 import t from 'tap'
@@ -46,7 +47,7 @@ const readModelDeps = { db: pool, projections: allProjections, logEnd, clock }
 const readModels = createReadModels(readModelDeps)
 const { app } = await startApp({
   queries: {
-    reads: projectionReads({ db: pool, logEnd, readModels }),
+    reads: projectionReads({ db: pool, catalog, logEnd, readModels }),
     accounts: accountReads({
       db: pool,
       logEnd,
@@ -288,6 +289,7 @@ void t.test('503 instead of a 404 while the read model lags behind the log', asy
     queries: {
       reads: projectionReads({
         db: pool,
+        catalog,
         readModels,
         logEnd: async () => Promise.resolve(2n ** 62n),
       }),
@@ -351,7 +353,7 @@ void t.test(
         logEnd: async () => Promise.resolve(at.end ?? end),
         clock: { nowMs: () => at.nowMs ?? nowMs },
       })
-      const reads = projectionReads({ db: pool, logEnd, readModels: models })
+      const reads = projectionReads({ db: pool, catalog, logEnd, readModels: models })
       const { app } = await startApp({ queries: { reads } })
       t.teardown(async () => app.close())
       const paths = [

@@ -1,3 +1,4 @@
+import { catalog } from '../../../src/families/index.ts'
 import * as fc from 'fast-check'
 import t, { type Test } from 'tap'
 import { ledgerProjection } from '../../../projections/ledger/projection.ts'
@@ -109,7 +110,7 @@ const events = historyOf(new Recorder())
 await applied(t, pool, events, [ledgerProjection, tasksProjection, timelineProjection], 500)
 
 async function lifeOf(id: string): Promise<Life> {
-  const found = await findLife(pool, id, { tenantId: 'tenant_1' })
+  const found = await findLife(pool, id, { tenantId: 'tenant_1' }, catalog)
   if (found === undefined || !('life' in found)) throw new Error(`no life of ${id}`)
   return found.life
 }

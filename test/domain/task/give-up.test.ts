@@ -73,7 +73,7 @@ t.test('a result without usage is given up after any number of unknown statuses'
 t.test('what runs, was refused or has ended is not given up, and the words say why', (t) => {
   const cases = [
     [[request()], /it is being sent/],
-    [active, /it is queued upstream, and ends by its deadline 2026-01-05T03:04:05.000Z/],
+    [active, /it is queued upstream, and ends by 2026-01-05T04:04:05.000Z at the latest/],
     [running, /it is running upstream/],
     [[request(), refuse], /it was refused before it began, and holds nothing/],
     [[request(), uncertain, { ...submitted, via: 'reconciliation' }], /it is queued upstream/],

@@ -1,6 +1,7 @@
 import type { Queryable } from '../../../../projections/engine/queryable.ts'
 import { correctionsOf, linesByIds } from '../../../../projections/ledger/query.ts'
 import { historyOf, type TimelineScope } from '../../../../projections/timeline/query.ts'
+import type { ExpiryCatalog } from '../../../domain/catalog/latest-end.ts'
 import type { RecordedEvent } from '../../../eventlog/log/types.ts'
 import { callIdOfAnswer } from '../../../kernel/ids.ts'
 import { eventOfItem } from '../../read-models/timeline-event.ts'
@@ -53,6 +54,7 @@ export async function findReceipt(
   db: Queryable,
   id: string,
   scope: TimelineScope,
+  catalog: ExpiryCatalog,
 ): Promise<FoundReceipt | undefined> {
   const ofLine = lineName.exec(id)?.[1]
   const wanted = ofLine ?? callIdOfAnswer(id)
@@ -78,6 +80,6 @@ export async function findReceipt(
   if (status.state === 'settled' && lines.length < count) return { behind: status.position }
   if (ofLine !== undefined && !lines.some(({ lineId }) => lineId === id)) return undefined
   const nativeId = own[0]?.item.nativeId
-  const receipt = writeReceipt({ opening, events, nativeId, lines, corrections })
+  const receipt = writeReceipt({ opening, events, nativeId, lines, corrections, catalog })
   return { receipt, opening, events }
 }

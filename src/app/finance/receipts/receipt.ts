@@ -1,6 +1,8 @@
 import type { AdjustedLine, Correction } from '../../../../projections/ledger/query.ts'
 import type { SettlementLine } from '../../../domain/pricing/settlement.ts'
+import { type ExpiryCatalog, latestEndMs } from '../../../domain/catalog/latest-end.ts'
 import type { RecordedEvent } from '../../../eventlog/log/types.ts'
+import { fromTimestamp, toTimestamp } from '../../../kernel/clock.ts'
 import { formatAmount, parseAmount } from '../../../kernel/money.ts'
 import { type Opening, type ReceiptStatus, receiptStatusOf } from './status.ts'
 import type { Receipt, ReceiptLine } from './types.ts'
@@ -18,6 +20,15 @@ interface ReceiptParts {
    * not listed.
    */
   readonly corrections: readonly Correction[]
+  readonly catalog: ExpiryCatalog
+}
+
+/** Time at which a task is given up that the provider has, Unix milliseconds; undefined for a call. */
+export function latestEndOf(opening: Opening, { taskFamily }: ExpiryCatalog): number | undefined {
+  if (opening.type !== 'TaskRequested') return undefined
+  const { family, requestedAt, expiresAt } = opening.data
+  const [requestedAtMs, expiresAtMs] = [fromTimestamp(requestedAt), fromTimestamp(expiresAt)]
+  return latestEndMs(taskFamily(family), { requestedAtMs, expiresAtMs })
 }
 
 function sum(amounts: readonly string[]): string {
@@ -74,12 +85,14 @@ function termsOf(
 
 /** Writes the receipt of a task or a call. */
 export function writeReceipt(parts: ReceiptParts): Receipt {
-  const { opening, events, nativeId, corrections } = parts
+  const { opening, events, nativeId, corrections, catalog } = parts
   const status = receiptStatusOf(opening, events)
   const lines = parts.lines.map(lineOf)
   const amount = status.state === 'settled' ? status.settlement.amount : '0'
   const adjusted = sum(lines.map((line) => line.adjusted))
   const net = formatAmount(parseAmount(amount) - parseAmount(adjusted))
+  const untilMs = status.state === 'awaiting_usage' ? latestEndOf(opening, catalog) : undefined
+  const until = untilMs === undefined ? undefined : toTimestamp(untilMs)
   const { currency, priceBookVersion } = termsOf(opening, status)
   const { tenantId, userId, tokenId, requestId, surface, model, tags, endUser } = opening.data
   const isTask = opening.type === 'TaskRequested'
@@ -87,7 +100,7 @@ export function writeReceipt(parts: ReceiptParts): Receipt {
     sourceId: isTask ? opening.data.platformId : opening.data.callId,
     kind: isTask ? 'task' : 'call',
     state: status.state,
-    verdict: verdictOf(status, { currency, lines, adjusted, net }),
+    verdict: verdictOf(status, { currency, lines, adjusted, net, until }),
     tenantId,
     userId,
     tokenId,

@@ -8,11 +8,10 @@ export type ReceiptStatus =
   | { readonly state: 'not_billed'; readonly why: string }
   /** The amount held; `unknown` when the model service may have accepted it. */
   | { readonly state: 'running' | 'unknown'; readonly hold: string }
-  /** The provider has made it, and is asked for its usage until a time (RFC 3339). */
+  /** The provider has made it, and is asked for its usage. */
   | {
       readonly state: 'awaiting_usage'
       readonly hold: string
-      readonly until: string
       /** The reported usage is more than the request can cost, so it is not believed. */
       readonly isDoubted: boolean
     }
@@ -70,7 +69,7 @@ export function receiptStatusOf(opening: Opening, events: readonly RecordedEvent
   const withheld = events.findLast(isWithheld)
   if (withheld !== undefined) {
     const isDoubted = withheld.data.reported !== undefined
-    return { state: 'awaiting_usage', hold, until: opening.data.expiresAt, isDoubted }
+    return { state: 'awaiting_usage', hold, isDoubted }
   }
   const isKnown = events.some(({ type }) => type === 'TaskSubmitted')
   const isUncertain = events.some(({ type }) => type === 'TaskSubmissionUncertain')

@@ -9,6 +9,8 @@ interface Figures {
   /** Decimal strings. */
   readonly adjusted: string
   readonly net: string
+  /** Time until which the provider is asked for the usage of a task, RFC 3339. */
+  readonly until: string | undefined
 }
 
 /** The money status of a task or a call, in a sentence or two. */
@@ -23,7 +25,7 @@ export function verdictOf(status: ReceiptStatus, figures: Figures): string {
       return `Still running: ${status.hold} ${currency} is held until it ends.`
     case 'awaiting_usage': {
       const what = status.isDoubted ? 'a usage that can be believed' : 'its usage'
-      return `Made by the provider, which has not reported ${what}: asked until ${status.until}, ${status.hold} ${currency} is held.`
+      return `Made by the provider, which has not reported ${what}: asked until ${figures.until}, ${status.hold} ${currency} is held.`
     }
     case 'unknown':
       return `Not known yet: whether the model service took the task; ${status.hold} ${currency} is held until it is.`

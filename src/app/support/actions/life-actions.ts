@@ -70,7 +70,7 @@ export interface LifeActions {
 }
 
 export interface LifeActionDeps extends NoteDeps {
-  readonly catalog: Pick<Catalog, 'taskDecider'>
+  readonly catalog: Pick<Catalog, 'taskDecider' | 'taskFamily'>
   /** Finds a life, once the read models have all that the log has. */
   readonly findLife: (id: string, scope: TimelineScopeOfTenant) => Promise<Life | undefined>
   readonly crashPoint: CrashPoint
@@ -202,7 +202,7 @@ async function giveUp(
   const noteId = noteIdOf(input.name, 'operators', tenantId)
   const command = { kind: 'give-up', noteId, at: toTimestamp(nowMs) } as const
   // A note of what is certainly refused would only confuse its readers.
-  decideGiveUp(command, await loadTask(deps.log, id))
+  decideGiveUp(command, await loadTask(deps.log, id), deps.catalog)
   const posted = await act(scope, by, life, { ...input, action: 'give_up' })
   deps.crashPoint('note.before-give-up')
   const { correlationId } = by

@@ -1,11 +1,9 @@
+import { latestEndMs } from '../../../domain/catalog/latest-end.ts'
 import { toTimestamp } from '../../../kernel/clock.ts'
 import { executeTaskCommand, newCommandId } from '../task-log.ts'
 import type { TaskDeps } from '../deps.ts'
 
 /** Ends tasks whose end the gateway never saw. */
-
-/** Added to the family's longest expiry: after both, the gateway stops waiting. */
-const GRACE_MS = 3_600_000
 
 export type LastAnswer =
   /** Upstream does not have the task, or its complete list does not show it. */
@@ -31,8 +29,7 @@ export function mayExpire(
   askedMs: number,
 ): boolean {
   if (askedMs < task.expiresAtMs) return false
-  const longestMs = catalog.taskFamily(task.family).longestExpiryS * 1_000 + GRACE_MS
-  return last === 'absent' || askedMs >= Math.max(task.requestedAtMs + longestMs, task.expiresAtMs)
+  return last === 'absent' || askedMs >= latestEndMs(catalog.taskFamily(task.family), task)
 }
 
 /**

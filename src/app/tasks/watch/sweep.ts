@@ -1,3 +1,4 @@
+import { longestWaitsMs } from '../../../domain/catalog/latest-end.ts'
 import { runEach } from '../../../kernel/all-settled.ts'
 import { keepLead } from '../../../../projections/engine/leadership.ts'
 import { awaitingUsage, awaitsUsageSql, pollBacklog } from '../../../../projections/tasks/query.ts'
@@ -39,6 +40,7 @@ export function createSweep(
       0,
       ...[...deps.catalog.taskFamilies.values()].map((one) => one.localExecution?.longestS ?? 0),
     )
+  const waitsMs = longestWaitsMs(deps.catalog.taskFamilies)
   return {
     round: async () => {
       showOwnGauges(deps)
@@ -59,7 +61,9 @@ export function createSweep(
       if (!has.awaiting) showAwaiting(deps, { open: 0, deadlineMs: undefined })
       await runEach([
         ...(has.tasks ? [async () => showBacklog(deps, await pollBacklog(pool, nowMs))] : []),
-        ...(has.awaiting ? [async () => showAwaiting(deps, await awaitingUsage(pool))] : []),
+        ...(has.awaiting
+          ? [async () => showAwaiting(deps, await awaitingUsage(pool, waitsMs))]
+          : []),
         ...(has.stray ? [() => makeStrayDue(pool, taskWork, nowMs, ahead)] : []),
         ...(has.urls ? [() => purgeTaskUrls(pool, nowMs)] : []),
         ...(has.use ? [() => purgeRateUse(pool)] : []),

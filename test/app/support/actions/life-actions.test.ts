@@ -43,7 +43,7 @@ function actionsOf({ pool, settle }: World, { deps }: Replica): LifeActions {
     tasks: deps,
     findLife: async (id, scope) => {
       await settle()
-      const found = await findLife(pool, id, scope)
+      const found = await findLife(pool, id, scope, deps.catalog)
       return found && 'life' in found ? found.life : undefined
     },
   })
