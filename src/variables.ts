@@ -124,9 +124,9 @@ export const variables = {
     fallback: '16',
     help: 'Postgres connections for requests and policies',
   }),
-  databaseTokenShare: variable('DATABASE_TOKEN_SHARE', decimal(0.01, 1), {
+  databaseUserShare: variable('DATABASE_USER_SHARE', decimal(0.01, 1), {
     fallback: '0.5',
-    help: 'what one token may hold of them, at most 1; the rest of what it asks for waits',
+    help: 'what one user may hold of them, at most 1, and one tenant half of the rest besides; what they ask for beyond that waits',
   }),
   queries: {
     poolSize: variable('QUERY_POOL_SIZE', whole(1, 100), {
@@ -174,19 +174,19 @@ export const variables = {
   },
   ownRequestsPerMinute: variable('OWN_REQUESTS_RPM', tokenLimit, {
     fallback: '1200',
-    help: 'looks, deletions and requests with an Idempotency-Key a minute of one model token, on each replica',
+    help: 'looks, deletions and requests with an Idempotency-Key a minute of the model tokens of one user, and of one tenant four times as many, on each replica',
   }),
-  freeDeliveriesPerHour: variable('FREE_DELIVERIES_PER_HOUR', decimal(0.01, 1_000_000), {
+  absorbedCostPerHour: variable('ABSORBED_COST_PER_HOUR', decimal(0.01, 1_000_000), {
     fallback: '10',
-    help: 'units of currency that one token may get an hour of answers that providers broke off, on each replica; then 429',
+    help: 'units of currency an hour that failed calls of one user may cost the operator, delivered or not, and of one tenant four times as much, on each replica; then 429',
   }),
   freeRequestsPerMinute: variable('FREE_REQUESTS_RPM', tokenLimit, {
     fallback: '300',
-    help: 'uploads, changes of accounts and refused calls a minute of one token beyond those that it is billed for, on each replica',
+    help: 'uploads, changes of accounts and refused calls a minute of one user beyond those that it is billed for, and of one tenant four times as many, on each replica',
   }),
   refusedFormsPerMinute: variable('REFUSED_FORMS_RPM', tokenLimit, {
     fallback: '1200',
-    help: 'requests a minute of one address (of IPv6 a /64) with one token, or without a known one, that are refused before their work begins; more are 429, on each replica',
+    help: 'requests a minute of one address (of IPv6 a /64) with tokens of one user, or without a known one, that are refused before their work begins; more are 429, on each replica',
   }),
   keptAnswerBytes: variable('IDEMPOTENCY_KEPT_BYTES', bytes, {
     fallback: '4294967296',

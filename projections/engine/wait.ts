@@ -1,4 +1,4 @@
-import { runForAllTokens } from '../../src/kernel/token-context.ts'
+import { runForAll } from '../../src/kernel/sharer-context.ts'
 import { monotonicClock } from '../../src/kernel/clock.ts'
 import { pause } from '../../src/kernel/pause.ts'
 import { readCheckpoints } from './checkpoint.ts'
@@ -40,7 +40,7 @@ class PositionWatch {
     return new Promise((resolve, reject) => {
       const untilMs = monotonicClock.nowMs() + timeoutMs
       this.#waiting = [...this.#waiting, { name, position, untilMs, resolve, reject }]
-      if (!this.#isLooking) void runForAllTokens(() => this.#look())
+      if (!this.#isLooking) void runForAll(() => this.#look())
     })
   }
 

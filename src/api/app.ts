@@ -26,7 +26,7 @@ import { useObservation, useRequestLogs } from './kit/observe.ts'
 import type { Services } from './kit/services.ts'
 import { insteadOf, membersOf, type Surface, useMount } from './kit/surface.ts'
 import type { FormLimits } from './kit/multipart.ts'
-import { usePerToken } from './kit/per-token.ts'
+import { usePerCaller } from './kit/per-caller.ts'
 import { useRefusals } from './kit/refusals.ts'
 import { createRefusedForms } from './kit/refused-forms.ts'
 import { useWholeHeads, withoutHostCheck } from './kit/request-head.ts'
@@ -83,8 +83,6 @@ interface ApiLimits {
   readonly mediaForm?: FormLimits
   /** Memory of all bodies that one process reads or works on at once, including copies. */
   readonly bodyMemoryBytes: number
-  /** Memory of the bodies of one token. */
-  readonly bodyMemoryPerTokenBytes: number
   /** The longest silence within a large body. */
   readonly bodySilenceMs: number
   /** Connections to the port at once. */
@@ -119,7 +117,6 @@ export const defaultLimits: ApiLimits = {
     fieldBytes: 1024,
   },
   bodyMemoryBytes: 8 * 64 * 1024 * 1024 * MEMORY_PER_BYTE.ascii,
-  bodyMemoryPerTokenBytes: 4 * 64 * 1024 * 1024 * MEMORY_PER_BYTE.ascii,
   bodySilenceMs: 10_000,
   connections: { all: 10_000, perAddress: 2_500 },
   headerBytes: 16 * 1024,
@@ -251,7 +248,7 @@ export async function buildApp(
   useObservation(app, metrics)
   useUnknownRoutes(app, (url) => insteadOf(mounts, url))
   const refuseWrongMethods = useWrongMethods(app, envelopeOf)
-  usePerToken(app, services)
+  usePerCaller(app, services)
   useRefusals(app, services)
   // Probes and scrapers may add any query parameter.
   useKnownQueries(app, (url) => envelopeOf(url) !== operatingEnvelope)
@@ -259,7 +256,6 @@ export async function buildApp(
   await useDocumentation(app, options.version, tagsOf(mounts))
   const bodyBudget = createBodyBudget({
     limitBytes: limits.bodyMemoryBytes,
-    perTokenBytes: limits.bodyMemoryPerTokenBytes,
     silenceMs: limits.bodySilenceMs,
   })
   const probes = operationsElsewhere ? ['/healthz'] : ['/healthz', '/readyz', '/metrics']

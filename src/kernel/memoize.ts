@@ -1,4 +1,4 @@
-import { runForAllTokens } from './token-context.ts'
+import { runForAll } from './sharer-context.ts'
 import { type Clock, monotonicClock } from './clock.ts'
 
 /**
@@ -24,7 +24,7 @@ export function memoizeFor<Answer>(
   return () => {
     if (known !== undefined && clock.nowMs() - known.atMs < forMs)
       return Promise.resolve(known.answer)
-    pending ??= runForAllTokens(queryAgain)
+    pending ??= runForAll(queryAgain)
     return pending
   }
 }

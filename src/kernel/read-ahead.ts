@@ -1,6 +1,6 @@
 import { type Clock, monotonicClock } from './clock.ts'
 import { createLru } from './lru.ts'
-import { runForAllTokens } from './token-context.ts'
+import { runForAll } from './sharer-context.ts'
 
 /** After a failed read of a key the next one begins no sooner than this. */
 const RETRY_AFTER_MS = 100
@@ -70,9 +70,7 @@ export class ReadAhead<Value> {
     const failed = this.#failed.get(key)
     if (failed !== undefined && this.#clock.nowMs() - failed.atMs < RETRY_AFTER_MS)
       return Promise.reject(failed.error)
-    const begun = runForAllTokens(() => this.#readOnce(key)).finally(() =>
-      this.#reading.delete(key),
-    )
+    const begun = runForAll(() => this.#readOnce(key)).finally(() => this.#reading.delete(key))
     this.#reading.set(key, begun)
     return begun
   }

@@ -1,4 +1,4 @@
-import { runForAllTokens } from './token-context.ts'
+import { runForAll } from './sharer-context.ts'
 
 /** Joins calls for the same key that overlap in time: one runs, all get its outcome. */
 interface SingleFlight<Result> {
@@ -14,7 +14,7 @@ export function createSingleFlight<Result>(): SingleFlight<Result> {
     run: (key, work) => {
       const joined = underWay.get(key)
       if (joined !== undefined) return joined
-      const started = runForAllTokens(work).finally(() => underWay.delete(key))
+      const started = runForAll(work).finally(() => underWay.delete(key))
       underWay.set(key, started)
       return started
     },

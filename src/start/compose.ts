@@ -72,7 +72,7 @@ import type { ObjectStore } from '../storage/types.ts'
 type Bounds = Pick<
   Config,
   | 'ownRequestsPerMinute'
-  | 'freeDeliveriesPerHour'
+  | 'absorbedCostPerHour'
   | 'freeRequestsPerMinute'
   | 'refusedFormsPerMinute'
   | 'keptAnswerBytes'

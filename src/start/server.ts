@@ -191,7 +191,7 @@ async function openStores(
     queryTimeoutMs: QUERY_TIMEOUT_MS,
     onLost: logLostConnection(logger),
   })
-  shareFairly(pool, { share: config.databaseTokenShare, registry: metrics })
+  shareFairly(pool, { userShare: config.databaseUserShare, registry: metrics })
   onStop(() => pool.end())
   const observer = eventLogMetrics(metrics)
   const { startAgain } = options

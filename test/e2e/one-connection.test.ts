@@ -16,7 +16,7 @@ const PUBLIC = ['93.184.216.34']
 const stack = await startStack({
   env: {
     DATABASE_POOL_SIZE: '4',
-    DATABASE_TOKEN_SHARE: '0.25',
+    DATABASE_USER_SHARE: '0.25',
     OBJECT_STORAGE: 'local',
     PUBLIC_BASE_URL: 'https://media.example.com',
   },

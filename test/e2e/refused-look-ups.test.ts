@@ -1,7 +1,7 @@
 import t, { type Test } from 'tap'
 import { issueToken } from '../../src/app/accounts/account-commands.ts'
 import type { EventLog } from '../../src/eventlog/log/types.ts'
-import { currentToken } from '../../src/kernel/token-context.ts'
+import { currentSharer } from '../../src/kernel/sharer-context.ts'
 import { sharedStack } from '../helpers/stack.ts'
 import { call, TASKS, taskBody } from './support/client.ts'
 import { watchConnections } from './support/token-connections.ts'
@@ -22,7 +22,7 @@ function watchReads(log: EventLog): ReadonlyMap<string, number> {
   const counts = new Map<string, number>()
   const { readStream } = log
   const counted: EventLog['readStream'] = (stream, options) => {
-    const tokenId = currentToken() ?? ''
+    const tokenId = currentSharer()?.user ?? ''
     counts.set(tokenId, (counts.get(tokenId) ?? 0) + 1)
     return readStream.call(log, stream, options)
   }

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { ReadAhead, RecentUse } from '../../src/kernel/read-ahead.ts'
-import { currentToken, runForToken } from '../../src/kernel/token-context.ts'
+import { currentSharer, runFor } from '../../src/kernel/sharer-context.ts'
 
 /** Reads that a test ends one by one, valid for 2 s and renewed after 1 s. */
 function scene() {
@@ -71,9 +71,9 @@ t.test('a read runs for no token, whichever caller began it', async (t) => {
   const ahead = new ReadAhead<void>({
     validForMs: 2,
     renewAfterMs: 1,
-    read: () => Promise.resolve(void tokens.push(currentToken())),
+    read: () => Promise.resolve(void tokens.push(currentSharer()?.user)),
   })
-  runForToken('token_1', () => void ahead.awaited('a', 1))
+  runFor({ user: 'token_1', tenant: 'tenant_1' }, () => void ahead.awaited('a', 1))
   t.same(tokens, [undefined])
 })
 

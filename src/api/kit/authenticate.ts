@@ -1,13 +1,18 @@
 import type { FastifyInstance, FastifyRequest, onRequestAsyncHookHandler } from 'fastify'
-import type { Principal, Refused, TokenOwner } from '../../app/access/principal.ts'
+import {
+  type Principal,
+  type Refused,
+  sharerOf,
+  type TokenOwner,
+} from '../../app/access/principal.ts'
 import type { RequestPurpose } from '../../domain/account/status.ts'
 import type { TokenKind, TokenRole } from '../../domain/token/events.ts'
 import { isWithinRanges } from '../../kernel/address-ranges.ts'
 import { DomainError } from '../../kernel/errors.ts'
 import { RequestError } from './request-error.ts'
 import type { Services } from './services.ts'
-import { runForToken } from '../../kernel/token-context.ts'
-import { TokenPlaces } from '../../kernel/token-places.ts'
+import { runFor } from '../../kernel/sharer-context.ts'
+import { SharerPlaces } from '../../kernel/sharer-places.ts'
 
 /** Longest secret that is looked up. */
 const MAX_SECRET_CHARACTERS = 512
@@ -182,38 +187,38 @@ export function callerOf(request: FastifyRequest): Principal | undefined {
   return request.principal
 }
 
-/** Queries of one token that are answered at once, in one process. */
-const QUERIES_AT_ONCE = 3
+/** Queries of one user, and of one tenant, that are answered at once, in one process. */
+const QUERIES_AT_ONCE = { perUser: 3, perTenant: 6 } as const
 /** Time for which a further one waits, and the `Retry-After` after a wait in vain. */
 const QUERY_WAIT_MS = 5_000
 
 /**
  * Counts the queries below the plugin, except those that are refused for their parameters, and
- * answers only a few of one token in parallel: reading and writing rows occupies the event loop and
+ * answers only a few of one user and of one tenant in parallel: reading and writing rows occupies the event loop and
  * connections that other callers need.
  */
 export function useQueryBounds(
   app: FastifyInstance,
   { throttle }: { readonly throttle: Pick<Services['throttle'], 'query'> },
 ): void {
-  const places = new TokenPlaces(QUERIES_AT_ONCE, QUERY_WAIT_MS)
+  const places = new SharerPlaces(QUERIES_AT_ONCE, QUERY_WAIT_MS)
   app.addHook('preHandler', (request, reply, done) => {
     const caller = principalOf(request)
     throttle.query(caller)
-    const { tokenId } = caller
-    places.enter(tokenId, (isLate) => {
+    const sharer = sharerOf(caller)
+    places.enter(sharer, (isLate) => {
       if (isLate) return done(tooManyQueries())
       if (reply.raw.destroyed) {
-        places.leave(tokenId)
+        places.leave(sharer)
         return done(new RequestError('overloaded', 'The caller hung up'))
       }
-      reply.raw.once('close', () => places.leave(tokenId))
-      return runForToken(tokenId, done)
+      reply.raw.once('close', () => places.leave(sharer))
+      return runFor(sharer, done)
     })
   })
 }
 
 const tooManyQueries = (): DomainError =>
-  new DomainError('rate_limited', 'This token has too many queries running', {
+  new DomainError('rate_limited', 'This user, or its tenant, has too many queries running', {
     retryAfterMs: QUERY_WAIT_MS,
   })

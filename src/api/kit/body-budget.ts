@@ -2,7 +2,12 @@ import { isAscii } from 'node:buffer'
 import { Readable } from 'node:stream'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { RequestError } from './request-error.ts'
+import { sharerOf } from '../../app/access/principal.ts'
 import { owned } from '../../kernel/owned.ts'
+import { type Sharer, SharedUse, sharesOf } from '../../kernel/sharers.ts'
+
+/** The caller of a surface that asks for no token. */
+const withoutToken: Sharer = { user: 'user', tenant: 'tenant' }
 
 /** Whether the body of a request is a multipart form. */
 export function isForm(request: FastifyRequest): boolean {
@@ -20,8 +25,6 @@ export const MEMORY_PER_BYTE = { ascii: 7, other: 9 } as const
 interface BodyBounds {
   /** Memory, copies included. */
   readonly limitBytes: number
-  /** Memory of the bodies of one token. */
-  readonly perTokenBytes: number
   /** The longest silence within a body that is counted as it arrives. */
   readonly silenceMs: number
 }
@@ -34,33 +37,30 @@ export interface BodyBudget extends Pick<BodyBounds, 'silenceMs'> {
    * Takes more bytes of memory for a request.
    * @throws RequestError `overloaded` when they are not available
    */
-  readonly take: (tokenId: string, bytes: number, heldBytes: number) => void
-  readonly give: (tokenId: string, bytes: number) => void
+  readonly take: (sharer: Sharer, bytes: number, heldBytes: number) => void
+  readonly give: (sharer: Sharer, bytes: number) => void
 }
 
 /**
- * A budget of bytes of memory, of which one token leaves a part to others; a single body always
- * fits.
+ * A budget of bytes of memory, of which one user and one tenant leave a part to others; a single body
+ * always fits.
  */
-export function createBodyBudget({ limitBytes, perTokenBytes, silenceMs }: BodyBounds): BodyBudget {
+export function createBodyBudget({ limitBytes, silenceMs }: BodyBounds): BodyBudget {
   let takenBytes = 0
-  const takenBy = new Map<string, number>()
+  const used = new SharedUse(sharesOf(limitBytes))
   return {
     silenceMs,
-    take: (tokenId, bytes, heldBytes) => {
-      const ofToken = takenBy.get(tokenId) ?? 0
+    take: (sharer, bytes, heldBytes) => {
       const isFull =
         (takenBytes > heldBytes && takenBytes + bytes > limitBytes) ||
-        (ofToken > heldBytes && ofToken + bytes > perTokenBytes)
+        !used.fits(sharer, bytes, heldBytes)
       if (isFull) throw new RequestError('overloaded', 'Too many large requests are being read')
       takenBytes += bytes
-      takenBy.set(tokenId, ofToken + bytes)
+      used.add(sharer, bytes)
     },
-    give: (tokenId, bytes) => {
+    give: (sharer, bytes) => {
       takenBytes -= bytes
-      const left = (takenBy.get(tokenId) ?? 0) - bytes
-      if (left > 0) takenBy.set(tokenId, left)
-      else takenBy.delete(tokenId)
+      used.add(sharer, -bytes)
     },
   }
 }
@@ -214,15 +214,15 @@ export function useBodyBudget(
       return
     }
     let heldBytes = 0
-    const tokenId = request.principal?.tokenId ?? ''
+    const sharer = request.principal === undefined ? withoutToken : sharerOf(request.principal)
     const take = (bytes: number): void => {
-      budget.take(tokenId, bytes, heldBytes)
+      budget.take(sharer, bytes, heldBytes)
       heldBytes += bytes
     }
     const { silenceMs } = budget
     request.heldBody = { take, heldBytes: () => heldBytes, silenceMs }
     reply.raw.once('close', () => {
-      budget.give(tokenId, heldBytes)
+      budget.give(sharer, heldBytes)
     })
     // A form is counted by its reader.
     if (isForm(request) || !isMetered(request, bodyLimitBytes)) {

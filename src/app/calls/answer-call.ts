@@ -5,6 +5,7 @@ import { formatAmount, parseAmount } from '../../kernel/money.ts'
 import type { RequestQuote } from '../finance/prices/tenant-prices.ts'
 import { type Channel, ProviderError } from '../ports/provider.ts'
 import { createReservations } from '../spending/reservation.ts'
+import { sharerOf } from '../access/principal.ts'
 import { attemptCall, endCallAttempt } from './attempt.ts'
 import type { CallDeps } from './deps.ts'
 import type {
@@ -123,6 +124,7 @@ export async function admit<Input extends CallInput, Request, Seen>(
       held.add(await deps.budgets.reserve(principal, currency, holdPico))
       held.add(await deps.funds.reserve(principal.tenantId, currency, holdPico))
     })
+    held.add(deps.throttle.absorbed.reserve(sharerOf(principal), terms.holdPico))
     const startedAtMs = deps.clock.nowMs()
     const callId = claim?.callId ?? newCallId(startedAtMs)
     const kept = keptOf(input)

@@ -1,4 +1,6 @@
 import type { Journal } from '../../eventlog/journal/journal.ts'
+import { SharedUse, type Shares } from '../../kernel/sharers.ts'
+import { sharerOf } from '../access/principal.ts'
 
 /** Refusals of one token within this time are two events at most. */
 const COUNTED_FOR_MS = 60_000
@@ -8,17 +10,21 @@ const COUNTED_FOR_MS = 60_000
  */
 const MAX_TOKENS = 20_000
 
+/** Tokens whose refusals are counted each by itself; those of further tokens of a tenant are counted together. */
+const TOKENS_COUNTED: Shares = { perUser: 5, perTenant: 20 }
+
 type Recorded = Parameters<Journal['record']>
 type Refusal = readonly [
   event: Extract<Recorded[0], { readonly type: 'CallFailed' }>,
   metadata: Recorded[1],
 ]
 
-/** The refusals of a token since the one that was recorded. */
+/** The refusals of a token, or of further tokens of a tenant, since the one that was recorded. */
 interface Counted {
   count: number
   last: Refusal | undefined
   readonly timer: NodeJS.Timeout
+  readonly forget: () => void
 }
 
 interface CountedRefusals {
@@ -30,14 +36,17 @@ interface CountedRefusals {
 /**
  * Calls that a provider certainly refused cost nothing, so one token could grow the log with them
  * for ever. The first refusal of a token is recorded immediately; those of the following minute
- * become one event, which has their number. A process that dies loses that event, which moves no
+ * become one event, which has their number. Of the many tokens that a user can issue itself only a few
+ * are counted so; the event of the others names the last one. A process that dies loses that event, which moves no
  * money.
  */
 export function createCountedRefusals(journal: Pick<Journal, 'record'>): CountedRefusals {
-  const tokens = new Map<string, Counted>()
-  const end = (tokenId: string): void => {
-    const counted = tokens.get(tokenId)
-    tokens.delete(tokenId)
+  const known = new Map<string, Counted>()
+  const tokens = new SharedUse(TOKENS_COUNTED)
+  const end = (key: string): void => {
+    const counted = known.get(key)
+    known.delete(key)
+    counted?.forget()
     clearTimeout(counted?.timer)
     if (counted?.last === undefined) return
     const [{ type, data }, metadata] = counted.last
@@ -53,20 +62,25 @@ export function createCountedRefusals(journal: Pick<Journal, 'record'>): Counted
       if (event.type !== 'CallFailed' || event.data.absorbed !== undefined)
         return journal.record(event, metadata)
       const { tokenId } = event.data
-      const counted = tokens.get(tokenId)
+      const sharer = sharerOf({ ...event.data, kind: 'model' })
+      const isOwn = known.has(tokenId) || tokens.fits(sharer)
+      const key = isOwn ? tokenId : sharer.tenant
+      const counted = known.get(key)
       if (counted !== undefined) {
         counted.count += 1
         counted.last = [event, metadata]
         return Promise.resolve({})
       }
-      if (tokens.size < MAX_TOKENS) {
-        const timer = setTimeout(end, COUNTED_FOR_MS, tokenId).unref()
-        tokens.set(tokenId, { count: 0, last: undefined, timer })
+      if (known.size < MAX_TOKENS) {
+        const timer = setTimeout(end, COUNTED_FOR_MS, key).unref()
+        if (isOwn) tokens.add(sharer)
+        const forget = (): void => (isOwn ? tokens.add(sharer, -1) : undefined)
+        known.set(key, { count: 0, last: undefined, timer, forget })
       }
       return journal.record(event, metadata)
     },
     flush: () => {
-      for (const tokenId of tokens.keys()) end(tokenId)
+      for (const key of known.keys()) end(key)
     },
   }
 }

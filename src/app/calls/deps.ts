@@ -44,8 +44,6 @@ export interface CallDeps {
 export interface CallLimits {
   /** Calls in flight in this process, drained ones included; more are refused as `overloaded`. */
   readonly maxCalls: number
-  /** Calls in flight of one token. */
-  readonly maxCallsPerToken: number
   /** Channels tried for one call. */
   readonly maxAttempts: number
   /** UTF-16 units of frames withheld until a stream is settled; more than the largest frame. */
@@ -67,7 +65,6 @@ export interface CallLimits {
 
 export const defaultCallLimits: CallLimits = {
   maxCalls: 8_000,
-  maxCallsPerToken: 4_000,
   maxAttempts: 3,
   maxWithheldBytes: 32 << 20,
   consumerStallMs: 120_000,

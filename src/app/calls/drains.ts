@@ -1,9 +1,11 @@
+import { type Sharer, type Shares, SharedUse } from '../../kernel/sharers.ts'
+
 /**
- * Maximum number of streams that one process, and one token, reads to their end after their callers
- * disconnected (P10).
+ * Maximum number of streams that one process, one user and one tenant read to their end after their
+ * callers disconnected (P10).
  */
 const MAX_DRAINS = 32
-const MAX_DRAINS_PER_TOKEN = 8
+const DRAIN_SHARES: Shares = { perUser: 8, perTenant: 16 }
 
 /**
  * Places for reading a stream to its end after its caller disconnected. If many callers disconnect
@@ -11,7 +13,7 @@ const MAX_DRAINS_PER_TOKEN = 8
  * their time is over.
  */
 export interface Drains {
-  readonly enter: (tokenId: string) => DrainPlace
+  readonly enter: (sharer: Sharer) => DrainPlace
 }
 
 /** A place, or the wait for one. */
@@ -25,52 +27,53 @@ export interface DrainPlace {
 
 export function createDrains(
   maxDrains: number = MAX_DRAINS,
-  maxPerToken: number = MAX_DRAINS_PER_TOKEN,
+  shares: Shares = DRAIN_SHARES,
 ): Drains {
   let running = 0
-  const runningOf = new Map<string, number>()
-  /** In the order in which the tokens get the next place. */
-  const waiting = new Map<string, Set<() => void>>()
+  const used = new SharedUse(shares)
+  /** In the order in which the users get the next place. */
+  const waiting = new Map<string, { readonly sharer: Sharer; readonly begins: Set<() => void> }>()
 
-  const hasRoom = (tokenId: string): boolean =>
-    running < maxDrains && (runningOf.get(tokenId) ?? 0) < maxPerToken
+  const hasRoom = (sharer: Sharer): boolean => running < maxDrains && used.fits(sharer)
   const startNext = (): void => {
-    for (const [tokenId, begins] of waiting) {
+    for (const [user, { sharer, begins }] of waiting) {
       const [begin] = begins
-      if (begin === undefined || !hasRoom(tokenId)) continue
+      if (begin === undefined || !hasRoom(sharer)) continue
       begins.delete(begin)
-      // The next stream of this token waits behind those of other tokens.
-      waiting.delete(tokenId)
-      if (begins.size > 0) waiting.set(tokenId, begins)
+      // The next stream of this user waits behind those of others.
+      waiting.delete(user)
+      if (begins.size > 0) waiting.set(user, { sharer, begins })
       return begin()
     }
   }
   return {
-    enter: (tokenId) => {
+    enter: (sharer) => {
+      const { user } = sharer
       let state: 'waiting' | 'running' | 'over' = 'waiting'
       let stopWaiting = (): void => undefined
       const ready = new Promise<void>((resolve) => (stopWaiting = resolve))
       const begin = (): void => {
         state = 'running'
         running += 1
-        runningOf.set(tokenId, (runningOf.get(tokenId) ?? 0) + 1)
+        used.add(sharer)
         stopWaiting()
       }
-      if (hasRoom(tokenId)) begin()
-      else waiting.set(tokenId, (waiting.get(tokenId) ?? new Set()).add(begin))
+      if (hasRoom(sharer)) begin()
+      else {
+        const begins = waiting.get(user)?.begins ?? new Set()
+        waiting.set(user, { sharer, begins: begins.add(begin) })
+      }
       const leave = (): void => {
         const before = state
         state = 'over'
         if (before === 'waiting') {
-          const others = waiting.get(tokenId)
+          const others = waiting.get(user)?.begins
           others?.delete(begin)
-          if (others?.size === 0) waiting.delete(tokenId)
+          if (others?.size === 0) waiting.delete(user)
         }
         if (before !== 'running') return
         running -= 1
-        const left = (runningOf.get(tokenId) ?? 1) - 1
-        if (left > 0) runningOf.set(tokenId, left)
-        else runningOf.delete(tokenId)
+        used.add(sharer, -1)
         startNext()
       }
       return { ready, stopWaiting, leave }

@@ -1,6 +1,7 @@
 import type { Settlement } from '../../domain/pricing/settlement.ts'
 import { monotonicClock } from '../../kernel/clock.ts'
 import { type DomainError, isDomainError } from '../../kernel/errors.ts'
+import { sharerOf } from '../access/principal.ts'
 import type { ChannelLease } from '../channels/directory.ts'
 import { type AnswerStream, ProviderError } from '../ports/provider.ts'
 import type { AdmittedCall } from './family.ts'
@@ -222,7 +223,7 @@ export class Pump<Chunk extends PumpedChunk, Seen extends PumpedTally, Frame> {
     const { source, bounds, call } = this.#open
     const maxBytes = source.receivedBytes() + bounds.drainMaxBytes
     const timer = setTimeout(() => this.#stopReading('drain'), bounds.drainTimeoutMs)
-    const place = this.#deps.drains.enter(call.input.principal.tokenId)
+    const place = this.#deps.drains.enter(sharerOf(call.input.principal))
     this.#place = place
     let broken: unknown
     try {
@@ -270,14 +271,12 @@ export class Pump<Chunk extends PumpedChunk, Seen extends PumpedTally, Frame> {
     }
     this.#countEnd('failed')
     if (tally.failure !== undefined && !(cause instanceof ProviderError)) {
-      const failure = failedResult(tally.failure.code, tally)
-      noteFailure(deps, call, served, { ...failure, wasDelivered: this.#delivered })
+      noteFailure(deps, call, served, failedResult(tally.failure.code, tally))
       this.#settlement = zeroSettlement(call)
       return undefined
     }
     const error = asProviderError(cause)
-    const failure = failureOf(error, tally)
-    noteFailure(deps, call, served, { ...failure, wasDelivered: this.#delivered })
+    noteFailure(deps, call, served, failureOf(error, tally))
     this.#withheld.take()
     return this.#open.refusal(error, call.callId)
   }

@@ -1,5 +1,7 @@
 import { monotonicClock } from '../../kernel/clock.ts'
 import { pause } from '../../kernel/pause.ts'
+import { SharedUse, sharesOf } from '../../kernel/sharers.ts'
+import { sharerOf } from '../access/principal.ts'
 import { RepeatedAnswer } from './claims/types.ts'
 import { DomainError } from '../../kernel/errors.ts'
 import type { Channel } from '../ports/provider.ts'
@@ -38,10 +40,10 @@ interface RunningStream {
   readonly end: (by: StreamEnd) => void
 }
 
-/** Token and family of the call. */
+/** Caller and family of the call. */
 interface StartedCall {
   readonly family: string
-  readonly tokenId: string
+  readonly principal: CallInput['principal']
 }
 
 /** The calls of every family in flight in this process, and their end at a shutdown. */
@@ -55,7 +57,7 @@ export interface RunningCalls {
     call: StartedCall,
     work: (stopped: AbortSignal) => Promise<Result>,
   ) => Promise<Result>
-  readonly watch: (stream: RunningStream, tokenId: string) => void
+  readonly watch: (stream: RunningStream, principal: CallInput['principal']) => void
   /**
    * Called when a token is no longer valid: its streams end, and their delivered parts are settled.
    */
@@ -83,20 +85,23 @@ export function createRunningCalls(
   const pending = new Set<AbortController>()
   /** Streams, with the token of each. */
   const streams = new Map<RunningStream, string>()
-  const ofToken = createCounts()
+  const used = new SharedUse(sharesOf(limits.maxCalls))
+  const tokens = createRunningTokens()
   let closed = false
   const inFlight = () => pending.size + streams.size
 
   const stalls = watchStalls(streams, limits)
 
   return {
-    run: async ({ family, tokenId }, work) => {
+    run: async ({ family, principal }, work) => {
       if (closed) throw new DomainError('overloaded', 'the service is shutting down', {})
-      const isFull = inFlight() >= limits.maxCalls || ofToken.of(tokenId) >= limits.maxCallsPerToken
+      const sharer = sharerOf(principal)
+      const isFull = inFlight() >= limits.maxCalls || !used.fits(sharer)
       if (isFull) throw new DomainError('overloaded', 'too many calls are running', {})
       const controller = new AbortController()
       pending.add(controller)
-      const leave = ofToken.enter(tokenId)
+      const leave = tokens.enter(principal.tokenId)
+      used.add(sharer)
       metrics.inFlight.set(inFlight())
       try {
         return await work(controller.signal)
@@ -106,21 +111,27 @@ export function createRunningCalls(
       } finally {
         pending.delete(controller)
         leave()
+        used.add(sharer, -1)
         metrics.inFlight.set(inFlight())
       }
     },
-    watch: (stream, tokenId) => {
-      if (ofToken.hasEnded(tokenId)) stream.end('token')
+    watch: (stream, principal) => {
+      const { tokenId } = principal
+      const sharer = sharerOf(principal)
+      // It could not be ended while it waited for its first frame.
+      if (tokens.hasEnded(tokenId)) stream.end('token')
       streams.set(stream, tokenId)
-      const leave = ofToken.enter(tokenId)
+      const leave = tokens.enter(tokenId)
+      used.add(sharer)
       void stream.done.then(() => {
         streams.delete(stream)
         leave()
+        used.add(sharer, -1)
         metrics.inFlight.set(inFlight())
       })
     },
     endOfToken: (tokenId) => {
-      ofToken.end(tokenId)
+      tokens.end(tokenId)
       for (const [stream, of] of streams) if (of === tokenId) stream.end('token')
     },
     inFlight,
@@ -167,14 +178,13 @@ function watchStalls(
   }, STALL_CHECK_MS).unref()
 }
 
-/** Counts running calls by the id of their token. */
-function createCounts() {
+/** Knows which tokens are no longer valid, until their calls have ended. */
+function createRunningTokens() {
   const counts = new Map<string, number>()
   const ended = new Set<string>()
   const of = (id: string): number => counts.get(id) ?? 0
   return {
-    of,
-    /** Returns a function that removes it again. */
+    /** Returns a function that ends it again. */
     enter: (id: string): (() => void) => {
       counts.set(id, of(id) + 1)
       return () => {
@@ -183,11 +193,9 @@ function createCounts() {
         ended.delete(id)
       }
     },
-    /** The token is no longer valid; known until its calls have ended. */
     end: (id: string): void => {
       if (of(id) > 0) ended.add(id)
     },
-    /** Whether it ended: a stream that waited for its first frame could not be ended then. */
     hasEnded: (id: string): boolean => ended.has(id),
   }
 }
@@ -224,9 +232,9 @@ export interface CallRunner {
 /** For `RunningCalls.run`. */
 export function startedBy({
   family,
-  principal: { tokenId },
+  principal,
 }: Pick<CallInput, 'family' | 'principal'>): StartedCall {
-  return { family, tokenId }
+  return { family, principal }
 }
 
 export function createCallRunner(deps: CallDeps, running: RunningCalls): CallRunner {
@@ -243,7 +251,7 @@ export function createCallRunner(deps: CallDeps, running: RunningCalls): CallRun
           await readyIn(family, input),
           stopped,
         )
-        running.watch(pump, input.principal.tokenId)
+        running.watch(pump, input.principal)
         return { ...streamed, channel }
       }),
     quote: async (family, input) => quoteCall(deps, family, await readyIn(family, input)),

@@ -9,6 +9,8 @@ import { type Channel, ProviderError } from '../ports/provider.ts'
 import { refusalOf } from '../channels/refusal.ts'
 import type { AdmittedCall } from './family.ts'
 import type { StreamEnd } from './stream-ends.ts'
+import { sharerOf } from '../access/principal.ts'
+import { UNDELIVERED, IMAGES } from '../../domain/catalog/image-rules.ts'
 import type { CallDeps } from './deps.ts'
 
 type CallOutcome = CallEventData<'CallSettled'>['outcome']
@@ -37,6 +39,7 @@ export async function settle<Seen>(
   deps.metrics.settleSeconds.observe((monotonicClock.nowMs() - startedMs) / 1_000)
   const { settlement, measurement } = rated
   const { family } = call.input
+  absorbUndelivered(deps, call, rated)
   deps.metrics.ended.inc({ family, outcome: ended.outcome })
   const { answeredOtherwise: other = {} } = rated
   if (other.model !== undefined) deps.metrics.answeredOtherwise.inc({ family, what: 'model' })
@@ -72,10 +75,7 @@ async function claimSettlement<Seen>(
     await call.claim?.settling(call.streamed ? STREAM_PATIENCE_MS : 0)
   } catch (error) {
     const code = isDomainError(error) ? error.code : 'internal'
-    noteFailure(deps, call, served, {
-      ...withheldResult(code, seen),
-      wasDelivered: call.streamed,
-    })
+    noteFailure(deps, call, served, withheldResult(code, seen))
     throw isDomainError(error) ? withCallId(error, call.callId) : error
   }
 }
@@ -148,8 +148,6 @@ interface Failure<Seen> {
   readonly message: string
   /** Whether the provider may have worked, and the received part of its answer. */
   readonly cost: 'none' | { readonly seen: Seen | undefined }
-  /** A part of it reached the caller. */
-  readonly wasDelivered?: boolean
 }
 
 /** Whether to record a failure: busy or unreachable providers that accepted nothing are not. */
@@ -185,20 +183,26 @@ type Absorbed = NonNullable<CallEventData<'CallFailed'>['absorbed']>
 function absorb<Seen>(
   deps: CallDeps,
   call: AdmittedCall<Seen>,
-  { cost, wasDelivered = false }: Failure<Seen>,
+  { cost }: Failure<Seen>,
 ): { readonly absorbed?: Absorbed } {
   if (cost === 'none') return {}
   const { usage, settlement } = call.terms.estimate(cost.seen)
-  const labels = { family: call.input.family, currency: settlement.currency }
-  // For monitoring only: the event has the exact amount.
-  deps.metrics.absorbed.inc(labels, Number(settlement.amount))
-  if (wasDelivered)
-    deps.throttle.freeDeliveries.add(
-      call.input.principal.tokenId,
-      settlement.currency,
-      settlement.amount,
-    )
+  const { amount, currency } = settlement
+  deps.metrics.absorbed.inc({ family: call.input.family, currency }, Number(amount))
+  deps.throttle.absorbed.add(sharerOf(call.input.principal), amount)
   return { absorbed: { usage: { ...usage }, settlement } }
+}
+
+/** Counts what the provider made and charges beside what was delivered, at the price of the latter. */
+function absorbUndelivered<Seen>(
+  deps: CallDeps,
+  { input: { principal, family } }: AdmittedCall<Seen>,
+  { usage, settlement: { amount, currency } }: RatedCall,
+): void {
+  if (usage[UNDELIVERED] === undefined) return
+  const cost = (Number(amount) * usage[UNDELIVERED]) / Math.max(1, usage[IMAGES] ?? 0)
+  deps.metrics.absorbed.inc({ family, currency }, cost)
+  deps.throttle.absorbed.add(sharerOf(principal), String(cost))
 }
 
 /** Releases the reservations and records a failure for support, without delaying the caller. */

@@ -1,5 +1,5 @@
 import type { Pool } from 'pg'
-import { runForAllTokens } from '../../kernel/token-context.ts'
+import { runForAll } from '../../kernel/sharer-context.ts'
 import { readCheckpoints } from '../../../projections/engine/checkpoint.ts'
 import type { EventLog } from '../../eventlog/log/types.ts'
 import { type Clock, monotonicClock } from '../../kernel/clock.ts'
@@ -58,7 +58,7 @@ export function createLedgerLag(deps: {
   }
   return {
     lagMs: () => clock.nowMs() - completeAtMs,
-    look: () => (looking ??= runForAllTokens(look).finally(() => (looking = undefined))),
+    look: () => (looking ??= runForAll(look).finally(() => (looking = undefined))),
   }
 }
 

@@ -1,5 +1,5 @@
 import type { Pool, PoolClient, QueryConfig } from 'pg'
-import { runForAllTokens } from '../../kernel/token-context.ts'
+import { runForAll } from '../../kernel/sharer-context.ts'
 import { monotonicClock } from '../../kernel/clock.ts'
 import { allSettledOrThrow } from '../../kernel/all-settled.ts'
 import { DomainError, isDomainError } from '../../kernel/errors.ts'
@@ -122,7 +122,7 @@ export function createTenantQueue<Request extends BalanceKey>(
       }
       const opened = [waiting]
       queues.set(key, opened)
-      void runForAllTokens(() => drain(key, opened))
+      void runForAll(() => drain(key, opened))
     })
 }
 

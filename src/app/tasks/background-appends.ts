@@ -1,4 +1,4 @@
-import { runForAllTokens } from '../../kernel/token-context.ts'
+import { runForAll } from '../../kernel/sharer-context.ts'
 import type { Clock } from '../../kernel/clock.ts'
 import { isDomainError } from '../../kernel/errors.ts'
 import type { Log } from '../../kernel/log.ts'
@@ -65,7 +65,7 @@ export function createBackgroundAppends(deps: {
     pending: () => tasks.size,
     keepTrying: (name, platformId, work) => {
       if (tasks.size >= MAX_PENDING || stopping.signal.aborted) return false
-      const task = runForAllTokens(() => persist(name, platformId, work)).finally(() =>
+      const task = runForAll(() => persist(name, platformId, work)).finally(() =>
         tasks.delete(task),
       )
       tasks.add(task)

@@ -2,7 +2,7 @@ import { monotonicClock } from '../../kernel/clock.ts'
 import { isDomainError } from '../../kernel/errors.ts'
 import type { Log } from '../../kernel/log.ts'
 import { withTimeout } from '../../kernel/pause.ts'
-import { runForAllTokens } from '../../kernel/token-context.ts'
+import { runForAll } from '../../kernel/sharer-context.ts'
 import { logUnavailable } from './errors.ts'
 import type { EventLog, EventLogObserver, SubscriptionMessage } from './types.ts'
 
@@ -81,7 +81,7 @@ export class LogGuard {
   /** The guarded log while it is open; `compare` throws if it is another log. */
   guard(log: EventLog, compare: () => Promise<unknown>): EventLog {
     this.#compareOnce = () =>
-      (this.#comparing ??= runForAllTokens(() => this.#compare(log, compare)).finally(
+      (this.#comparing ??= runForAll(() => this.#compare(log, compare)).finally(
         () => (this.#comparing = undefined),
       ))
     this.#schedule()

@@ -1,5 +1,5 @@
 import type { Pool, QueryConfig } from 'pg'
-import { runForAllTokens } from '../../kernel/token-context.ts'
+import { runForAll } from '../../kernel/sharer-context.ts'
 import { pause } from '../../kernel/pause.ts'
 import { allSettledOrThrow } from '../../kernel/all-settled.ts'
 
@@ -44,7 +44,7 @@ export function createBatchedWriter<Item>(
   return (item) =>
     new Promise((resolve, reject) => {
       waiting.push({ item, resolve, reject })
-      if (!isWriting) void runForAllTokens(drain)
+      if (!isWriting) void runForAll(drain)
     })
 }
 

@@ -1,10 +1,8 @@
 import type { Pool, PoolClient } from 'pg'
 import { Counter, type Registry } from 'prom-client'
-import { currentToken } from '../../kernel/token-context.ts'
-import { TokenPlaces } from '../../kernel/token-places.ts'
-
-/** The number of a pool's connections that one token may hold. */
-const TOKEN_SHARE = 0.5
+import { currentSharer } from '../../kernel/sharer-context.ts'
+import { SharerPlaces } from '../../kernel/sharer-places.ts'
+import { type Shares, sharesOf } from '../../kernel/sharers.ts'
 
 type Connected = (
   error: Error | undefined,
@@ -16,34 +14,34 @@ type Connected = (
 const WAIT_TIMEOUT_MS = 5_000
 
 /**
- * Limits each token to its share of a pool: further requests of the token wait for the token's own
- * connections first, so that other tokens still find free ones. They wait no longer than for the
- * pool. Work without a token, or shared by several tokens, is not bounded.
+ * Limits each user and each tenant to its share of a pool: further requests wait for connections of
+ * their own first, so that others still find free ones. They wait no longer than for the pool. Work
+ * that no request caused, or several share, is not bounded.
  *
- * Code that holds a connection must not ask for another: many such requests of one token would wait
+ * Code that holds a connection must not ask for another: many such requests of one user would wait
  * for each other.
  */
 export function shareFairly(
   pool: Pool,
-  { share = TOKEN_SHARE, registry }: { readonly share?: number; readonly registry?: Registry } = {},
-): { readonly perToken: number } {
-  const perToken = Math.max(1, Math.floor((pool.options.max ?? 1) * share))
+  { userShare, registry }: { readonly userShare?: number; readonly registry?: Registry } = {},
+): Shares {
+  const shares = sharesOf(pool.options.max ?? 1, userShare)
   const waits = new Counter({
     name: 'tollgate_database_share_waits_total',
-    help: 'Waits for a Postgres connection because the token already held its share of the pool.',
+    help: 'Waits for a Postgres connection because the user or the tenant already held its share of the pool.',
     registers: registry === undefined ? [] : [registry],
   })
   const waitMs = pool.options.connectionTimeoutMillis || WAIT_TIMEOUT_MS
-  const places = new TokenPlaces(perToken, waitMs, () => waits.inc())
+  const places = new SharerPlaces(shares, waitMs, () => waits.inc())
   const plain = pool.connect.bind(pool) as unknown as (connected: Connected) => void
   const connect = (connected: Connected): void => {
-    const tokenId = currentToken()
-    if (tokenId === undefined) return plain(connected)
-    places.enter(tokenId, (isLate) => {
+    const sharer = currentSharer()
+    if (sharer === undefined) return plain(connected)
+    places.enter(sharer, (isLate) => {
       if (isLate) return connected(shareIsHeld(), undefined, () => undefined)
       return plain((error, client, release) => {
-        if (error !== undefined || client === undefined) places.leave(tokenId)
-        else onceReleased(client, () => places.leave(tokenId))
+        if (error !== undefined || client === undefined) places.leave(sharer)
+        else onceReleased(client, () => places.leave(sharer))
         connected(error, client, client === undefined ? release : client.release.bind(client))
       })
     })
@@ -61,11 +59,13 @@ export function shareFairly(
     )
   }
   pool.connect = shared as Pool['connect']
-  return { perToken }
+  return shares
 }
 
 const shareIsHeld = (): Error =>
-  new Error('timeout exceeded when trying to connect: the token holds its share of the connections')
+  new Error(
+    'timeout exceeded when trying to connect: the caller holds its share of the connections',
+  )
 
 /** The pool gives a client another `release` each time it lends it out. */
 function onceReleased(client: PoolClient, leave: () => void): void {

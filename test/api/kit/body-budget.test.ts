@@ -13,7 +13,8 @@ import { goodBody, principals, startApp, tasksPath } from '../support/app.ts'
 
 const limits = {
   bodyBytes: { '/provA': 200_000 },
-  bodyMemoryBytes: 240_000 * MEMORY_PER_BYTE.ascii,
+  // One user has half of it.
+  bodyMemoryBytes: 2 * 240_000 * MEMORY_PER_BYTE.ascii,
 }
 const { app, tasks } = await startApp({ limits })
 await app.listen({ port: 0, host: '127.0.0.1' })
@@ -210,7 +211,6 @@ void t.test('a caller that states a large body and sends none of it is closed', 
     limits: {
       bodyBytes: { '/provA': MEBIBYTE },
       bodyMemoryBytes: memory(8),
-      bodyMemoryPerTokenBytes: memory(4),
       bodySilenceMs: 500,
     },
   })
@@ -226,7 +226,7 @@ void t.test('a caller that states a large body and sends none of it is closed', 
   t.equal((await answerOf(other)).status, 200)
   const own = open(length, to)
   own.end(large)
-  t.equal((await answerOf(own)).status, 200, 'also of the same token')
+  t.equal((await answerOf(own)).status, 200, 'also of the same user')
   for (const { status } of await Promise.all(silent.map(answerOf))) t.equal(status, 400)
 
   const halves = Array.from({ length: 6 }, () => open(length, to))
@@ -242,7 +242,7 @@ void t.test('a caller that states a large body and sends none of it is closed', 
     one.on('error', () => undefined)
     one.write(large.slice(0, -10))
   }
-  t.equal((await refused).status, 503, 'beyond the share of the token')
+  t.equal((await refused).status, 503, 'beyond the share of the user')
   const beside = open({ ...length, authorization: 'Bearer sk-two' }, to)
   beside.end(large)
   t.equal((await answerOf(beside)).status, 200, 'there is room for others')
@@ -269,7 +269,6 @@ void t.test(
     const { app: shared } = await startApp({
       limits: {
         ...limits,
-        bodyMemoryPerTokenBytes: limits.bodyMemoryBytes,
         imageForm: formBytes,
         fileForm: formBytes,
         mediaForm: formBytes,

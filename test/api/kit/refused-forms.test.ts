@@ -3,18 +3,18 @@ import t from 'tap'
 import type { Principal } from '../../../src/app/access/principal.ts'
 import { createRefusals } from '../../../src/app/spending/throttle/free-requests.ts'
 import { requireToken } from '../../../src/api/kit/authenticate.ts'
-import { usePerToken } from '../../../src/api/kit/per-token.ts'
+import { usePerCaller } from '../../../src/api/kit/per-caller.ts'
 import { useEnvelope } from '../../../src/api/kit/envelope.ts'
 import { createRefusedForms } from '../../../src/api/kit/refused-forms.ts'
 import { v1Envelope } from '../../../src/api/v1/envelope.ts'
 import { openTenants } from '../support/app.ts'
 import { noThrottle } from '../support/no-throttle.ts'
 
-/** Requests that are refused before their work begins: three a minute of each address and token. */
+/** Requests that are refused before their work begins: three a minute of each address and user. */
 function routes() {
   const refusedForms = createRefusedForms(createRefusals({ nowMs: () => 1_000 }, 3, 1))
   const app = Fastify({ trustProxy: ['127.0.0.1'] })
-  usePerToken(app, {
+  usePerCaller(app, {
     tokens: { used: () => undefined },
     throttle: noThrottle,
     files: {},
@@ -23,7 +23,15 @@ function routes() {
   useEnvelope(app, v1Envelope)
   const authenticate = async (tokenId: string) =>
     tokenId.startsWith('known')
-      ? ({ ok: true, principal: { tokenId, kind: 'model' } as Principal } as const)
+      ? ({
+          ok: true,
+          principal: {
+            tokenId,
+            userId: tokenId.split('+')[0],
+            tenantId: tokenId,
+            kind: 'model',
+          } as Principal,
+        } as const)
       : ({ ok: false, reason: 'unknown' } as const)
   requireToken(
     app,
@@ -65,13 +73,13 @@ t.test('requests without a known token are paced by the address of the caller', 
   t.equal(await ask(undefined, good, '2001:db8:1:3::1'), 401)
 })
 
-t.test('requests refused for their form are paced by address and token', async (t) => {
+t.test('requests refused for their form are paced by address and user', async (t) => {
   const ask = routes()
   for (const sent of [{}, '{', '[1']) t.equal(await ask('known', sent), 400)
   t.equal(await ask('known', {}), 429)
   t.equal(await ask('known', good), 429, 'before its body is read')
   t.equal(await ask('known-neighbour', good), 200, 'a neighbour behind the same address')
-  t.equal(await ask('known', good, '203.0.113.8'), 200, 'another user of the same token')
+  t.equal(await ask('known', good, '203.0.113.8'), 200, 'the same user elsewhere')
 })
 
 t.test('requests that are read and answered are not counted as refused forms', async (t) => {

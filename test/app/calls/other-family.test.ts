@@ -10,6 +10,7 @@ import { settlement, settlementLine } from '../../../src/domain/pricing/settleme
 import { priceBookFromPublished } from '../../../src/domain/pricing/price-book.ts'
 import { DomainError } from '../../../src/kernel/errors.ts'
 import { parseAmount } from '../../../src/kernel/money.ts'
+import { sharerOf } from '../../../src/app/access/principal.ts'
 import { principalOf } from '../support/world.ts'
 import { memoryCallDeps } from './support/call-deps.ts'
 
@@ -217,23 +218,50 @@ t.test('a call without an answer is our cost, unless acceptance is ruled out', a
   t.same(refused.ends.slice(1), ['failed'])
 })
 
+t.test(
+  '429 after failures of any kind that cost the operator the bound, with any token of the user',
+  async (t) => {
+    const gone = new ProviderError('timeout', 'unknown', 'no answer')
+    const undelivered = pictures('whole').family
+    const ask: typeof undelivered.ask = async (...asked) => ({
+      ...(await undelivered.ask(...asked)),
+      body: () => Promise.reject(new DomainError('storage_unavailable', 'no room', {})),
+    })
+    const failing = {
+      'no answer': pictures(gone).family,
+      'a failed result': pictures('failed').family,
+      'a result without usage': pictures('uncounted').family,
+      'a result that cannot be delivered': { ...undelivered, ask },
+    }
+    for (const [what, family] of Object.entries(failing)) {
+      const { deps } = world()
+      deps.throttle.absorbed.add(sharerOf(input.principal), '9')
+      await answerCall(deps, family, input, signal).catch(() => undefined)
+      const other = { ...input, principal: { ...input.principal, tokenId: 'token_2' } }
+      const refused = answerCall(deps, pictures('whole').family, other, signal)
+      const details = { whose: 'user', limitedBy: 'absorbed_cost' }
+      await t.rejects(refused, { code: 'rate_limited', details }, what)
+    }
+  },
+)
+
 t.test('families share the limit of concurrent calls and the end at a shutdown', async (t) => {
   const { deps } = world()
   const running = createRunningCalls({ ...deps, limits: { ...deps.limits, maxCalls: 1 } })
   let finish = (): void => undefined
-  const first = running.run({ family: 'pictures', tokenId: 'token_1' }, (stopped) => {
+  const first = running.run({ family: 'pictures', principal: principalOf() }, (stopped) => {
     stopped.addEventListener('abort', () => finish())
     return new Promise<string>((resolve) => (finish = () => resolve('ended')))
   })
   await t.rejects(
-    running.run({ family: 'chat', tokenId: 'token_1' }, () => Promise.resolve('late')),
+    running.run({ family: 'chat', principal: principalOf() }, () => Promise.resolve('late')),
     { code: 'overloaded' },
   )
   t.equal(running.inFlight(), 1)
   t.equal(await running.close(1), true, 'what is not over at the deadline is stopped')
   t.equal(await first, 'ended')
   await t.rejects(
-    running.run({ family: 'pictures', tokenId: 'token_1' }, () => Promise.resolve('late')),
+    running.run({ family: 'pictures', principal: principalOf() }, () => Promise.resolve('late')),
     { code: 'overloaded' },
   )
 })

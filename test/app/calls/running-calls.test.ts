@@ -1,7 +1,9 @@
 import t from 'tap'
+import type { Principal } from '../../../src/app/access/principal.ts'
 import { defaultCallLimits } from '../../../src/app/calls/deps.ts'
 import { createRunningCalls } from '../../../src/app/calls/running-calls.ts'
 
+const principal = { tokenId: 'token_1', userId: 'user_1', tenantId: 'tenant_1' } as Principal
 const STREAMS = 10
 /** More looks than fit between two streams that end, and far fewer than fit between the first and the last. */
 const IDLE_LOOKS = 8
@@ -19,7 +21,7 @@ function streamsThatEnd(hanging: number) {
       if (made < hanging) return
       last = last.then(() => new Promise((resolve) => setTimeout(resolve, BETWEEN_MS))).then(settle)
     }
-    running.watch({ done, idleMs: () => 0, abandon: () => undefined, end }, 'token_1')
+    running.watch({ done, idleMs: () => 0, abandon: () => undefined, end }, principal)
   }
   return running
 }

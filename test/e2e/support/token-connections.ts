@@ -1,5 +1,5 @@
 import type { Pool, PoolClient } from 'pg'
-import { currentToken } from '../../../src/kernel/token-context.ts'
+import { currentSharer } from '../../../src/kernel/sharer-context.ts'
 
 /** What tokens ask of a gateway's main pool, as it is asked and granted. */
 interface TokenConnections {
@@ -52,7 +52,7 @@ export function watchConnections(pool: Pool): TokenConnections {
           else resolve(client)
         })
       })
-    const tokenId = currentToken()
+    const tokenId = currentSharer()?.user
     if (tokenId === undefined) plain(connected)
     else watched(tokenId, connected)
     return undefined

@@ -8,7 +8,7 @@ import { isOutage } from '../../../src/api/kit/drain.ts'
 import { createTenantQueue } from '../../../src/app/spending/tenant-queue.ts'
 import { createSingleFlight } from '../../../src/kernel/single-flight.ts'
 import { allSettledOrThrow } from '../../../src/kernel/all-settled.ts'
-import { runForToken, runForAllTokens } from '../../../src/kernel/token-context.ts'
+import { runFor, runForAll } from '../../../src/kernel/sharer-context.ts'
 import { memoizeFor } from '../../../src/kernel/memoize.ts'
 import { acquireGatewayDatabase } from '../../helpers/postgres.ts'
 
@@ -18,16 +18,22 @@ t.teardown(async () => {
   await pool.end()
   await database.drop()
 })
-const { perToken } = shareFairly(pool)
+const { perUser, perTenant } = shareFairly(pool)
 /** No work that is only slow takes so long. */
 const HANGS_MS = 20_000
 
-/** Work that a token asked for. */
-const as = <Result>(tokenId: string, work: () => Promise<Result>): Promise<Result> =>
-  new Promise((resolve, reject) => runForToken(tokenId, () => void work().then(resolve, reject)))
+/** Work that a user asked for, of a tenant of its own unless another is given. */
+const as = <Result>(
+  user: string,
+  work: () => Promise<Result>,
+  tenant = `tenant of ${user}`,
+): Promise<Result> =>
+  new Promise((resolve, reject) =>
+    runFor({ user, tenant }, () => void work().then(resolve, reject)),
+  )
 
-void t.test('one token on 64 connections holds at most its share of the pool', async (t) => {
-  t.equal(perToken, 4)
+void t.test('one user on 64 connections holds at most its share of the pool', async (t) => {
+  t.same([perUser, perTenant], [4, 6])
   const noisy = Array.from({ length: 64 }, () =>
     as('noisy', () => pool.query('select pg_sleep(0.05)')),
   )
@@ -41,11 +47,27 @@ void t.test('one token on 64 connections holds at most its share of the pool', a
     t.equal(pool.waitingCount, 0, 'none waits for the pool itself')
   }
   await done
-  t.equal(most, perToken, 'exactly its share was in use')
+  t.equal(most, perUser, 'exactly its share was in use')
+})
+
+void t.test('all users of one tenant leave a quarter of the pool to others', async (t) => {
+  const noisy = Array.from({ length: 64 }, (_, n) =>
+    as(`noisy ${n}`, () => pool.query('select pg_sleep(0.05)'), 'noisy tenant'),
+  )
+  let most = 0
+  const state = { isOver: false }
+  const done = allSettledOrThrow(noisy).finally(() => (state.isOver = true))
+  while (!state.isOver) {
+    await as('quiet', () => pool.query('select 1'))
+    most = Math.max(most, pool.totalCount - pool.idleCount)
+    t.equal(pool.waitingCount, 0, 'none waits for the pool itself')
+  }
+  await done
+  t.equal(most, perTenant)
 })
 
 void t.test('failed queries and double releases leave the share whole', async (t) => {
-  for (let times = 0; times < 2 * perToken; times += 1) {
+  for (let times = 0; times < 2 * perUser; times += 1) {
     await t.rejects(as('failing', () => pool.query('select nothing from nowhere')))
     await as('failing', async () => {
       const client = await pool.connect()
@@ -62,13 +84,13 @@ void t.test('failed queries and double releases leave the share whole', async (t
     return client
   })
   const unbounded = await pool.connect()
-  t.equal(hasFifth, false, 'a fifth waits; what no token asked for does not')
+  t.equal(hasFifth, false, 'a fifth waits; what no caller asked for does not')
   unbounded.release()
   for (const client of clients) client.release()
   ;(await fifth).release()
 })
 
-void t.test('work shared by tokens counts in no token’s share', async (t) => {
+void t.test('work shared by callers counts in no share', async (t) => {
   const balance = { tenantId: 'tenant_shared', currency: 'CNY' } as const
   const write = createBatchedWriter<number>(pool, (batch) => ({
     text: 'select unnest($1::int[])',
@@ -85,9 +107,9 @@ void t.test('work shared by tokens counts in no token’s share', async (t) => {
     'single flights': () => flights.run('task', () => pool.query('select 1')),
     'memoized looks': look,
     'waits for a read model': () => waitForPosition(pool, 'tasks', 1n, 10),
-    'what says so': () => runForAllTokens(() => pool.query('select 1')),
+    'what says so': () => runForAll(() => pool.query('select 1')),
   }
-  // The token that begins each of them has its whole share in use, and waits for more.
+  // The user that begins each of them has its whole share in use, and waits for more.
   const clients = await as('greedy', () =>
     allSettledOrThrow([1, 2, 3, 4].map(() => pool.connect())),
   )
@@ -101,7 +123,7 @@ void t.test('work shared by tokens counts in no token’s share', async (t) => {
 void t.test('the wait for a share is bounded like the wait for the pool', async (t) => {
   const hasty = new Pool({ connectionString: database.url, max: 2, connectionTimeoutMillis: 200 })
   t.teardown(() => hasty.end())
-  t.same(shareFairly(hasty), { perToken: 1 })
+  t.same(shareFairly(hasty), { perUser: 1, perTenant: 1 })
   const client = await as('nested', () => hasty.connect())
   const late = await as('nested', () => hasty.query('select 1')).catch((error: unknown) => error)
   t.match(late, /timeout exceeded when trying to connect/)

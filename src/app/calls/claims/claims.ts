@@ -21,7 +21,7 @@ import {
 import type { Pool } from 'pg'
 import type { Log } from '../../../kernel/log.ts'
 import type { CrashPoint } from '../../crash-points.ts'
-import { runForAllTokens } from '../../../kernel/token-context.ts'
+import { runForAll } from '../../../kernel/sharer-context.ts'
 
 /** A key may be freed between the try and the look at its holder; this bounds the tries. */
 const MAX_TRIES = 3
@@ -145,7 +145,7 @@ function heldClaim(
     idempotency,
     settling: async (patienceMs) => {
       // A settlement does not wait for its token's share of the pool.
-      const isOurs = await runForAllTokens(() => markInTime(pool, name, patienceMs))
+      const isOurs = await runForAll(() => markInTime(pool, name, patienceMs))
       if (!isOurs)
         throw new DomainError(
           'idempotency_in_progress',
@@ -166,7 +166,7 @@ function heldClaim(
       if (phase !== 'open') return
       phase = 'over'
       const remove = () => removeClaim(pool, name)
-      await runForAllTokens(remove).catch((error: unknown) => {
+      await runForAll(remove).catch((error: unknown) => {
         logger.warn({ err: error, callId }, 'an idempotency key is taken until Postgres answers')
         endings.later(remove)
       })
@@ -175,7 +175,7 @@ function heldClaim(
       if (phase !== 'settled') return undefined
       phase = 'over'
       crashPoint('claim.before-kept')
-      const isKept = await runForAllTokens(() => end(answer)).catch((error: unknown) => {
+      const isKept = await runForAll(() => end(answer)).catch((error: unknown) => {
         logger.warn({ err: error, callId }, 'the answer of an idempotency key was not kept')
         // Without the answer: its caller is informed that it is not kept, and many answers would
         // fill the memory.
@@ -240,7 +240,7 @@ function createEndings(): Endings {
       waiting.add({ end, untilMs: monotonicClock.nowMs() + LEASE_MS })
       if (isTrying) return
       isTrying = true
-      void runForAllTokens(tryAll)
+      void runForAll(tryAll)
     },
   }
 }
@@ -269,7 +269,7 @@ export function createRenewal(
   return {
     hold: (claim) => {
       held.add(claim)
-      timer ??= runForAllTokens(() => setInterval(renew, everyMs)).unref()
+      timer ??= runForAll(() => setInterval(renew, everyMs)).unref()
     },
     drop: (claim) => {
       held.delete(claim)

@@ -1,6 +1,7 @@
 import type { TokenLimits } from '../../../domain/token/events.ts'
 import { type LimitName, limitNames } from '../../../domain/token/limits.ts'
 import { DomainError } from '../../../kernel/errors.ts'
+import { type Sharer, TENANT_FOLD } from '../../../kernel/sharers.ts'
 
 /** Holder of the limit. */
 export type Whose = 'token' | 'user' | 'tenant'
@@ -11,6 +12,24 @@ export interface Holder {
   /** Distinct from every other holder's, of any tenant. */
   readonly id: string
   readonly limits: Limits
+}
+
+/** One of the keys that a rate of the gateway's own is counted under. */
+export interface RateKey {
+  readonly key: string
+  readonly whose: Breach['whose']
+  readonly limit: number
+}
+
+/**
+ * The keys that a rate of the gateway's own is counted under: the user, whatever its tokens, and the
+ * tenant, whatever its users. The limit is that of one user.
+ */
+export function rateKeysOf({ user, tenant }: Sharer, limit: number): readonly RateKey[] {
+  const ofUser: RateKey = { key: user, whose: 'user', limit }
+  // Requests without a known token have one key for both: that of their address.
+  if (user === tenant) return [ofUser]
+  return [ofUser, { key: tenant, whose: 'tenant', limit: limit * TENANT_FOLD }]
 }
 
 /** Limits per minute and of concurrent work; undefined is no limit. */
@@ -53,7 +72,7 @@ type LimitedBy =
   | 'refused_forms'
   | 'concurrent_calls'
   | 'concurrent_tasks'
-  | 'free_deliveries'
+  | 'absorbed_cost'
 
 /** Clients of these protocols honour no longer wait. */
 const LONGEST_WAIT_MS = 60_000
@@ -67,7 +86,7 @@ const words: Readonly<Record<LimitedBy, string>> = {
   own_requests: 'reads and repeatable requests a minute',
   concurrent_calls: 'calls at a time',
   concurrent_tasks: 'tasks at a time',
-  free_deliveries: 'free parts of failed answers an hour, in units of currency',
+  absorbed_cost: 'failed calls whose cost it is not charged, in units of currency an hour',
 }
 const subjects: Readonly<Record<Breach['whose'], string>> = {
   address: 'This address',

@@ -5,15 +5,24 @@ import type { TokenKind } from '../../../domain/token/events.ts'
 import type { Clock } from '../../../kernel/clock.ts'
 import { isDomainError } from '../../../kernel/errors.ts'
 import { pause } from '../../../kernel/pause.ts'
+import type { Sharer } from '../../../kernel/sharers.ts'
+import { sharerOf } from '../../access/principal.ts'
 import type { AccountFacts } from '../../accounts/account-facts.ts'
 import type { ReplicaGauges } from '../replica-gauges.ts'
 import { createReservations, type Reservation } from '../reservation.ts'
 import { measures } from './allowance.ts'
 import { type Attempt, createAttempts } from './attempts.ts'
 import { createCallsUnderWay } from './concurrent-calls.ts'
-import { createFreeDeliveries, type FreeDeliveries } from './free-deliveries.ts'
+import { type AbsorbedCosts, createAbsorbedCosts } from './absorbed-costs.ts'
 import { createFreeRequests, createRefusals, type FreeRequests } from './free-requests.ts'
-import { type Holder, limitReached, type Limits, noLimits } from './limits.ts'
+import {
+  type Holder,
+  limitReached,
+  type Limits,
+  noLimits,
+  type Breach,
+  rateKeysOf,
+} from './limits.ts'
 import { createRates, type LimitStatus, type LimitStatuses, type Rates } from './rates.ts'
 
 /** The caller of a request that is counted. */
@@ -55,8 +64,8 @@ export interface Throttle {
   readonly attempt: TakeAttempt
   /** Waits for the turn of a read, a deletion, or a request that may be a retry. */
   readonly own: TakeTurn
-  /** Unpaid answers of a token; `call` refuses a token above its bound. */
-  readonly freeDeliveries: Pick<FreeDeliveries, 'add'>
+  /** The cost of failed calls that no caller pays. */
+  readonly absorbed: AbsorbedCosts
   /** Limits on requests that are not billed. */
   readonly free: FreeRequests
   /** Limits on requests that are refused before their work begins, by address. */
@@ -74,7 +83,7 @@ export function createThrottle(deps: {
   readonly gauges: Pick<ReplicaGauges, 'ofKind'>
   readonly monotonic: Clock
   readonly ownRequestsPerMinute?: number | undefined
-  readonly freeDeliveriesPerHour?: number | undefined
+  readonly absorbedCostPerHour?: number | undefined
   readonly freeRequestsPerMinute?: number | undefined
   readonly refusedFormsPerMinute?: number | undefined
   readonly registry?: Registry
@@ -84,7 +93,7 @@ export function createThrottle(deps: {
   const calls = createCallsUnderWay(deps.gauges)
   const attempts = createAttempts(monotonic)
   const ownTurn = createOwnRequests(monotonic, deps.ownRequestsPerMinute)
-  const freeDeliveries = createFreeDeliveries(monotonic, deps.freeDeliveriesPerHour, registry)
+  const absorbed = createAbsorbedCosts(monotonic, deps.absorbedCostPerHour)
   const free = createFreeRequests(monotonic, deps.freeRequestsPerMinute)
   const counting = createRefusalCount(registry)
   const [countedRefusal, counted] = countRefusalsWith(counting)
@@ -93,11 +102,12 @@ export function createThrottle(deps: {
 
   return {
     request: async (caller) => {
+      counting(() => absorbed.check(sharerOf(caller)))
       const all = await holders(caller)
       return counting(() => rates.take(all))
     },
     call: async (caller, expectedTokens) => {
-      counting(() => freeDeliveries.check(caller.tokenId))
+      counting(() => absorbed.check(sharerOf(caller)))
       const all = await holders(caller)
       if (all.length === 0) return undefined
       return counting(() =>
@@ -113,10 +123,10 @@ export function createThrottle(deps: {
       const all = holdersOf(caller, facts.known(caller.tenantId).limits)
       return all.length === 0 ? undefined : counting(() => attempts.begin(all))
     },
-    own: (caller) => ownTurn(caller)?.catch(countedRefusal),
+    own: (sharer) => ownTurn(sharer)?.catch(countedRefusal),
     free: counted(free),
     refusedForms: counted(createRefusals(monotonic, deps.refusedFormsPerMinute)),
-    freeDeliveries,
+    absorbed: countedCosts(absorbed, counting),
     holdersOf: holders,
     statuses: (caller) =>
       holdersOf(caller, facts.known(caller.tenantId).limits)
@@ -128,6 +138,16 @@ export function createThrottle(deps: {
       calls: calls.of(holder.id),
     }),
     rates,
+  }
+}
+
+function countedCosts(
+  absorbed: AbsorbedCosts,
+  counting: ReturnType<typeof createRefusalCount>,
+): AbsorbedCosts {
+  return {
+    ...absorbed,
+    reserve: (sharer, hold) => counting(() => absorbed.reserve(sharer, hold)),
   }
 }
 
@@ -172,7 +192,7 @@ function countRefusalsWith(counting: ReturnType<typeof createRefusalCount>) {
     })
   const counted = (requests: FreeRequests): FreeRequests => ({
     ...requests,
-    begin: (key) => requests.begin(key)?.catch(countedRefusal),
+    begin: (sharer) => requests.begin(sharer)?.catch(countedRefusal),
   })
   return [countedRefusal, counted] as const
 }
@@ -218,29 +238,27 @@ function whole(figures: LimitFigures): Limits {
   return { ...noLimits, ...figures }
 }
 
-/** Reads, and requests that may be retries, of one token in one process (P10). */
+/** Reads, and requests that may be retries, of one user in one process (P10). */
 export const OWN_REQUESTS_PER_MINUTE = 1_200
 /** Share of the limit that may begin in one burst. */
 const AT_ONCE_MS = 1_000
 /** A request whose turn comes later is refused. */
 const LONGEST_WAIT_MS = 2_000
-/** Maximum number of waiting requests, over all tokens; further ones are refused immediately. */
+/** Maximum number of waiting requests, over all users; further ones are refused immediately. */
 const MAX_WAITING = 10_000
-/** Tokens remembered; the oldest are evicted first. */
-const MAX_TOKENS = 20_000
+/** Users and tenants remembered; the oldest are evicted first. */
+const MAX_KEYS = 20_000
 
 /** Undefined: the caller has no limit of requests. @throws DomainError `rate_limited` */
 export type TakeAttempt = (caller: LimitedCaller) => Attempt | undefined
 
 /** Undefined: the request begins immediately. @throws DomainError `rate_limited` */
-export type TakeTurn = (
-  caller: Pick<LimitedCaller, 'tokenId' | 'kind'>,
-) => Promise<void> | undefined
+export type TakeTurn = (sharer: Sharer) => Promise<void> | undefined
 
 /**
- * Paces requests of a model token that start no work, or possibly none: statuses, lists, files, and
+ * Paces requests of model tokens, by user and by tenant, that start no work, or possibly none: statuses, lists, files, and
  * all requests with an `Idempotency-Key`. The pace is even, so that a burst does not take the
- * processor from other tokens. It is kept in memory and not shared with other replicas, so it
+ * processor from others. It is kept in memory and not shared with other replicas, so it
  * queries neither Postgres nor the log. A refusal is delayed as long as a wait, so that a loop of
  * refused requests is slow, too.
  */
@@ -249,28 +267,33 @@ export function createOwnRequests(
   perMinute: number = OWN_REQUESTS_PER_MINUTE,
   longestWaitMs: number = LONGEST_WAIT_MS,
 ): TakeTurn {
-  const everyMs = 60_000 / perMinute
   /**
-   * Time at which the next request of a token is due at the even pace; a burst may start earlier.
+   * Time at which the next request of a key is due at the even pace; a burst may start earlier.
    */
-  const due = createLru<string, number>(MAX_TOKENS)
+  const due = createLru<string, number>(MAX_KEYS)
   let waiting = 0
   const wait = async (ms: number): Promise<void> => {
     waiting += 1
     await pause(ms)
     waiting -= 1
   }
-  const refuse = async (waitMs: number): Promise<never> => {
+  const refuse = async (breach: Breach): Promise<never> => {
     if (waiting < MAX_WAITING) await wait(longestWaitMs)
-    throw limitReached({ whose: 'token', limitedBy: 'own_requests', limit: perMinute, waitMs })
+    throw limitReached(breach)
   }
-  return ({ tokenId, kind }) => {
-    if (kind !== 'model') return undefined
+  return (sharer) => {
     const nowMs = clock.nowMs()
-    const dueMs = Math.max(nowMs, due.get(tokenId) ?? nowMs)
-    const waitMs = dueMs - nowMs - Math.max(0, AT_ONCE_MS - everyMs)
-    if (waitMs > longestWaitMs || (waitMs > 0 && waiting >= MAX_WAITING)) return refuse(waitMs)
-    due.set(tokenId, dueMs + everyMs)
+    const turns = rateKeysOf(sharer, perMinute).map(({ key, whose, limit }) => {
+      const everyMs = 60_000 / limit
+      const dueMs = Math.max(nowMs, due.get(key) ?? nowMs)
+      const waitMs = dueMs - nowMs - Math.max(0, AT_ONCE_MS - everyMs)
+      return { key, whose, limit, waitMs, nextMs: dueMs + everyMs }
+    })
+    const last = turns.reduce((one, other) => (other.waitMs > one.waitMs ? other : one))
+    const { waitMs, whose, limit } = last
+    if (waitMs > longestWaitMs || (waitMs > 0 && waiting >= MAX_WAITING))
+      return refuse({ whose, limitedBy: 'own_requests', limit, waitMs })
+    for (const { key, nextMs } of turns) due.set(key, nextMs)
     return waitMs > 0 ? wait(waitMs) : undefined
   }
 }

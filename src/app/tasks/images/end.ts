@@ -1,4 +1,5 @@
 import type { TaskCommand, TaskRequest, TaskState } from '../../../domain/task/state.ts'
+import { sharerOf } from '../../access/principal.ts'
 import { executeTaskCommand, newCommandId, logFailure } from '../task-log.ts'
 import type { ImageTaskDeps } from './deps.ts'
 import { removePayload } from './payload.ts'
@@ -49,8 +50,10 @@ export async function recordEnd(
   }
 }
 
-function reportLeak(deps: ImageTaskDeps, { platformId, tenantId }: TaskRequest): void {
+function reportLeak(deps: ImageTaskDeps, request: TaskRequest): void {
+  const { platformId, tenantId } = request
   deps.metrics.possibleCostLeaks.inc()
+  deps.throttle.absorbed.add(sharerOf({ ...request, kind: 'model' }), request.quote.hold)
   deps.logger.error(
     { platformId, tenantId },
     'images made and not delivered: upstream may bill them',

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { createOwnRequests } from '../../../../src/app/spending/throttle/throttle.ts'
 
-const noisy = { tokenId: 'noisy', kind: 'model' } as const
+const noisy = { user: 'noisy', tenant: 'tenant_1' }
 
 void t.test(
   'a second’s worth of requests begins at once, the next waits, later ones get 429',
@@ -15,15 +15,10 @@ void t.test(
     // 200 ms are longer than it waits.
     await t.rejects(Promise.resolve(twelfth), {
       code: 'rate_limited',
-      details: { whose: 'token', limitedBy: 'own_requests', limit: 600 },
+      details: { whose: 'user', limitedBy: 'own_requests', limit: 600 },
     })
     await eleventh
-    t.equal(turn({ ...noisy, tokenId: 'quiet' }), undefined, 'another token waits for none of them')
-    t.equal(
-      turn({ ...noisy, kind: 'query' }),
-      undefined,
-      'who starts nothing has a limit elsewhere',
-    )
+    t.equal(turn({ ...noisy, user: 'quiet' }), undefined, 'another user waits for none of them')
     nowMs += 60_000
     for (let n = 0; n < 10; n += 1)
       t.equal(turn(noisy), undefined, 'no more than a second is saved up')
@@ -41,4 +36,14 @@ void t.test('a limit of one a minute admits one a minute', async (t) => {
   })
   nowMs = 60_000
   t.equal(turn(noisy), undefined)
+})
+
+void t.test('the users of a tenant together have four times the pace of one', async (t) => {
+  const turn = createOwnRequests({ nowMs: () => 0 }, 60, 10)
+  const as = (user: number) => turn({ user: `user_${user}`, tenant: 'tenant_1' })
+  for (let user = 0; user < 4; user += 1) t.equal(as(user), undefined)
+  await t.rejects(Promise.resolve(as(5)), {
+    code: 'rate_limited',
+    details: { whose: 'tenant', limit: 240 },
+  })
 })

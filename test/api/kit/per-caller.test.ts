@@ -4,7 +4,7 @@ import Fastify, { type FastifyRequest } from 'fastify'
 import t from 'tap'
 import { sendFailure } from '../../../src/api/kit/envelope.ts'
 import { RequestError } from '../../../src/api/kit/request-error.ts'
-import { usePerToken } from '../../../src/api/kit/per-token.ts'
+import { usePerCaller } from '../../../src/api/kit/per-caller.ts'
 import type { Principal } from '../../../src/app/access/principal.ts'
 import { createAttempts } from '../../../src/app/spending/throttle/attempts.ts'
 import { createFreeRequests } from '../../../src/app/spending/throttle/free-requests.ts'
@@ -41,7 +41,7 @@ function routesFor(principal: Principal, { isDiskShort = false } = {}) {
   const checkDisk = () =>
     isDiskShort ? Promise.reject(new DomainError('storage_full', 'short', {})) : Promise.resolve()
   const attempts = createAttempts({ nowMs: () => 1_000 })
-  usePerToken(app, {
+  usePerCaller(app, {
     tokens: { used: () => undefined },
     throttle: {
       ...noThrottle,

@@ -1,9 +1,10 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { Principal } from '../../app/access/principal.ts'
+import { type Principal, sharerOf } from '../../app/access/principal.ts'
 import { isOperator } from '../../domain/token/events.ts'
 import type { Attempt } from '../../app/spending/throttle/attempts.ts'
 import type { FreeRequests } from '../../app/spending/throttle/free-requests.ts'
-import { runForToken } from '../../kernel/token-context.ts'
+import { runFor } from '../../kernel/sharer-context.ts'
+import type { Sharer } from '../../kernel/sharers.ts'
 import { callerOf } from './authenticate.ts'
 import { REPLAYED } from './idempotency.ts'
 import type { Services } from './services.ts'
@@ -29,16 +30,16 @@ declare module 'fastify' {
   }
 }
 
-/** The throttle that counts the requests of a token. */
-interface PerToken {
+/** The services that count the requests of a caller. */
+interface PerCaller {
   readonly tokens: Pick<Services['tokens'], 'used'>
   readonly throttle: Pick<Services['throttle'], 'own' | 'free' | 'attempt'>
   readonly files: Pick<Services['files'], 'checkDisk'>
   readonly http: Pick<Services['http'], 'refusedForms'>
 }
 
-/** Counts requests against their token, and runs the following work in that token's context. */
-export function usePerToken(app: FastifyInstance, services: PerToken): void {
+/** Counts requests against their user and tenant, and runs the following work in their context. */
+export function usePerCaller(app: FastifyInstance, services: PerCaller): void {
   const {
     tokens,
     throttle: { free },
@@ -51,14 +52,14 @@ export function usePerToken(app: FastifyInstance, services: PerToken): void {
     const caller = callerOf(this)
     if (!isRefusal(status)) return
     if (!this.hasBegun) refusedForms.count(this)
-    if (caller !== undefined && mayBeBilled(this, caller)) free.count(caller.tokenId)
+    if (caller !== undefined && mayBeBilled(this, caller)) free.count(sharerOf(caller))
   })
   // Runs after the body is read, because reading it loses the async context.
   app.addHook('preHandler', (request, _reply, done) => {
     const caller = callerOf(request)
     if (caller === undefined) return done()
     request.hasBegun = true
-    const begin = (): void => runForToken(caller.tokenId, done)
+    const begin = (): void => runFor(sharerOf(caller), done)
     let turn: Promise<void> | undefined
     try {
       turn = turnOf(services, request, caller)
@@ -75,7 +76,9 @@ export function usePerToken(app: FastifyInstance, services: PerToken): void {
     if (!isRefusal(status) && status !== 429) request.attempt?.release()
     if (caller !== undefined) {
       tokens.used(caller.tokenId)
-      if (mayBeBilled(request, caller)) countOutcome(free, caller.tokenId, status, reply)
+      const sharer = sharerOf(caller)
+      if (mayBeBilled(request, caller)) countOutcome(free, sharer, status, reply)
+      else if (isEnding(request, caller)) free.count(sharer)
     }
     done()
   })
@@ -86,25 +89,26 @@ export function usePerToken(app: FastifyInstance, services: PerToken): void {
  * @throws DomainError `rate_limited`
  */
 function turnOf(
-  { throttle: { own, free, attempt }, files }: PerToken,
+  { throttle: { own, free, attempt }, files }: PerCaller,
   request: FastifyRequest,
   caller: Principal,
 ): Promise<void> | undefined {
   if (caller.kind === 'model' && request.method === 'POST') request.attempt = attempt(caller)
   if (isFreeWrite(request, caller)) {
-    const refused = free.begin(caller.tokenId)
+    const sharer = sharerOf(caller)
+    const refused = free.begin(sharer)
     if (refused !== undefined) return refused
-    free.count(caller.tokenId)
+    free.count(sharer)
     return files.checkDisk?.()
   }
-  const refused = mayBeBilled(request, caller) ? free.begin(caller.tokenId) : undefined
+  const refused = mayBeBilled(request, caller) ? free.begin(sharerOf(caller)) : undefined
   if (refused !== undefined) return refused
-  return isOwnRequest(request) ? own(caller) : undefined
+  return caller.kind === 'model' && isOwnRequest(request) ? own(sharerOf(caller)) : undefined
 }
 
 /**
  * Whether a request stores data and is never billed: uploads and changes of accounts. Operators are
- * not counted, and neither are requests that disable or delete.
+ * not counted. What disables or deletes is never refused for it: see `isEnding`.
  */
 function isFreeWrite(request: FastifyRequest, caller: Principal): boolean {
   const {
@@ -117,6 +121,15 @@ function isFreeWrite(request: FastifyRequest, caller: Principal): boolean {
   if (kind === 'model') return typeof isFree === 'boolean' ? isFree : isFree(request)
   if (isOperator(caller)) return false
   return kind !== 'query' && method !== 'GET' && method !== 'HEAD' && method !== 'DELETE'
+}
+
+/**
+ * Whether it disables or deletes something of an account. It is counted, so that a loop of issuing
+ * and disabling tokens has the pace of its issues, and not refused: a stolen token must end.
+ */
+function isEnding({ method }: FastifyRequest, caller: Principal): boolean {
+  const { kind } = caller
+  return method === 'DELETE' && (kind === 'profile' || kind === 'admin') && !isOperator(caller)
 }
 
 /** Whether it is a call or a creation. */
@@ -134,12 +147,12 @@ function mayBeBilled(
  */
 function countOutcome(
   free: FreeRequests,
-  tokenId: string,
+  sharer: Sharer,
   status: number,
   reply: FastifyReply,
 ): void {
-  if (status < 400 && !reply.hasHeader(REPLAYED)) free.served(tokenId)
-  if (isRefusal(status)) free.count(tokenId)
+  if (status < 400 && !reply.hasHeader(REPLAYED)) free.served(sharer)
+  if (isRefusal(status)) free.count(sharer)
 }
 
 /** Whether a status says that the caller sent something wrong. */
