@@ -11,7 +11,7 @@ t.teardown(() => stack.stop())
 const { url, demo, access } = stack
 const connections = watchConnections(stack.gateway.pool)
 const { tenantId, userId } = demo
-const { tokenId, secret } = await issueToken(access, {
+const { secret } = await issueToken(access, {
   tenantId,
   userId,
   kind: 'model',
@@ -68,7 +68,10 @@ const cases: readonly (readonly [method: string, path: string, shape: object, bo
 
 void t.test('each family answers 429 in its own shape, without a query to Postgres', async (t) => {
   t.equal((await ask('GET', '/v1/models')).status, 200, 'one a minute')
-  const before = { asked: connections.asked(tokenId), sent: stack.sandbox.calls().length }
+  const before = {
+    asked: connections.asked(`user\n${stack.demo.tenantId}\n${stack.demo.userId}`),
+    sent: stack.sandbox.calls().length,
+  }
   const answers = await Promise.all(
     cases.map(async ([method, path, shape, body]) => {
       const answer = await ask(method, path, body)
@@ -81,7 +84,11 @@ void t.test('each family answers 429 in its own shape, without a query to Postgr
     const waitS = Number(answer.headers.get('retry-after'))
     t.ok(waitS >= 1 && waitS <= 60, `${where}: ${waitS} s`)
   }
-  t.equal(connections.asked(tokenId), before.asked, 'no connection was asked for')
+  t.equal(
+    connections.asked(`user\n${stack.demo.tenantId}\n${stack.demo.userId}`),
+    before.asked,
+    'no connection was asked for',
+  )
   t.equal(stack.sandbox.calls().length, before.sent, 'nothing was sent')
   const free = await call(`${url}/v1/chat/completions`, {
     method: 'POST',
@@ -91,7 +98,7 @@ void t.test('each family answers 429 in its own shape, without a query to Postgr
   })
   t.equal(free.status, 200, 'a call without a key is no look')
   const { text } = await call(`${url}/metrics`)
-  t.match(text, `tollgate_rate_limited_total{limit="own_requests",of="token"} ${cases.length}`)
+  t.match(text, `tollgate_rate_limited_total{limit="own_requests",of="user"} ${cases.length}`)
 })
 
 interface Described {
