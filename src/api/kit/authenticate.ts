@@ -1,10 +1,6 @@
+import { sharerOf } from '../../domain/token/sharer.ts'
 import type { FastifyInstance, FastifyRequest, onRequestAsyncHookHandler } from 'fastify'
-import {
-  type Principal,
-  type Refused,
-  sharerOf,
-  type TokenOwner,
-} from '../../app/access/principal.ts'
+import { type Principal, type Refused, type TokenOwner } from '../../app/access/principal.ts'
 import type { RequestPurpose } from '../../domain/account/status.ts'
 import type { TokenKind, TokenRole } from '../../domain/token/events.ts'
 import { isWithinRanges } from '../../kernel/address-ranges.ts'

@@ -2,7 +2,7 @@ import { isAscii } from 'node:buffer'
 import { Readable } from 'node:stream'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { RequestError } from './request-error.ts'
-import { sharerOf } from '../../app/access/principal.ts'
+import { sharerOf } from '../../domain/token/sharer.ts'
 import { owned } from '../../kernel/owned.ts'
 import { type Sharer, SharedUse, sharesOf } from '../../kernel/sharers.ts'
 

@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { type Principal, sharerOf } from '../../app/access/principal.ts'
+import type { Principal } from '../../app/access/principal.ts'
+import { sharerOf } from '../../domain/token/sharer.ts'
 import { isOperator } from '../../domain/token/events.ts'
 import type { Attempt } from '../../app/spending/throttle/attempts.ts'
 import type { FreeRequests } from '../../app/spending/throttle/free-requests.ts'

@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify'
-import { sharerOf } from '../../app/access/principal.ts'
+import { sharerOf } from '../../domain/token/sharer.ts'
 import type { FreeRequests } from '../../app/spending/throttle/free-requests.ts'
 import { addressBlock } from '../../kernel/address-ranges.ts'
 import { createLru } from '../../kernel/lru.ts'

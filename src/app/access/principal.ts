@@ -1,10 +1,4 @@
-import {
-  isOperator,
-  type QueryScope,
-  type TokenKind,
-  type TokenRole,
-} from '../../domain/token/events.ts'
-import type { Sharer } from '../../kernel/sharers.ts'
+import type { QueryScope, TokenKind, TokenRole } from '../../domain/token/events.ts'
 import type { Limits } from '../spending/throttle/limits.ts'
 
 /** A token and whose it is. */
@@ -27,25 +21,6 @@ export interface Principal extends TokenOwner {
   readonly scope: QueryScope | undefined
   /** For query and admin tokens only; undefined: everything within its scope. */
   readonly role: TokenRole | undefined
-}
-
-/**
- * Whose use of what is bounded a request counts as: that of its user and its tenant. A token of an
- * operator, which serves all tenants, counts by itself.
- */
-export function sharerOf({
-  tokenId,
-  tenantId,
-  userId,
-  kind,
-  scope,
-}: TokenOwner & {
-  readonly kind: TokenKind
-  readonly scope?: QueryScope | undefined
-}): Sharer {
-  if (isOperator({ kind, scope }) || scope?.level === 'all_tenants')
-    return { user: `token\n${tokenId}`, tenant: `operator\n${tokenId}` }
-  return { user: `user\n${tenantId}\n${userId}`, tenant: `tenant\n${tenantId}` }
 }
 
 /** `too_many_unknown`: the address tried too many unknown secrets, with this one or before it. */

@@ -5,7 +5,7 @@ import { formatAmount, parseAmount } from '../../kernel/money.ts'
 import type { RequestQuote } from '../finance/prices/tenant-prices.ts'
 import { type Channel, ProviderError } from '../ports/provider.ts'
 import { createReservations } from '../spending/reservation.ts'
-import { sharerOf } from '../access/principal.ts'
+import { sharerOf } from '../../domain/token/sharer.ts'
 import { attemptCall, endCallAttempt } from './attempt.ts'
 import type { CallDeps } from './deps.ts'
 import type {

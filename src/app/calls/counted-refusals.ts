@@ -1,6 +1,6 @@
 import type { Journal } from '../../eventlog/journal/journal.ts'
 import { SharedUse, type Shares } from '../../kernel/sharers.ts'
-import { sharerOf } from '../access/principal.ts'
+import { sharerOf } from '../../domain/token/sharer.ts'
 
 /** Refusals of one token within this time are two events at most. */
 const COUNTED_FOR_MS = 60_000

@@ -1,7 +1,7 @@
 import type { Settlement } from '../../domain/pricing/settlement.ts'
 import { monotonicClock } from '../../kernel/clock.ts'
 import { type DomainError, isDomainError } from '../../kernel/errors.ts'
-import { sharerOf } from '../access/principal.ts'
+import { sharerOf } from '../../domain/token/sharer.ts'
 import type { ChannelLease } from '../channels/directory.ts'
 import { type AnswerStream, ProviderError } from '../ports/provider.ts'
 import type { AdmittedCall } from './family.ts'

@@ -1,7 +1,7 @@
 import { monotonicClock } from '../../kernel/clock.ts'
 import { pause } from '../../kernel/pause.ts'
-import { SharedUse, sharesOf } from '../../kernel/sharers.ts'
-import { sharerOf } from '../access/principal.ts'
+import { type Shares, SharedUse, sharesOf } from '../../kernel/sharers.ts'
+import { sharerOf } from '../../domain/token/sharer.ts'
 import { RepeatedAnswer } from './claims/types.ts'
 import { DomainError } from '../../kernel/errors.ts'
 import type { Channel } from '../ports/provider.ts'
@@ -85,8 +85,7 @@ export function createRunningCalls(
   const pending = new Set<AbortController>()
   /** Streams, with the token of each. */
   const streams = new Map<RunningStream, string>()
-  const used = new SharedUse(sharesOf(limits.maxCalls))
-  const tokens = createRunningTokens()
+  const running = createRunningUse(sharesOf(limits.maxCalls))
   let closed = false
   const inFlight = () => pending.size + streams.size
 
@@ -95,13 +94,11 @@ export function createRunningCalls(
   return {
     run: async ({ family, principal }, work) => {
       if (closed) throw new DomainError('overloaded', 'the service is shutting down', {})
-      const sharer = sharerOf(principal)
-      const isFull = inFlight() >= limits.maxCalls || !used.fits(sharer)
+      const isFull = inFlight() >= limits.maxCalls || !running.fits(principal)
       if (isFull) throw new DomainError('overloaded', 'too many calls are running', {})
       const controller = new AbortController()
       pending.add(controller)
-      const leave = tokens.enter(principal.tokenId)
-      used.add(sharer)
+      const leave = running.enter(principal)
       metrics.inFlight.set(inFlight())
       try {
         return await work(controller.signal)
@@ -111,27 +108,23 @@ export function createRunningCalls(
       } finally {
         pending.delete(controller)
         leave()
-        used.add(sharer, -1)
         metrics.inFlight.set(inFlight())
       }
     },
     watch: (stream, principal) => {
       const { tokenId } = principal
-      const sharer = sharerOf(principal)
       // It could not be ended while it waited for its first frame.
-      if (tokens.hasEnded(tokenId)) stream.end('token')
+      if (running.hasEnded(tokenId)) stream.end('token')
       streams.set(stream, tokenId)
-      const leave = tokens.enter(tokenId)
-      used.add(sharer)
+      const leave = running.enter(principal)
       void stream.done.then(() => {
         streams.delete(stream)
         leave()
-        used.add(sharer, -1)
         metrics.inFlight.set(inFlight())
       })
     },
     endOfToken: (tokenId) => {
-      tokens.end(tokenId)
+      running.end(tokenId)
       for (const [stream, of] of streams) if (of === tokenId) stream.end('token')
     },
     inFlight,
@@ -178,25 +171,32 @@ function watchStalls(
   }, STALL_CHECK_MS).unref()
 }
 
-/** Knows which tokens are no longer valid, until their calls have ended. */
-function createRunningTokens() {
-  const counts = new Map<string, number>()
+/** The calls of users and tenants, and which tokens ended while calls of theirs were running. */
+function createRunningUse(shares: Shares) {
+  const used = new SharedUse(shares)
+  const ofToken = new Map<string, number>()
   const ended = new Set<string>()
-  const of = (id: string): number => counts.get(id) ?? 0
+  const of = (tokenId: string): number => ofToken.get(tokenId) ?? 0
   return {
+    fits: (principal: CallInput['principal']): boolean => used.fits(sharerOf(principal)),
     /** Returns a function that ends it again. */
-    enter: (id: string): (() => void) => {
-      counts.set(id, of(id) + 1)
+    enter: (principal: CallInput['principal']): (() => void) => {
+      const { tokenId } = principal
+      const sharer = sharerOf(principal)
+      used.add(sharer)
+      ofToken.set(tokenId, of(tokenId) + 1)
       return () => {
-        if (of(id) > 1) return void counts.set(id, of(id) - 1)
-        counts.delete(id)
-        ended.delete(id)
+        used.add(sharer, -1)
+        if (of(tokenId) > 1) return void ofToken.set(tokenId, of(tokenId) - 1)
+        ofToken.delete(tokenId)
+        ended.delete(tokenId)
       }
     },
-    end: (id: string): void => {
-      if (of(id) > 0) ended.add(id)
+    /** The token is no longer valid: known until its calls have ended. */
+    end: (tokenId: string): void => {
+      if (of(tokenId) > 0) ended.add(tokenId)
     },
-    hasEnded: (id: string): boolean => ended.has(id),
+    hasEnded: (tokenId: string): boolean => ended.has(tokenId),
   }
 }
 

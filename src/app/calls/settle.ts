@@ -9,7 +9,7 @@ import { type Channel, ProviderError } from '../ports/provider.ts'
 import { refusalOf } from '../channels/refusal.ts'
 import type { AdmittedCall } from './family.ts'
 import type { StreamEnd } from './stream-ends.ts'
-import { sharerOf } from '../access/principal.ts'
+import { sharerOf } from '../../domain/token/sharer.ts'
 import { UNDELIVERED, IMAGES } from '../../domain/catalog/image-rules.ts'
 import type { CallDeps } from './deps.ts'
 

@@ -10,7 +10,7 @@ import { settlement, settlementLine } from '../../../src/domain/pricing/settleme
 import { priceBookFromPublished } from '../../../src/domain/pricing/price-book.ts'
 import { DomainError } from '../../../src/kernel/errors.ts'
 import { parseAmount } from '../../../src/kernel/money.ts'
-import { sharerOf } from '../../../src/app/access/principal.ts'
+import { sharerOf } from '../../../src/domain/token/sharer.ts'
 import { principalOf } from '../support/world.ts'
 import { memoryCallDeps } from './support/call-deps.ts'
 

@@ -1,5 +1,5 @@
 import type { TaskCommand, TaskRequest, TaskState } from '../../../domain/task/state.ts'
-import { sharerOf } from '../../access/principal.ts'
+import { sharerOf } from '../../../domain/token/sharer.ts'
 import { executeTaskCommand, newCommandId, logFailure } from '../task-log.ts'
 import type { ImageTaskDeps } from './deps.ts'
 import { removePayload } from './payload.ts'
