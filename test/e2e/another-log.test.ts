@@ -119,7 +119,7 @@ t.test('a log replaced under a running gateway refuses sales until put back', as
   })
 
   // A log that lacks something for a moment only is a node that was behind.
-  await pause(2_500)
+  await pause(6_000)
   await eventStore.serveFrom(eventStore.directory)
   await eventually('it ends, to be started again', async () => stack.startsAgain[0])
   t.equal((await chat()).status, 503, 'and sells nothing until then')

@@ -58,7 +58,7 @@ t.test('what a gateway remembers of a log that went back is not acted upon', asy
   t.match(readiness.body.reasons, [/^event_log is older than the database/])
   const names = allProjections.map(({ name }) => name)
   // What lacks something for a moment only is a node that was behind.
-  await pause(2_500)
+  await pause(6_000)
   const rebuilt = await tollgate(['rebuild', ...names, '--force'], environmentOf(stack))
   t.equal(rebuilt.code, 0, rebuilt.stderr)
   await eventually('it ends, to be started again', async () => stack.startsAgain[0])

@@ -1,4 +1,4 @@
-import { monotonicClock } from '../../kernel/clock.ts'
+import { type Clock, monotonicClock } from '../../kernel/clock.ts'
 import { isDomainError } from '../../kernel/errors.ts'
 import type { Log } from '../../kernel/log.ts'
 import { withTimeout } from '../../kernel/pause.ts'
@@ -34,6 +34,8 @@ interface GuardOptions {
   readonly refusalOf: (error: unknown) => string | undefined
   /** Called once, with the reason, when what this process remembers may be in no log any more. */
   readonly startAgain: (reason: string) => void
+  /** Measures for how long the log is refused; absent: the monotonic clock. */
+  readonly clock?: Clock
 }
 
 /** Where the newest event is that the process knows. */
@@ -217,7 +219,7 @@ export class LogGuard {
   }
 
   #refuse(reason: string): void {
-    const nowMs = monotonicClock.nowMs()
+    const nowMs = (this.#options.clock ?? monotonicClock).nowMs()
     const sinceMs = this.#refused?.sinceMs ?? nowMs
     const isProven = this.#refused?.isProven === true || nowMs - sinceMs >= PROVEN_AFTER_MS
     this.#refused = { reason, sinceMs, isProven }

@@ -5,7 +5,6 @@ import t, { type Test } from 'tap'
 import { createEventLog } from '../../../src/eventlog/log/client.ts'
 import { LogGuard } from '../../../src/eventlog/log/guard.ts'
 import type { EventLog } from '../../../src/eventlog/log/types.ts'
-import { pause } from '../../../src/kernel/pause.ts'
 import { silentLog } from '../../../src/kernel/log.ts'
 import { eventually } from '../../helpers/eventually.ts'
 import { newNamespace, startLocalEventStore } from '../../helpers/eventstore.ts'
@@ -13,13 +12,15 @@ import { cancelled } from '../support/sample-events.ts'
 
 /** The log against what the process knows of it, beside what the database knows. */
 
-/** A node that is behind for longer is not waited for. */
-const BEHIND_AT_MOST_MS = 2_500
+/** A node that is behind for so long is not waited for. */
+const BEHIND_MS = 2_000
 
 interface Guarded {
   readonly log: EventLog
   /** Reasons to start again. */
   readonly ends: readonly string[]
+  /** Lets time pass, as far as the guard can tell. */
+  readonly pass: (ms: number) => void
 }
 
 function guarded(
@@ -28,7 +29,9 @@ function guarded(
   compare: () => Promise<unknown>,
 ): Guarded {
   const ends: string[] = []
+  let nowMs = 0
   const guard = new LogGuard({
+    clock: { nowMs: () => nowMs },
     logger: silentLog,
     observer: {},
     refusalOf: (error) => `is another one: ${String(error)}`,
@@ -40,7 +43,7 @@ function guarded(
   t.teardown(() => (stop.abort(), guard.stop(), bare.close()))
   // Each process follows something of the log, which a restart of its server cuts off.
   void follow(log, stop.signal)
-  return { log, ends }
+  return { log, ends, pass: (ms) => void (nowMs += ms) }
 }
 
 async function follow(log: EventLog, signal: AbortSignal): Promise<void> {
@@ -61,7 +64,7 @@ const belongs = (): Promise<void> => Promise.resolve()
 
 t.test('a log that lost the newest event is not gone on with, though it belongs', async (t) => {
   const { store, copy, place } = await storeWithACopy(t)
-  const { log, ends } = guarded(t, place, belongs)
+  const { log, ends, pass } = guarded(t, place, belongs)
   const reader = guarded(t, place, belongs)
   const bystander = guarded(t, place, belongs)
   await log.append('task-a', [cancelled('task-a', 'first')], 'no_stream')
@@ -78,7 +81,10 @@ t.test('a log that lost the newest event is not gone on with, though it belongs'
   await t.rejects(log.append('task-a', [cancelled('task-a', 'third')], 1n), {
     code: 'log_unavailable',
   })
+  pass(BEHIND_MS)
   await eventually('who appended it starts again', async () => ends[0])
+  await eventually('who read it is refused', async () => reader.log.denial())
+  reader.pass(BEHIND_MS)
   await eventually('who read it starts again', async () => reader.ends[0])
   t.match(log.denial(), /^went back: it does not hold event .* \(revision 1 of task-a\)/)
   t.equal(ends.length, 1, 'once')
@@ -88,7 +94,7 @@ t.test('a log that lost the newest event is not gone on with, though it belongs'
 
 t.test('an event of a subscription is known as well', async (t) => {
   const { store, copy, place } = await storeWithACopy(t)
-  const { log, ends } = guarded(t, place, belongs)
+  const { log, ends, pass } = guarded(t, place, belongs)
   const other = createEventLog(place)
   t.teardown(() => other.close())
   await other.append('task-a', [cancelled('task-a', 'first')], 'no_stream')
@@ -98,17 +104,20 @@ t.test('an event of a subscription is known as well', async (t) => {
   for await (const message of log.subscribe({ signal: stop.signal }))
     if (message.kind === 'event' && message.event.stream === 'task-b') stop.abort()
   await store.serveFrom(copy)
+  await eventually('it is refused', async () => log.denial())
+  pass(BEHIND_MS)
   await eventually('it starts again', async () => ends[0])
 })
 
 t.test('a node that is behind for a moment is waited for', async (t) => {
   const { store, copy, place } = await storeWithACopy(t)
-  const { log, ends } = guarded(t, place, belongs)
+  const { log, ends, pass } = guarded(t, place, belongs)
   await log.append('task-a', [cancelled('task-a', 'first')], 'no_stream')
   await store.copyTo(copy)
   await log.append('task-a', [cancelled('task-a', 'second')], 0n)
   await store.serveFrom(copy)
   await eventually('it is refused', async () => log.denial())
+  pass(BEHIND_MS - 1)
   await store.serveFrom(store.directory)
   await eventually('it is used again', async () => (log.healthy() ? true : undefined))
   t.same(ends, [])
@@ -118,13 +127,18 @@ t.test('a node that is behind for a moment is waited for', async (t) => {
 t.test('a log that was another one for long is not gone on with', async (t) => {
   const { place } = await storeWithACopy(t)
   let fault: Error | undefined
-  const { log, ends } = guarded(t, place, async () => {
-    if (fault !== undefined) throw fault
+  let refusals = 0
+  const { log, ends, pass } = guarded(t, place, async () => {
+    if (fault === undefined) return
+    refusals += 1
+    throw fault
   })
   await log.append('task-a', [cancelled('task-a', 'first')], 'no_stream')
   fault = new Error('the database says so')
   await eventually('it is refused', async () => log.denial())
-  await pause(BEHIND_AT_MOST_MS)
+  pass(BEHIND_MS)
+  const before = refusals
+  await eventually('for long', async () => (refusals > before + 1 ? true : undefined))
   t.same(ends, [], 'while it is another one, a new process would not start')
   fault = undefined
   await eventually('it starts again', async () => ends[0])
