@@ -6,6 +6,8 @@ export const BYTE_ORDER_MARK = '\uFEFF'
 
 /** A spreadsheet runs a cell that begins with one of these, some also full-width or after spaces, as a formula. */
 const FORMULA = /^\s*[=+\-@|%＝＋－＠]|^[\t\r\n]/
+/** Where cells are parted by semicolons or tabs, one of ours goes on as further cells, whatever its quotes. */
+const INNER_FORMULA = /[;\t\r\n][^\S\t\r\n]*(?=[=+\-@|%＝＋－＠])/g
 const PLAIN_NUMBER = /^-?\d+(?:\.\d+)?$/
 /** A reader takes the first for marks of the file, and may skip spaces at either end of a cell. */
 const QUOTED = /[",\r\n]|^\s|\s$/
@@ -14,7 +16,8 @@ const QUOTED = /[",\r\n]|^\s|\s$/
 function cellOf(value: CsvRow[number]): string {
   if (value === null) return ''
   if (typeof value === 'number') return String(value)
-  const text = FORMULA.test(value) && !PLAIN_NUMBER.test(value) ? `'${value}` : value
+  const whole = FORMULA.test(value) && !PLAIN_NUMBER.test(value) ? `'${value}` : value
+  const text = whole.replaceAll(INNER_FORMULA, "$&'")
   return QUOTED.test(text) ? `"${text.replaceAll('"', '""')}"` : text
 }
 
