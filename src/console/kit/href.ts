@@ -40,8 +40,11 @@ export function lifeHref(id: string, query: Query = {}): string {
   return hrefOf(`/life/${encodeURIComponent(id)}`, query)
 }
 
-/** The place to go on to after signing in: a path of the console, else its first page. */
+/**
+ * The place to go on to after signing in: a path of the console in characters that a header can hold,
+ * else its first page.
+ */
 export function nextPlace(asked: string | undefined): string {
-  const isOwn = asked !== undefined && /^\/console(?:[/?][^\\\s]*)?$/.test(asked)
+  const isOwn = asked !== undefined && /^\/console(?:[/?][!-[\]-~]*)?$/.test(asked)
   return isOwn ? asked : '/console'
 }

@@ -61,6 +61,9 @@ t.test('after signing in only a place of the console comes next', (t) => {
     '/console/ x',
     '/console/\r\nset-cookie: a=b',
     'javascript:alert(1)',
+    '/console/\u0000',
+    '/console/\u007f',
+    '/console/?q=語',
   ])
     t.equal(nextPlace(other), '/console', String(other))
   t.end()
