@@ -55,11 +55,15 @@ export async function replaceFile(path: string, content: string | Uint8Array): P
   await syncFolder(dirname(path))
 }
 
-/** Copies a file into a new one, durably once the folder is synced. @returns how many bytes it has */
+/**
+ * Copies a file into a new one for this account alone, durably once the folder is synced. @returns how
+ * many bytes it has
+ */
 export async function copyDurably(from: string, to: string): Promise<number> {
   await copyFile(from, to, constants.COPYFILE_FICLONE)
   const file = await open(to, 'r+')
   try {
+    await file.chmod(0o600)
     await file.sync()
     return (await file.stat()).size
   } finally {

@@ -2,7 +2,7 @@ import { existsSync, readFileSync, statSync } from 'node:fs'
 import { open, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { makeFolders, replaceFile } from '../../src/kernel/durable-files.ts'
+import { copyDurably, makeFolders, replaceFile } from '../../src/kernel/durable-files.ts'
 
 /** Calls the function before each sync of a file or folder; the sync is made all the same. */
 async function beforeEachSync(t: Test, look: () => void): Promise<void> {
@@ -41,4 +41,12 @@ t.test('new folders are synced in their parents, existing ones are not', async (
   await writeFile(join(root, 'file'), '')
   await t.rejects(makeFolders(join(root, 'file', 'd'), 0o700), { code: 'ENOTDIR' })
   await t.rejects(makeFolders(join(root, 'file'), 0o700), { code: 'EEXIST' })
+})
+
+t.test('a copy is for this account alone, whoever could read the file', async (t) => {
+  const folder = t.testdir({})
+  await writeFile(join(folder, 'one'), 'text', { mode: 0o644 })
+  t.equal(await copyDurably(join(folder, 'one'), join(folder, 'two')), 4)
+  t.equal(readFileSync(join(folder, 'two'), 'utf8'), 'text')
+  t.equal(statSync(join(folder, 'two')).mode & 0o777, 0o600)
 })
