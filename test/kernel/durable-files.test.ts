@@ -43,7 +43,7 @@ t.test('new folders are synced in their parents, existing ones are not', async (
   await t.rejects(makeFolders(join(root, 'file'), 0o700), { code: 'EEXIST' })
 })
 
-t.test('a copy is for this account alone, whoever could read the file', async (t) => {
+t.test('a copy is for this account alone, also of a file that others may read', async (t) => {
   const folder = t.testdir({})
   await writeFile(join(folder, 'one'), 'text', { mode: 0o644 })
   t.equal(await copyDurably(join(folder, 'one'), join(folder, 'two')), 4)
