@@ -4,7 +4,7 @@ export const exitCodes = {
   failed: 1,
   /** An unexpected failure. */
   defect: 70,
-  /** What the process remembers may be in no log any more: a new one can go on. */
+  /** The log no longer holds events that the process remembers: a new process can go on. */
   startAgain: 75,
   /** The data, or the database, is of a newer release. */
   newer: 76,

@@ -20,14 +20,14 @@ export function isPrintable(text: string, maxCharacters: number): boolean {
   return text !== '' && !isLongerThan(text, maxCharacters) && !unprintable.test(text)
 }
 
-/** Whether two texts show the same characters: one may write an accent as a character of its own. */
+/** Whether two texts are canonically equal (Unicode NFC): `é` is one code point or two. */
 export function isSameText(one: string, other: string): boolean {
   return one === other || one.normalize('NFC') === other.normalize('NFC')
 }
 
 /**
- * A text as searches compare it: without case, accents written either way, ß as ss, and İ and ı as i. JavaScript folds
- * no case; lower, upper and again lower case do, but for a dot behind an i and a sigma at the end of a word.
+ * The form of a text that searches compare: NFKC without case, ß as ss, İ and ı as i. JavaScript has no case folding:
+ * lower, upper and again lower case have the same effect, except for a dot behind an i and a sigma at the end of a word.
  */
 export function searchForm(text: string): string {
   const folded = text.normalize('NFKC').toLowerCase().toUpperCase().toLowerCase()

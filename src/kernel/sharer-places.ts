@@ -1,6 +1,6 @@
 import { type Sharer, type Shares, SharedUse } from './sharers.ts'
 
-/** The work that waits, by its user. */
+/** Waiting work of a tenant, by user. */
 type Waiting = Map<string, Set<() => void>>
 
 /**

@@ -3,9 +3,9 @@
  * itself any number of tokens, and the administrator of a tenant any number of users.
  */
 export interface Sharer {
-  /** Differs from every other user's and tenant's. */
+  /** Key that no other user and no tenant has. */
   readonly user: string
-  /** That of all users of its tenant. */
+  /** Key that all users of the tenant have in common. */
   readonly tenant: string
 }
 
@@ -15,7 +15,7 @@ export interface Shares {
   readonly perTenant: number
 }
 
-/** Of what all share a user leaves half to others, and a tenant half of that half. */
+/** Shares of a resource: by default a user gets at most half of it, and a tenant three quarters. */
 export function sharesOf(total: number, userShare = 0.5): Shares {
   return {
     perUser: Math.max(1, Math.floor(total * userShare)),
@@ -23,10 +23,10 @@ export function sharesOf(total: number, userShare = 0.5): Shares {
   }
 }
 
-/** What a tenant may have of a rate, in multiples of what one of its users may have. */
+/** A tenant's rate limit is this multiple of the limit of one user. */
 export const TENANT_FOLD = 4
 
-/** What users and tenants have of something at the moment. */
+/** Amounts of a resource that users and tenants have in use. */
 export class SharedUse {
   readonly #shares: Shares
   readonly #used = new Map<string, number>()
@@ -36,8 +36,8 @@ export class SharedUse {
   }
 
   /**
-   * Whether so much more is within both shares. Of what the sharer has, `ownAmount` belongs to the same work: work
-   * that is alone always fits, however large it is.
+   * Whether both shares allow so much more. `ownAmount` is the part of the amount in use that belongs to the same
+   * work: work that runs alone always fits, whatever its size.
    */
   fits({ user, tenant }: Sharer, amount = 1, ownAmount = 0): boolean {
     const { perUser, perTenant } = this.#shares

@@ -97,7 +97,7 @@ function citations(script: Script): readonly object[] {
   return [{ type: 'url_citation', url_citation: { start_index: 0, end_index: length, ...page } }]
 }
 
-/** What `fail-choice` puts into a choice, or into the first ones, as relays write it. */
+/** The error that `fail-choice` adds to each choice, or to the first `choices-failed` ones, as relays write it. */
 function failureOfChoice(faults: Faults, index: number): object {
   const code = wordOf(faults, 'fail-choice')
   if (code === null || index >= (countOf(faults, 'choices-failed') ?? index + 1)) return {}

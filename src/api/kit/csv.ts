@@ -6,7 +6,7 @@ export const BYTE_ORDER_MARK = '\uFEFF'
 
 /** A spreadsheet runs a cell that begins with one of these, some also full-width or after spaces, as a formula. */
 const FORMULA = /^\s*[=+\-@|%＝＋－＠]|^[\t\r\n]/
-/** Where cells are parted by semicolons or tabs, one of ours goes on as further cells, whatever its quotes. */
+/** A spreadsheet that separates cells by semicolons or tabs splits a cell there, and at line breaks, even inside quotes. */
 const INNER_FORMULA = /[;\t\r\n][^\S\t\r\n]*(?=[=+\-@|%＝＋－＠])/g
 const PLAIN_NUMBER = /^-?\d+(?:\.\d+)?$/
 /** A reader takes the first for marks of the file, and may skip spaces at either end of a cell. */

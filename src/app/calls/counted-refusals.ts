@@ -36,8 +36,8 @@ interface CountedRefusals {
 /**
  * Calls that a provider certainly refused cost nothing, so one token could grow the log with them
  * for ever. The first refusal of a token is recorded immediately; those of the following minute
- * become one event, which has their number. Of the many tokens that a user can issue itself only a few
- * are counted so; the event of the others names the last one. A process that dies loses that event, which moves no
+ * become one event, which has their number. A user can issue itself many tokens: the refusals
+ * of all tokens beyond `TOKENS_COUNTED` become one event for the tenant, which names the last token. A process that dies loses that event, which moves no
  * money.
  */
 export function createCountedRefusals(journal: Pick<Journal, 'record'>): CountedRefusals {

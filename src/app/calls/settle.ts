@@ -193,7 +193,7 @@ function absorb<Seen>(
   return { absorbed: { usage: { ...usage }, settlement } }
 }
 
-/** Counts what the provider made and charges beside what was delivered, at the price of the latter. */
+/** Adds the cost of pictures that the provider charges for and did not deliver, at the price of the delivered ones. */
 function absorbUndelivered<Seen>(
   deps: CallDeps,
   { input: { principal, family } }: AdmittedCall<Seen>,

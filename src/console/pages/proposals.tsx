@@ -121,7 +121,7 @@ export const proposalsPage: Page<typeof listQuery, ListFacts> = {
   show: (facts, view) => <ListPage facts={facts} view={view} />,
 }
 
-/** What who approves it has to know: every term of the posting as it would be booked. */
+/** Every term of the posting, for the user who approves it. */
 function termsOf({ posting }: ProposalRow) {
   if (posting.kind === 'grant')
     return [
@@ -142,7 +142,7 @@ function termsOf({ posting }: ProposalRow) {
   ] as const
 }
 
-/** The balance as it is, and as it would be. */
+/** The tenant's balance before and after the posting. */
 function balanceFacts({ row: { posting, state }, balance }: ProposalFacts) {
   if (state !== 'proposed') return []
   if ('why' in balance) return [['balance', balance.why]] as const

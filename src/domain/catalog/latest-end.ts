@@ -22,8 +22,8 @@ export function longestWaitsMs(
 
 /**
  * The time at which a task is given up that the provider still shows or does not answer for, Unix
- * milliseconds: later than its deadline, because giving up early would lose its settlement. What is
- * stated of such a task and what is acted upon.
+ * milliseconds: later than its deadline, because giving up early would lose its settlement. Receipts,
+ * lives, metrics and the expiry policy all use this time.
  */
 export function latestEndMs(
   rules: ExpiryRules,

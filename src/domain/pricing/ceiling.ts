@@ -9,7 +9,7 @@ import type { Quote, Settlement } from './settlement.ts'
  */
 const HOLDS_OF_A_RESULT = 4n
 
-/** Tokens of references, whose size a hold may not know beside pictures of few units. */
+/** Tokens of reference pictures, which the hold of a picture request does not include. */
 const TOKENS_BEYOND_HOLD = 1_000_000n
 
 const UNIT_PICO = parseAmount('1')

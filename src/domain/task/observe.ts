@@ -162,10 +162,10 @@ function noteStatus(
 ): readonly TaskEvent[] {
   const { unknownStatuses, awaitsUsageSince } = state
   const isFact = fact.awaitsUsage === true
-  // The words of a result are few; in lower case each is recorded once.
+  // A provider has few words for a result: in lower case, the gateway records each word once.
   const upstreamStatus = toStorable(isFact ? word.toLowerCase() : word, maxWordLength)
   if (!isFact && unknownStatuses.length >= maxUnknownStatuses) return []
-  // That of a fact may have been recorded before its meaning was known.
+  // The gateway may have recorded the word of a fact before it knew the meaning.
   const isNoted = !isFact || awaitsUsageSince !== undefined
   if (isNoted && unknownStatuses.includes(upstreamStatus)) return []
   const { platformId } = state.request

@@ -2,8 +2,8 @@ import type { Sharer } from '../../kernel/sharers.ts'
 import { isOperator, type QueryScope, type TokenKind } from './events.ts'
 
 /**
- * Whose use of what is bounded a request counts as: that of its user and its tenant. A token of an
- * operator, which serves all tenants, counts by itself.
+ * The user and the tenant that the requests of a token count against. The token of an operator serves
+ * all tenants, so it counts separately.
  */
 export function sharerOf({
   tokenId,

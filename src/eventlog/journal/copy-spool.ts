@@ -24,8 +24,8 @@ interface CopiedSpool {
 
 /**
  * Copies the spool's files, also while a gateway uses them. Records that it drains meanwhile are in
- * the log, which is copied afterwards: a record that is in both is appended once. A last record that
- * stays incomplete is cut off and kept beside its file; other damage is copied as it is.
+ * the log, which is copied afterwards: a record that is in both is appended once. The copy moves an
+ * incomplete last record into a file next to it; it does not change any other damage.
  */
 export async function copySpool(directory: string, to: string): Promise<CopiedSpool> {
   await makeFolders(to, MODE)

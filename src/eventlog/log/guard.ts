@@ -34,11 +34,11 @@ interface GuardOptions {
   readonly refusalOf: (error: unknown) => string | undefined
   /** Called once, with the reason, when what this process remembers may be in no log any more. */
   readonly startAgain: (reason: string) => void
-  /** Measures for how long the log is refused; absent: the monotonic clock. */
+  /** Clock that measures how long the log is refused; the monotonic clock by default. */
   readonly clock?: Clock
 }
 
-/** Where the newest event is that the process knows. */
+/** Place in the log of an event that the process knows. */
 interface Place {
   readonly id: string
   readonly stream: string
@@ -192,7 +192,7 @@ export class LogGuard {
     const lacking = another ?? (await this.#lackingIn(log))
     this.#compared = doubts
     if (lacking !== undefined) this.#refuse(lacking)
-    // Only a log that belongs to the database can be started on.
+    // A new process starts only on a log that belongs to the database.
     if (another === undefined && this.#refused?.isProven === true) this.#end()
     else if (lacking === undefined) this.#refused = undefined
     if ((before === undefined) === (this.#refused === undefined)) return
@@ -202,7 +202,7 @@ export class LogGuard {
     observer.healthChanged?.(log.healthy() && lacking === undefined)
   }
 
-  /** What the process knows and the log does not hold; undefined if it holds it. */
+  /** Describes the newest known event if the log does not hold it; undefined if the log does. */
   async #lackingIn(log: EventLog): Promise<string | undefined> {
     const known = this.#newest
     if (known === undefined) return undefined

@@ -11,19 +11,10 @@ import { createFreeRequests } from '../../../src/app/spending/throttle/free-requ
 import { eventually } from '../../helpers/eventually.ts'
 import { noLimits } from '../../../src/app/spending/throttle/limits.ts'
 import { DomainError, isDomainError } from '../../../src/kernel/errors.ts'
+import { principal } from '../support/app.ts'
 import { noRefusedForms, noThrottle } from '../support/no-throttle.ts'
 
-const model: Principal = {
-  tokenId: 'token_1',
-  kind: 'model',
-  tenantId: 'tenant_1',
-  userId: 'user_1',
-  models: undefined,
-  addresses: undefined,
-  limits: undefined,
-  scope: undefined,
-  role: undefined,
-}
+const model = principal({ kind: 'model' })
 const tenantAdmin: Principal = { ...model, kind: 'admin', scope: { level: 'all_users' } }
 const operator: Principal = { ...model, kind: 'admin', scope: { level: 'all_tenants' } }
 

@@ -147,7 +147,8 @@ export const noManagement: GatewayServices['accounts'] = {
 
 export const nowMs = Date.parse('2026-03-04T05:06:07.000Z')
 
-function principal(part: Partial<Principal> & Pick<Principal, 'kind'>): Principal {
+/** A caller with this part of its own. */
+export function principal(part: Partial<Principal> & Pick<Principal, 'kind'>): Principal {
   return {
     tokenId: 'tok_1',
     tenantId: 'tenant_1',

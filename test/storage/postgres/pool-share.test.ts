@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Pool } from 'pg'
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { waitForPosition } from '../../../projections/engine/wait.ts'
 import { createBatchedWriter } from '../../../src/storage/postgres/batched-writes.ts'
 import { shareFairly } from '../../../src/storage/postgres/pool-share.ts'
@@ -32,38 +32,33 @@ const as = <Result>(
     runFor({ user, tenant }, () => void work().then(resolve, reject)),
   )
 
+/** The most connections in use while noisy queries run, and a query of another tenant finds one each time. */
+async function mostInUse(t: Test, noisy: readonly Promise<unknown>[]): Promise<number> {
+  let most = 0
+  const state = { isOver: false }
+  const done = allSettledOrThrow(noisy).finally(() => (state.isOver = true))
+  while (!state.isOver) {
+    await as('quiet', () => pool.query('select 1'))
+    most = Math.max(most, pool.totalCount - pool.idleCount)
+    t.equal(pool.waitingCount, 0, 'no query waits for the pool itself')
+  }
+  await done
+  return most
+}
+
 void t.test('one user on 64 connections holds at most its share of the pool', async (t) => {
   t.same([perUser, perTenant], [4, 6])
   const noisy = Array.from({ length: 64 }, () =>
     as('noisy', () => pool.query('select pg_sleep(0.05)')),
   )
-  let most = 0
-  const state = { isOver: false }
-  const done = allSettledOrThrow(noisy).finally(() => (state.isOver = true))
-  while (!state.isOver) {
-    // Another tenant's: it finds a connection however many the first one asks for.
-    await as('quiet', () => pool.query('select 1'))
-    most = Math.max(most, pool.totalCount - pool.idleCount)
-    t.equal(pool.waitingCount, 0, 'none waits for the pool itself')
-  }
-  await done
-  t.equal(most, perUser, 'exactly its share was in use')
+  t.equal(await mostInUse(t, noisy), perUser, 'exactly its share was in use')
 })
 
 void t.test('all users of one tenant leave a quarter of the pool to others', async (t) => {
   const noisy = Array.from({ length: 64 }, (_, n) =>
     as(`noisy ${n}`, () => pool.query('select pg_sleep(0.05)'), 'noisy tenant'),
   )
-  let most = 0
-  const state = { isOver: false }
-  const done = allSettledOrThrow(noisy).finally(() => (state.isOver = true))
-  while (!state.isOver) {
-    await as('quiet', () => pool.query('select 1'))
-    most = Math.max(most, pool.totalCount - pool.idleCount)
-    t.equal(pool.waitingCount, 0, 'none waits for the pool itself')
-  }
-  await done
-  t.equal(most, perTenant)
+  t.equal(await mostInUse(t, noisy), perTenant)
 })
 
 void t.test('failed queries and double releases leave the share whole', async (t) => {

@@ -12,7 +12,7 @@ export const ABSORBED_COST_PER_HOUR = 10
 const HOUR_MS = 3_600_000
 /** Users and tenants remembered; the oldest are evicted first. */
 const MAX_KEYS = 20_000
-/** The part of the bound that is taken as used of a user of whom nothing has failed. */
+/** Share of the bound that counts as used for a user without failed calls. */
 const LEAST_EXPECTED = 0.01
 
 /**

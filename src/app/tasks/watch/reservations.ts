@@ -99,8 +99,9 @@ interface Unplaced {
 }
 
 /**
- * Reservations of a process that died, with a lost note, or being written at the moment; and those
- * that lie beyond what is projected, which a moment later is not so, unless the log went back.
+ * Reservations without a log position: their process died, the note was lost, or it is being written.
+ * And reservations at a position that the projector has not reached: after a moment it has, unless the
+ * log went back.
  */
 async function unplacedReservations(db: Pool, projected: bigint): Promise<readonly Unplaced[]> {
   const { rows } = await db.query<Unplaced>({

@@ -5,6 +5,7 @@ import {
   cacheUsageOf,
   isWriteName,
   mentionsWrites,
+  placesOfWrites,
   WRITTEN,
   WRITTEN_1H,
   WRITTEN_5M,
@@ -33,12 +34,7 @@ function firstCount(places: readonly JsonObject[], names: readonly string[]): nu
 function shownUsage(usage: JsonObject): JsonObject {
   const details = objectOf(usage['prompt_tokens_details'])
   if (!mentionsWrites(details) && !mentionsWrites(usage)) return usage
-  const places = [
-    details,
-    usage,
-    objectOf(details['cache_creation']),
-    objectOf(usage['cache_creation']),
-  ]
+  const places = placesOfWrites(details, usage)
   const oneHour = firstCount(places, WRITTEN_1H)
   const split = firstCount(places, WRITTEN_5M)
   const total = Math.max(firstCount(places, WRITTEN), split + oneHour)

@@ -106,6 +106,12 @@ function first(places: readonly JsonObject[], names: readonly string[]): number 
   return 0
 }
 
+/** The objects in which services report cache writes, in the order in which they count. */
+export function placesOfWrites(details: JsonObject, usage: JsonObject): readonly JsonObject[] {
+  const split = [objectOf(details['cache_creation']), objectOf(usage['cache_creation'])]
+  return [details, usage, ...split]
+}
+
 /** Cache figures of the input tokens' details or of `usage`; undefined when one is no count. */
 export function cacheUsageOf(details: JsonObject, usage: JsonObject): CacheUsage | undefined {
   const usual = countOrZero(details['cached_tokens'])
@@ -113,12 +119,7 @@ export function cacheUsageOf(details: JsonObject, usage: JsonObject): CacheUsage
   const isElsewhere = read !== usual ? ({ isElsewhere: true } as const) : {}
   if (!mentionsWrites(details) && !mentionsWrites(usage))
     return read === undefined ? undefined : { read, written5m: 0, written1h: 0, ...isElsewhere }
-  const places = [
-    details,
-    usage,
-    objectOf(details['cache_creation']),
-    objectOf(usage['cache_creation']),
-  ]
+  const places = placesOfWrites(details, usage)
   const written = first(places, WRITTEN)
   const written5m = first(places, WRITTEN_5M)
   const written1h = first(places, WRITTEN_1H)
