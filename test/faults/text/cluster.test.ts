@@ -60,7 +60,7 @@ function allSay(ready: boolean): Promise<unknown> {
 }
 
 const said = (timed: readonly Timed[]): readonly string[] =>
-  timed.map(({ heard: { status, text } }) => `${status} ${text.slice(0, 200)}`)
+  timed.map(({ heard: { status, failure, text } }) => `${status} ${failure}${text.slice(0, 200)}`)
 
 await t.test('a change of leader in the middle of shared appends refuses no call', async (t) => {
   for (const machine of machines) t.equal(await machine.start(), 'ready')

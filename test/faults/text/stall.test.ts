@@ -68,7 +68,7 @@ await t.test('calls are served after a stall of the log, and the spool empties',
   t.same(
     late
       .filter(({ heard }) => !heard.delivered)
-      .map(({ heard: { status, text } }) => `${status} ${text}`),
+      .map(({ heard: { status, failure, text } }) => `${status} ${failure}${text}`),
     [],
     'nothing is refused after it',
   )

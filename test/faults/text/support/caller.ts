@@ -29,6 +29,8 @@ export interface Asking {
 export interface Heard {
   readonly asking: Asking
   readonly status: number | undefined
+  /** Reason why no whole answer came; empty if one did. */
+  readonly failure: string
   readonly callId: string | undefined
   readonly text: string
   /** `whole`: to the end that HTTP says it has; `left`: by the caller's own choice. */
@@ -86,6 +88,7 @@ export function ask(address: string, token: string, asking: Asking): Promise<Hea
     let response: IncomingMessage | undefined
     let over = false
     let leaveTimer: NodeJS.Timeout | undefined
+    let failure = ''
     const end = (ended: Heard['ended']): void => {
       if (over) return
       over = true
@@ -97,6 +100,7 @@ export function ask(address: string, token: string, asking: Asking): Promise<Hea
       resolve({
         asking,
         status,
+        failure,
         callId: headerOf(response, 'x-call-id'),
         text,
         ended,
@@ -120,8 +124,12 @@ export function ask(address: string, token: string, asking: Asking): Promise<Hea
     }
     const options = { method: 'POST', headers, agent: false } as const
     const sent: ClientRequest = request(`${address}${pathOf(asking)}`, options, listen)
-    const patience = setTimeout(() => end('broken'), PATIENCE_MS)
-    sent.on('error', () => end('broken'))
+    const fail = (reason: string): void => {
+      failure = reason
+      end('broken')
+    }
+    const patience = setTimeout(() => fail(`no end within ${PATIENCE_MS} ms`), PATIENCE_MS)
+    sent.on('error', (error) => fail(error.message))
     sent.on('finish', () => {
       if (leaveAfterMs !== undefined) leaveTimer = setTimeout(end, leaveAfterMs, 'left')
     })

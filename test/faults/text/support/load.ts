@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { atLength } from '../../../helpers/long-run.ts'
 import type { Dice } from '../../driver/random.ts'
 import { type Asking, families, type Heard } from './caller.ts'
 
@@ -43,7 +44,7 @@ export function traffic(dice: Dice, name: string): Traffic {
 /** Callers who never rest: so many calls a second, or as many as the machine takes. */
 
 /** More are not begun before others end: a busy machine is asked for less. */
-const MAX_IN_FLIGHT = 800
+const MAX_IN_FLIGHT = atLength(300, 800)
 const TICK_MS = 20
 
 /** A call, when it was begun and when it ended, on the clock of `performance.now()`. */
