@@ -3,6 +3,8 @@ import t from 'tap'
 import { eventually } from '../../helpers/eventually.ts'
 import { startPretendedCluster } from '../../helpers/cluster.ts'
 import { atLength } from '../../helpers/long-run.ts'
+import type { Machine } from '../driver/machine.ts'
+import type { Heard } from './support/caller.ts'
 import { type Load, startLoad, type Timed, traffic } from './support/load.ts'
 import { isEmpty } from './support/store.ts'
 import { startTextWorldOn } from './support/world.ts'
@@ -28,14 +30,17 @@ const WITHOUT_LEADER_MS = atLength(4_000, 15_000)
 /** So long whoever waits for a leader waits. */
 const WAITED_MS = 2_500
 
+const callOn = (machine: Machine): Promise<Heard> => {
+  const next = { family: 'chat', streamed: false, webSearch: false } as const
+  return world.call(machine, calls.next({ ...next, switches: 'words=3 first-byte-ms=5' }))
+}
+
 /** Short answers, to one replica and the other in turn. */
 const startCalls = () => {
   let n = 0
   return startLoad(() => {
     n += 1
-    const machine = machines[n % machines.length] ?? machines[0]
-    const next = { family: 'chat', streamed: false, webSearch: false } as const
-    return world.call(machine, calls.next({ ...next, switches: 'words=3 first-byte-ms=5' }))
+    return callOn(machines[n % machines.length] ?? machines[0])
   }, CALLS_PER_SECOND)
 }
 
@@ -57,6 +62,12 @@ function allSay(ready: boolean): Promise<unknown> {
     )
     return answers.every((ok) => ok === ready)
   })
+}
+
+/** Until every replica has refused a call. */
+async function allRefuse(): Promise<void> {
+  for (const machine of machines)
+    await eventually('it refuses a call', async () => (await callOn(machine)).status === 503)
 }
 
 const said = (timed: readonly Timed[]): readonly string[] =>
@@ -108,6 +119,8 @@ await t.test('without a leader no process ends, and no settlement is lost', asyn
   await callsEnd(load)
   await cluster.nobodyLeads()
   await allSay(false)
+  // Readiness asks the log itself, and may say so before the first appends of calls have failed.
+  await allRefuse()
   const awayMs = performance.now()
   await Promise.all([sleep(WITHOUT_LEADER_MS), callsEnd(load)])
   const backMs = performance.now()
