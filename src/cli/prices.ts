@@ -77,7 +77,7 @@ async function publishPricesCommand(
   const outcome = await publishIfConfirmed(
     { log, catalog, clock: systemClock },
     {
-      book: bookOf({ yamlText: await readFile(path, 'utf8'), demonstrations }),
+      book: bookOf(catalog, { yamlText: await readFile(path, 'utf8'), demonstrations }),
       served: await readServedModels(config),
       isConfirmed: options.yes === true,
       correlationId: 'cli',

@@ -107,7 +107,7 @@ export async function requireFiles(config: Config): Promise<readonly Channel[] |
 async function requirePriceBook({ priceBookFile }: Config): Promise<void> {
   if (priceBookFile === undefined) return
   try {
-    bookOf({ yamlText: await readFile(priceBookFile, 'utf8'), demonstrations: true })
+    bookOf(catalog, { yamlText: await readFile(priceBookFile, 'utf8'), demonstrations: true })
   } catch (error) {
     throw new ConfigError([`PRICEBOOK_FILE ${priceBookFile} cannot be used: ${messageOf(error)}`])
   }

@@ -4,6 +4,7 @@ import { currentPriceBook, priceBookVersion } from '../../projections/prices/que
 import { bookOf } from '../app/finance/prices/publish.ts'
 import { WhatIf, type WhatIfRow, type WhatIfTotal } from '../app/finance/prices/what-if.ts'
 import { type PriceBook, priceBookFromPublished } from '../domain/pricing/price-book.ts'
+import { catalog } from '../families/index.ts'
 import { systemClock } from '../kernel/clock.ts'
 import { CommandError, note, print, printPaced, progress, row, table, toJson } from './output.ts'
 import { parseTime } from './replay/moment.ts'
@@ -152,5 +153,5 @@ async function bookOfOption(
   const yamlText = await readFile(named, 'utf8').catch(() => undefined)
   if (yamlText === undefined)
     throw new CommandError(`${named} is neither a published price book nor a file`)
-  return priceBookFromPublished(bookOf({ yamlText, demonstrations: true }))
+  return priceBookFromPublished(bookOf(catalog, { yamlText, demonstrations: true }))
 }

@@ -203,7 +203,10 @@ function letThrough(
       return tokenDecider.decide({ kind: 'issue', data: event.data }, tokenDecider.initial)[0]
     if (event.type === 'PriceBookPublished') {
       const { version, effectiveFrom, entries } = event.data
-      priceBookFromDocument({ version, effective_from: effectiveFrom, prices: entries })
+      priceBookFromDocument(
+        { version, effective_from: effectiveFrom, prices: entries },
+        () => undefined,
+      )
     }
     if (event.type === 'TaskSettled' || event.type === 'CallSettled' || event.type === 'CallFailed')
       settledOf(event.data, quantity)

@@ -103,14 +103,16 @@ export interface CallFamilyRules<Request, Seen> {
     book: PriceBook,
     settings: readonly unknown[],
   ) => readonly BilledSku[]
-  /** SKUs of its calls that belong to no model, such as those of tools. */
-  readonly furtherSkus?: readonly string[]
+  /** SKUs of its calls that belong to no model, such as those of tools, and the unit of each. */
+  readonly furtherSkus?: ReadonlyMap<string, string>
   /**
-   * Present if channels choose the names of models: the SKUs of a model, and the model of a SKU.
+   * Present if channels choose the names of models: the SKUs of a model, the model of a SKU, and
+   * the unit of a SKU of any model.
    */
   readonly freeSkus?: {
     readonly of: (model: string) => readonly string[]
     readonly modelOf: (sku: string) => string | undefined
+    readonly unitOf: (sku: string) => string | undefined
   }
   /** Tokens that a call counts towards its token's limit a minute until it ends. */
   readonly expectedTokens: (request: Request) => number

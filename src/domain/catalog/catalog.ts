@@ -10,10 +10,7 @@ import type { TaskFamilyRules, TaskModel } from './task-rules.ts'
 
 /** The families, for code that knows none of them by name. */
 
-/**
- * Maximum number of SKUs that are compared with sold ones in one request: a person reads no more of
- * them, and other callers wait meanwhile.
- */
+/** So many SKUs of one request are compared with sold ones: a person reads no more of them, and others wait. */
 const MAX_COMPARED_SKUS = 500
 
 /** A record whose requests and answers only its own family can make. */
@@ -107,6 +104,8 @@ export interface Catalog {
   readonly endpointsOf: (family: string, model: string) => readonly string[]
   /** The model that a SKU is of by its form, where channels choose the names of models. */
   readonly freeModelOf: (sku: string) => string | undefined
+  /** The unit that a SKU counts; undefined where no settlement can use the SKU. */
+  readonly unitOf: (sku: string) => string | undefined
   /** Every SKU by which a model may be billed; `settings` are those of its channels. */
   readonly billedSkus: (
     served: ServedModel,
@@ -242,7 +241,7 @@ function namesOf(
 function soldBy(
   tasks: readonly TaskFamilyRules[],
   calls: CallRules,
-): Pick<Catalog, 'freeModelOf' | 'billedSkus' | 'soldSkus' | 'unsoldSkus'> {
+): Pick<Catalog, 'freeModelOf' | 'unitOf' | 'billedSkus' | 'soldSkus' | 'unsoldSkus'> {
   const free = [...new Set(calls.values())].flatMap(({ freeSkus }) => freeSkus ?? [])
   const ofModels = [
     ...tasks.flatMap(({ models, prices }) => models.flatMap(({ name }) => prices(name))),
@@ -250,19 +249,21 @@ function soldBy(
       models.flatMap((model) => prices(model, emptyPriceBook, [])),
     ),
   ]
-  const fixed: ReadonlySet<string> = new Set([
-    ...ofModels.map(({ sku }) => sku),
-    ...[...calls.values()].flatMap(({ furtherSkus }) => furtherSkus ?? []),
+  /** The unit of each SKU whose name is fixed. */
+  const fixed: ReadonlyMap<string, string> = new Map([
+    ...ofModels.map(({ sku, unit }) => [sku, unit] as const),
+    ...[...calls.values()].flatMap(({ furtherSkus = [] }) => [...furtherSkus]),
   ])
   const freeModelOf = (sku: string): string | undefined =>
     fixed.has(sku) ? undefined : free.map(({ modelOf }) => modelOf(sku)).find(Boolean)
   const soldSkus = (served: readonly ServedModel[]): ReadonlySet<string> =>
     new Set([
-      ...fixed,
+      ...fixed.keys(),
       ...served.flatMap(({ family, model }) => calls.get(family)?.freeSkus?.of(model) ?? []),
     ])
   return {
     freeModelOf,
+    unitOf: (sku) => fixed.get(sku) ?? free.map(({ unitOf }) => unitOf(sku)).find(Boolean),
     billedSkus: ({ family, model }, book, settings) => {
       const ofTasks = tasks.find((rules) => rules.family === family && rules.resolve(model))
       const billed = [

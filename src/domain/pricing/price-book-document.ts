@@ -3,6 +3,7 @@ import { DomainError } from '../../kernel/errors.ts'
 import { sha256Hex } from '../../kernel/ids.ts'
 import { canonicalPrice, currencies, type Currency, type Per } from '../../kernel/money.ts'
 import type { PriceEntry } from './events.ts'
+import { type UnitOf, unitFault } from './price-book.ts'
 
 /** A price book as a person writes it (`infra/pricebook.yaml`), checked and made canonical. */
 export interface PriceBookDocument {
@@ -41,11 +42,11 @@ export function members(
 /**
  * Reads an already parsed YAML value: `version`, `effective_from` and `prices`, each with `sku`,
  * `currency`, `unit`, `per`, `price` (a quoted decimal, so that no float comes near it) and
- * optionally `demonstration`.
+ * optionally `demonstration`. A SKU whose unit is known has its price in that unit.
  *
  * @throws DomainError `price_book_invalid`, whose message and `details.param` name the place
  */
-export function priceBookFromDocument(value: unknown): PriceBookDocument {
+export function priceBookFromDocument(value: unknown, unitOf: UnitOf): PriceBookDocument {
   const document = members(value, 'the price book', DOCUMENT_MEMBERS)
   const version = document['version']
   if (typeof version !== 'string' || !NAME.test(version))
@@ -59,15 +60,20 @@ export function priceBookFromDocument(value: unknown): PriceBookDocument {
   const prices: unknown = document['prices']
   if (Array.isArray(prices) && prices.length === 0)
     return fail('prices', 'must have at least one price')
-  return { version, effectiveFrom, entries: priceEntriesFrom(prices, maxPriceEntries) }
+  return { version, effectiveFrom, entries: priceEntriesFrom(prices, maxPriceEntries, unitOf) }
 }
 
 /**
  * Reads a list of prices, each with the members of one in a price book; canonical and in order.
+ * Units are not compared unless a catalog knows them.
  *
  * @throws DomainError `price_book_invalid`, naming the place
  */
-export function priceEntriesFrom(prices: unknown, maxEntries: number): readonly PriceEntry[] {
+export function priceEntriesFrom(
+  prices: unknown,
+  maxEntries: number,
+  unitOf: UnitOf = () => undefined,
+): readonly PriceEntry[] {
   if (!Array.isArray(prices) || prices.length > maxEntries)
     return fail('prices', `must be a list of at most ${maxEntries} prices`)
   const entries = prices.map((price: unknown, index) => readEntry(price, `prices[${index}]`))
@@ -76,6 +82,8 @@ export function priceEntriesFrom(prices: unknown, maxEntries: number): readonly 
     if (seen.has(sortKey(entry)))
       fail(`prices[${index}]`, `repeats the ${entry.currency} price of ${entry.sku}`)
     seen.add(sortKey(entry))
+    const fault = unitFault(entry, unitOf)
+    if (fault !== undefined) fail(`prices[${index}].unit`, `is wrong: ${fault}`)
   }
   return entries.sort(byKey)
 }

@@ -19,13 +19,19 @@ export interface PriceBook {
 export interface BilledSku {
   readonly sku: string
   readonly currency: Currency
+  /** What is counted, as its price names it: `token`, `second`. */
+  readonly unit: string
   /** Only some requests need it: where it has no price, only these are refused. */
   readonly optional?: true
 }
 
-/** SKUs in a currency, none of which every request needs. */
-export function optionalSkus(skus: readonly string[], currency: Currency): readonly BilledSku[] {
-  return skus.map((sku) => ({ sku, currency, optional: true }))
+/** SKUs of a unit in a currency, none of which every request needs. */
+export function optionalSkus(
+  skus: readonly string[],
+  unit: string,
+  currency: Currency,
+): readonly BilledSku[] {
+  return skus.map((sku) => ({ sku, currency, unit, optional: true }))
 }
 
 /** SKUs that requests need and a book has no price of. */
@@ -33,6 +39,16 @@ export function unpricedSkus(billed: readonly BilledSku[], book: PriceBook): rea
   return billed
     .filter(({ sku, currency, optional }) => !optional && book.lookup(sku, currency) === undefined)
     .map(({ sku }) => sku)
+}
+
+/** The unit that a SKU counts, as a catalog knows it; undefined for SKUs that it does not sell. */
+export type UnitOf = (sku: string) => string | undefined
+
+/** Why a price cannot be in its unit, in words; undefined if it can. */
+export function unitFault({ sku, unit }: Pick<PriceEntry, 'sku' | 'unit'>, unitOf: UnitOf) {
+  const counted = unitOf(sku)
+  if (counted === undefined || counted === unit) return undefined
+  return `${sku} is not counted in \`${unit}\`: did you mean \`${counted}\`?`
 }
 
 /** The book before any is published. */

@@ -51,7 +51,7 @@ const rules: CallFamilyRules<Words, Words> = {
   name: family,
   models: [MODEL],
   isModelName: (name) => name === MODEL,
-  prices: () => [{ sku: SKU, currency: 'USD' }],
+  prices: () => [{ sku: SKU, currency: 'USD', unit: 'word' }],
   expectedTokens: () => 0,
   price: ({ words }, book) => {
     const rated = rate(book, SKU, 'USD', 'echo/word')

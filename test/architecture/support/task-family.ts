@@ -49,7 +49,7 @@ const rules: TaskFamilyRules = {
       ? settlement(quote, [settlementLine(rated, figures, 'reported')])
       : undefined
   },
-  prices: () => [{ sku: SKU, currency: 'USD' }],
+  prices: () => [{ sku: SKU, currency: 'USD', unit: 'figure' }],
 }
 
 const wire: TaskWire = {

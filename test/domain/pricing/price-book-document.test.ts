@@ -1,3 +1,4 @@
+import { catalog } from '../../../src/families/index.ts'
 import { Value } from '@sinclair/typebox/value'
 import t from 'tap'
 import { PriceEntrySchema } from '../../../src/domain/pricing/events.ts'
@@ -12,6 +13,8 @@ import { shippedBook, shippedDocument } from './books.ts'
 
 const price = { sku: 'a-sku', currency: 'USD', unit: 'token', per: 1_000_000, price: '4.30' }
 const document = { version: 'v1', effective_from: '2026-01-01T00:00:00Z', prices: [price] }
+/** No catalog knows the SKUs. */
+const anyUnit = () => undefined
 
 t.test('the shipped book has every price that providers publish', async (t) => {
   const tiers = ['480p', '720p', '1080p', '4k', 'fast', 'mini']
@@ -64,14 +67,12 @@ t.test('the shipped entries fit the persisted schema', async (t) => {
 })
 
 t.test('entries are canonical and in the order of their SKUs', async (t) => {
-  const { entries } = priceBookFromDocument({
-    ...document,
-    prices: [
-      { ...price, sku: 'b' },
-      { ...price, demonstration: false },
-      { ...price, currency: 'CNY' },
-    ],
-  })
+  const prices = [
+    { ...price, sku: 'b' },
+    { ...price, demonstration: false },
+    { ...price, currency: 'CNY' },
+  ]
+  const { entries } = priceBookFromDocument({ ...document, prices }, anyUnit)
   t.strictSame(
     entries.map((entry) => [entry.sku, entry.currency, entry.price, 'demonstration' in entry]),
     [
@@ -100,6 +101,46 @@ t.test('without demonstration prices the book has a separate version', async (t)
   t.equal(listed.version, `${shippedDocument.version}-list`)
   t.notOk(listed.entries.some((entry) => entry.demonstration))
   t.equal(withoutDemonstrations(listed), listed, 'nothing to leave out, nothing to rename')
+})
+
+t.test('a price is in the unit that its SKU counts', async (t) => {
+  const counted = [
+    ['text-basic-input-token', 'token'],
+    ['text-own-cached-input-token-priority', 'token'],
+    ['web-search-call', 'call'],
+    ['code-interpreter-session', 'session'],
+    ['h3-768p-second', 'second'],
+    ['h3-extra-input-image', 'image'],
+    ['domestic-video-2-5-video', 'token'],
+    ['domestic-video-2-5-web-search', 'call'],
+    ['clipq2-credit', 'credit'],
+    ['image-2-low-image', 'image'],
+    ['image-2.5-text-input', 'token'],
+    ['gen-3-pro-image-preview-4k-image', 'image'],
+    ['gen-3-pro-image-preview-input-token', 'token'],
+    ['artB-5.0-image', 'image'],
+    ['speech-2.8-hd-character', 'character'],
+    ['voice-clone', 'voice'],
+  ]
+  for (const [sku = '', unit = ''] of counted) {
+    const read = (given: string) =>
+      priceBookFromDocument(
+        { ...document, prices: [{ ...price, sku, unit: given }] },
+        catalog.unitOf,
+      )
+    t.equal(read(unit).entries[0]?.unit, unit, sku)
+    for (const other of ['fortnight', `${unit}s`])
+      t.throws(() => read(other), {
+        code: 'price_book_invalid',
+        message: `prices[0].unit is wrong: ${sku} is not counted in \`${other}\`: did you mean \`${unit}\`?`,
+        details: { param: 'prices[0].unit' },
+      })
+  }
+  const future = { ...price, sku: 'of-a-future-model', unit: 'fortnight' }
+  t.equal(
+    priceBookFromDocument({ ...document, prices: [future] }, catalog.unitOf).entries[0]?.unit,
+    'fortnight',
+  )
 })
 
 t.test('a broken document is refused, naming the place', async (t) => {
@@ -153,7 +194,7 @@ t.test('a broken document is refused, naming the place', async (t) => {
   ]
   for (const [value, at] of bad) {
     try {
-      priceBookFromDocument(value)
+      priceBookFromDocument(value, anyUnit)
       t.fail(`accepted: ${JSON.stringify(value).slice(0, 200)}`)
     } catch (error) {
       t.ok(

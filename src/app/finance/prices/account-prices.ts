@@ -5,6 +5,7 @@ import {
 } from '../../../domain/account/prices.ts'
 import { invalidSetting } from '../../../domain/account/setting.ts'
 import type { AccountPrices } from '../../../domain/pricing/account-prices.ts'
+import { unitFault } from '../../../domain/pricing/price-book.ts'
 import type { Catalog, ServedModel } from '../../../domain/catalog/catalog.ts'
 import type { EventLog, RecordedEvent } from '../../../eventlog/log/types.ts'
 import { accountStream } from '../../../domain/account/events.ts'
@@ -34,7 +35,7 @@ export interface ShownAccountPrices extends AccountPrices {
 export const managedAccountPrices: ManagedSetting<'prices', ShownAccountPrices> = {
   name: 'prices',
   check: async ({ catalog, servedModels }, _tenantId, wanted, now) =>
-    unsoldPrices(catalog, wanted, now, await servedModels()),
+    checkedPrices(catalog, wanted, now, await servedModels()),
   prepare: async (deps) => {
     await requireCaughtUp(deps, 'prices')
     const book = await currentPriceBook(deps.db, deps.clock.nowMs())
@@ -46,17 +47,21 @@ const refuse = invalidSetting('account_prices')
 
 /**
  * Warnings about prices in a document for SKUs that are not sold: of a future model, or with a typing error.
- * Prices that the tenant already has are not checked.
+ * SKUs for which the tenant already has a price are not looked for.
  *
  * @throws DomainError `setting_invalid` for a SKU that differs from a sold one in a letter
- *   or two
+ *   or two, and for a price in another unit than its SKU counts
  */
-function unsoldPrices(
+function checkedPrices(
   catalog: Catalog,
   { prices }: WantedAccountPrices,
   before: AccountPrices,
   served: readonly ServedModel[] | undefined,
 ): readonly string[] {
+  for (const price of prices) {
+    const fault = unitFault(price, catalog.unitOf)
+    if (fault !== undefined) refuse(price.sku, fault)
+  }
   const had = new Set(before.prices.map(({ sku }) => sku))
   const unsold = catalog.unsoldSkus(
     prices.map(({ sku }) => sku).filter((sku) => !had.has(sku)),

@@ -101,7 +101,7 @@ export function createManagedPriceBooks(
     publish: async (adminScope, by, { document, demonstrations, isConfirmed }) => {
       requireOperator(adminScope)
       const outcome = await publishIfConfirmed(deps, {
-        book: readBook(document, demonstrations),
+        book: readBook(deps.catalog, document, demonstrations),
         served,
         isConfirmed,
         correlationId: by.requestId,

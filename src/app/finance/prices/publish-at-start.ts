@@ -46,7 +46,7 @@ export interface StartedBook {
  * @throws DomainError `price_book_invalid`, `price_book_version_taken`, and the log's codes
  */
 export async function publishAtStart(deps: PublishDeps, file: PriceBookFile): Promise<StartedBook> {
-  const { version } = bookOf(file)
+  const { version } = bookOf(deps.catalog, file)
   for (let tries = 1; ; tries += 1) {
     const { basis, ...rest } = await preview(deps, file)
     if (rest.outcome !== 'published') return { version, ...rest }
@@ -69,7 +69,7 @@ async function preview(
   deps: PublishDeps,
   file: PriceBookFile,
 ): Promise<Omit<StartedBook, 'version'> & { readonly basis: number }> {
-  const book = bookOf(file)
+  const book = bookOf(deps.catalog, file)
   const books = await publishedBooks(deps.log)
   const nowMs = deps.clock.nowMs()
   const base = { basis: books.length, lacking: [] }

@@ -54,7 +54,7 @@ export async function publishPriceBook(
   deps: PublishDeps,
   { yamlText, demonstrations, ...input }: PriceBookFile & PublishedBy,
 ): Promise<PublishedPriceBook> {
-  return publishBook(deps, { ...input, book: bookOf({ yamlText, demonstrations }) })
+  return publishBook(deps, { ...input, book: bookOf(deps.catalog, { yamlText, demonstrations }) })
 }
 
 /** Publishes a parsed book in the same way. @throws as `publishPriceBook` */
@@ -105,16 +105,25 @@ export async function publishedBooks(log: EventLog): Promise<readonly PriceBookP
   return events.flatMap((event) => (event.type === 'PriceBookPublished' ? [event.data] : []))
 }
 
+type PriceUnits = Pick<Catalog, 'unitOf'>
+
 /** Parses a price book file. @throws DomainError `price_book_invalid` */
-export function bookOf({ yamlText, demonstrations }: PriceBookFile): PriceBookDocument {
-  return readBook(parsedYaml(yamlText, 'the price book'), demonstrations)
+export function bookOf(
+  catalog: PriceUnits,
+  { yamlText, demonstrations }: PriceBookFile,
+): PriceBookDocument {
+  return readBook(catalog, parsedYaml(yamlText, 'the price book'), demonstrations)
 }
 
 /**
  * Parses a document with its demonstration prices or not. @throws DomainError `price_book_invalid`
  */
-export function readBook(document: unknown, demonstrations: boolean): PriceBookDocument {
-  const whole = priceBookFromDocument(document)
+export function readBook(
+  { unitOf }: PriceUnits,
+  document: unknown,
+  demonstrations: boolean,
+): PriceBookDocument {
+  const whole = priceBookFromDocument(document, unitOf)
   return demonstrations ? whole : withoutDemonstrations(whole)
 }
 

@@ -119,8 +119,10 @@ export function artBSkus(model: ArtBModel, { tools }: TaskFacts): readonly Named
 
 /** Every SKU by which a result may be billed, whatever the request. */
 export function artBPrices(model: ArtBModel): readonly BilledSku[] {
-  const picture = { sku: pictureSku(model), currency: ART_B_CURRENCY } as const
-  return model.makesGroups ? [picture, ...optionalSkus([SEARCHES], ART_B_CURRENCY)] : [picture]
+  const picture = { sku: pictureSku(model), currency: ART_B_CURRENCY, unit: IMAGES } as const
+  return model.makesGroups
+    ? [picture, ...optionalSkus([SEARCHES], 'call', ART_B_CURRENCY)]
+    : [picture]
 }
 
 export function expectedArtB({ settings, tools }: TaskFacts): ImageSeen {

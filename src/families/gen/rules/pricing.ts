@@ -42,10 +42,11 @@ export function genSkus(model: GenModel, { settings }: TaskFacts): readonly Name
 export function genPrices(model: GenModel): readonly BilledSku[] {
   const further = model.tiers.filter((tier) => tier !== DEFAULT_TIER)
   return [
-    { sku: pictureSku(model, DEFAULT_TIER), currency: GEN_CURRENCY },
-    { sku: inputSku(model), currency: GEN_CURRENCY },
+    { sku: pictureSku(model, DEFAULT_TIER), currency: GEN_CURRENCY, unit: IMAGES },
+    { sku: inputSku(model), currency: GEN_CURRENCY, unit: 'token' },
     ...optionalSkus(
       further.map((tier) => pictureSku(model, tier)),
+      IMAGES,
       GEN_CURRENCY,
     ),
   ]

@@ -186,13 +186,13 @@ export function imageSkus({ billedBy }: ImageModel, { settings }: TaskFacts): re
 export function imagePrices(model: ImageModel): readonly BilledSku[] {
   const currency = IMAGE_CURRENCY
   if (model.billedBy === 'token')
-    return tokenUnits.map((unit) => ({ sku: tokenSku(unit), currency }))
+    return tokenUnits.map((unit) => ({ sku: tokenSku(unit), currency, unit: 'token' }))
   const further = PRICED_QUALITIES.filter(
     (quality) => quality !== model.defaultQuality && model.qualities.includes(quality),
   )
   return [
-    { sku: pictureSku(model.defaultQuality), currency },
-    ...optionalSkus(further.map(pictureSku), currency),
+    { sku: pictureSku(model.defaultQuality), currency, unit: IMAGES },
+    ...optionalSkus(further.map(pictureSku), IMAGES, currency),
   ]
 }
 

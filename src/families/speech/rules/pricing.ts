@@ -37,11 +37,12 @@ function speechSku(model: string): string {
 
 /** Every SKU by which a model is billed. The SKU of a clone is its name; its audition is speech. */
 export function speechPrices(model: string): readonly BilledSku[] {
-  if (model !== VOICE_CLONE) return [{ sku: speechSku(model), currency: SPEECH_CURRENCY }]
+  if (model !== VOICE_CLONE)
+    return [{ sku: speechSku(model), currency: SPEECH_CURRENCY, unit: CHARACTERS }]
   const auditions = speechModels.map(({ name }) => speechSku(name))
   return [
-    { sku: VOICE_CLONE, currency: SPEECH_CURRENCY },
-    ...optionalSkus(auditions, SPEECH_CURRENCY),
+    { sku: VOICE_CLONE, currency: SPEECH_CURRENCY, unit: 'voice' },
+    ...optionalSkus(auditions, CHARACTERS, SPEECH_CURRENCY),
   ]
 }
 

@@ -37,6 +37,20 @@ const TOOL_UNITS: Readonly<Record<MeteredTool, ToolUnit>> = {
   'file-search': 'file-search-call',
 }
 
+/** The unit of a token's price. */
+export const TOKEN = 'token'
+/** The unit that a price of each tool names. */
+const PRICED_UNITS: Readonly<Record<MeteredTool, string>> = {
+  'web-search': 'call',
+  'code-interpreter': 'session',
+  'file-search': 'call',
+}
+
+/** The SKUs of tools, and the unit of each. */
+export const toolSkus: ReadonlyMap<string, string> = new Map(
+  meteredTools.map((tool) => [TOOL_UNITS[tool], PRICED_UNITS[tool]]),
+)
+
 /** Prices of one call, frozen when it starts. */
 export interface TextQuote {
   readonly priceBookVersion: string
@@ -125,18 +139,20 @@ export function textPrices(
   book: PriceBook,
 ): readonly BilledSku[] {
   const currency = currencyOf(model, book)
-  if (currency === undefined) return [{ sku: tokenSku(model, 'input'), currency: 'USD' }]
+  if (currency === undefined)
+    return [{ sku: tokenSku(model, 'input'), currency: 'USD', unit: TOKEN }]
   return [
     ...tokenUnits.map((unit): BilledSku => {
-      const billed = { sku: tokenSku(model, unit), currency }
+      const billed = { sku: tokenSku(model, unit), currency, unit: TOKEN }
       return REQUIRED.has(unit) ? billed : { ...billed, optional: true }
     }),
     ...optionalSkus(
-      [
-        ...tiers.flatMap((tier) => tokenUnits.map((unit) => tokenSku(model, unit, tier))),
-        ...toolsChargedBy(wire).map((tool) => TOOL_UNITS[tool]),
-      ],
+      tiers.flatMap((tier) => tokenUnits.map((unit) => tokenSku(model, unit, tier))),
+      TOKEN,
       currency,
+    ),
+    ...toolsChargedBy(wire).flatMap((tool) =>
+      optionalSkus([TOOL_UNITS[tool]], PRICED_UNITS[tool], currency),
     ),
   ]
 }

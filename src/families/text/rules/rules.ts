@@ -6,7 +6,6 @@ import {
   heldInputTokens,
   type InputSize,
   tokenUnits,
-  toolUnits,
   totalTokens,
 } from './tokens.ts'
 import { answersOf, boundsAbove, expectedOutput, largestOutput } from './expected.ts'
@@ -20,6 +19,8 @@ import {
   settleText,
   textPrices,
   type TextQuote,
+  TOKEN,
+  toolSkus,
 } from './pricing.ts'
 
 /** The facts from which a text call is priced. */
@@ -91,6 +92,8 @@ function fittingBound(
 }
 
 const TOKEN_SKU = new RegExp(`^(.+)-(?:${tokenUnits.join('|')})-token$`)
+/** Also of a tier of service. */
+const ANY_TOKEN_SKU = new RegExp(`-(?:${tokenUnits.join('|')})-token(?:-[^-]+)?$`)
 
 /** Text on one of its wires. A result without usage is settled at an estimate. */
 export function textRules(wire: TextWireRules): CallFamilyRules<TextCallRequest, TextSeen> {
@@ -100,10 +103,11 @@ export function textRules(wire: TextWireRules): CallFamilyRules<TextCallRequest,
     isModelName: isTextModelName,
     prices: (model, book, settings) =>
       textPrices(model, wire, [...new Set(settings.flatMap(tiersIn))], book),
-    furtherSkus: toolUnits,
+    furtherSkus: toolSkus,
     freeSkus: {
       of: (model) => tokenUnits.map((unit) => `${model}-${unit}-token`),
       modelOf: (sku) => TOKEN_SKU.exec(sku)?.[1],
+      unitOf: (sku) => (ANY_TOKEN_SKU.test(sku) ? TOKEN : undefined),
     },
     expectedTokens: ({ body, inputSize }) =>
       estimateInputTokens(inputSize) + expectedOutput(wire, body),

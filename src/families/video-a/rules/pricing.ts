@@ -126,9 +126,11 @@ export function settleVideoA(input: {
 export function videoAPrices(model: VideoAModel): readonly BilledSku[] {
   const currency = currencyOf(model)
   const tokens = (['novideo', 'video'] as const).flatMap((input) =>
-    tokenSkus(model, input, undefined).map(({ sku }) => ({ sku, currency })),
+    tokenSkus(model, input, undefined).map(({ sku }) => ({ sku, currency, unit: 'token' })),
   )
-  return canSearch(model) ? [...tokens, ...optionalSkus([searchSku(model)], currency)] : tokens
+  return canSearch(model)
+    ? [...tokens, ...optionalSkus([searchSku(model)], 'call', currency)]
+    : tokens
 }
 
 function currencyOf({ region }: VideoAModel): Currency {

@@ -134,8 +134,10 @@ export function settleVideoB(input: {
 /** Every SKU by which a result of this model may be billed, whatever the request. */
 export function videoBPrices(model: VideoBModel): readonly BilledSku[] {
   const seconds = model.resolutions.map((resolution) => secondSku(model, resolution))
-  const skus = model.takesReferences ? [...seconds, imageSku(model)] : seconds
-  return skus.map((sku) => ({ sku, currency: CURRENCY }))
+  const billed = seconds.map((sku) => ({ sku, currency: CURRENCY, unit: 'second' }))
+  return model.takesReferences
+    ? [...billed, { sku: imageSku(model), currency: CURRENCY, unit: 'image' }]
+    : billed
 }
 
 function secondSku({ skuBase }: VideoBModel, resolution: unknown): string {

@@ -108,7 +108,7 @@ const EXPECTED_CREDITS_A_SECOND: Readonly<Record<VideoCResolution, number>> = {
 }
 
 export function videoCPrices({ name }: VideoCModel) {
-  return [{ sku: `${name}-credit`, currency: CURRENCY }] as const
+  return [{ sku: `${name}-credit`, currency: CURRENCY, unit: 'credit' }] as const
 }
 
 /** @throws DomainError `price_not_configured` */

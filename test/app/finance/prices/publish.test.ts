@@ -78,7 +78,9 @@ t.test('of two operators who previewed the same prices, the second is refused', 
   const deps = { log: world.log, catalog, clock: systemClock }
   const file = (version: string) => ({ yamlText: book(version, '1'), demonstrations: true })
   const looks = await Promise.all(
-    ['a', 'b'].map((version) => previewPublication(deps, readFile(file(version)), undefined)),
+    ['a', 'b'].map((version) =>
+      previewPublication(deps, readFile(catalog, file(version)), undefined),
+    ),
   )
   const outcomes = await Promise.all(
     looks.map(({ version, basis }) =>

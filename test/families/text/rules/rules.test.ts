@@ -321,6 +321,6 @@ t.test('a model is billed by its tokens, by those of each tier, and by tools of 
     ...tokens('-fast', false),
   ])
   const unpriced = textRules(wires.chat).prices('m', bookOf([entry('m-output-token')]), [])
-  t.same(unpriced, [{ sku: 'm-input-token', currency: 'USD' }])
+  t.same(unpriced, [{ sku: 'm-input-token', currency: 'USD', unit: 'token' }])
   t.end()
 })
