@@ -61,6 +61,7 @@ export const domainCodes = [
   'upstream_unavailable',
   'upstream_timeout',
   'upstream_malformed',
+  'call_cut_off',
   // The event log only.
   'log_unavailable',
   'log_access_denied',

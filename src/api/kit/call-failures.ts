@@ -97,6 +97,7 @@ const entries = {
   refused_malformed: 'upstream_error',
   upstream_unavailable: 'upstream_unavailable',
   upstream_timeout: 'upstream_timeout',
+  call_cut_off: 'service_unavailable',
   upstream_malformed: 'upstream_error',
 } as const satisfies SurfaceFailures
 
@@ -114,6 +115,7 @@ export const callFailures: readonly FailureCode[] = [
   'refused_account',
   'upstream_unavailable',
   'upstream_timeout',
+  'call_cut_off',
   'upstream_malformed',
   'idempotency_key_reused',
   'idempotency_in_progress',

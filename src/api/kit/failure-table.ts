@@ -68,6 +68,11 @@ const ofUpstream = {
   },
   upstream_unavailable: own(502, 'The model service cannot be reached at the moment', 2_000),
   upstream_timeout: own(504, 'The model service did not answer in time', 'never'),
+  call_cut_off: {
+    status: 503,
+    words: 'The gateway stopped before the model service had answered; nothing is charged',
+    retry: 2_000,
+  },
   upstream_malformed: own(502, 'The model service gave an unreadable answer', 'never'),
   refused_invalid: own(400, 'The model service gave no reason'),
   refused_rate_limited: own(429, 'The model service is at its limit', 1_000),

@@ -23,6 +23,9 @@ export function refusalOf(error: ProviderError, callId?: string): DomainError {
     case 'unavailable':
       return new DomainError('upstream_unavailable', error.message, details)
     case 'timeout':
+      // Only the stop of this process ends a call's request before its time.
+      if (error.endedByGateway && callId !== undefined)
+        return new DomainError('call_cut_off', 'the gateway stopped', details)
       return new DomainError('upstream_timeout', error.message, details)
     case 'malformed':
       return new DomainError('upstream_malformed', error.message, details)

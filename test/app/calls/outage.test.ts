@@ -177,6 +177,17 @@ t.test('a channel without a free place is skipped without waiting', async (t) =>
   await t.rejects(narrow.complete(textInput()), { code: 'overloaded' })
 })
 
+t.test('a call that the stop of the process cuts off says so, whole and streamed', async (t) => {
+  const { calls } = await world.text()
+  const cutOff = { code: 'call_cut_off', details: { acceptance: 'unknown' } }
+  const hanging = () => textInput({ prompt: '[[sandbox hang]]' })
+  const asked: readonly Promise<object>[] = [calls.complete(hanging()), calls.stream(hanging())]
+  const refusals = Promise.all(asked.map((call) => t.rejects(call, cutOff)))
+  await until(() => calls.inFlight() === asked.length)
+  t.equal(await calls.close(50), true)
+  await refusals
+})
+
 t.test('silence has bounds, before the first byte and within a stream', async (t) => {
   const callsWithin = async (timeoutMs: number, firstByteTimeoutMs: number) => {
     const channels = sandboxTextChannels({ baseUrl: world.sandbox.url, timeoutMs }).map((channel) =>

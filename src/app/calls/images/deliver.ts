@@ -129,6 +129,7 @@ function notFetched(fault: FetchFault): ProviderError {
   const kind = late ? 'timeout' : fault.reason === 'unreachable' ? 'unavailable' : 'malformed'
   return new ProviderError(kind, 'certain', 'The image could not be fetched from the provider.', {
     cause: fault,
+    endedByGateway: fault.reason === 'aborted',
   })
 }
 

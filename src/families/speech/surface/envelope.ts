@@ -67,6 +67,7 @@ const speechFailures = {
   refused_malformed: DOWNSTREAM,
   upstream_unavailable: DOWNSTREAM,
   upstream_timeout: TIMEOUT,
+  call_cut_off: UNKNOWN_ERROR,
   upstream_malformed: DOWNSTREAM,
 } as const satisfies SurfaceFailures
 
