@@ -23,12 +23,16 @@ const SLICE_BYTES = 16 * 1024
 const BYTES_AS_FRAME = 4 * 1024
 /** Once the result is complete, upstream has this long to send the missing usage. */
 const FINISHED_IDLE_MS = 10_000
+/** Once usage has come too, it has this long to complete it or to say that the stream is over. */
+const REPORTED_IDLE_MS = 1_000
 
 /** State of the stream so far. */
 interface FrameTally {
   /** Upstream reported that the result is complete. */
   readonly finished: boolean
   readonly failure: object | undefined
+  /** What upstream reported, if it did. */
+  readonly usage?: object | undefined
 }
 
 /** Follows one stream frame by frame. */
@@ -88,7 +92,8 @@ class Chunks<Chunk, Tally extends FrameTally> {
   #begun = false
   /** Chunks that arrived with the first frame, until they are asked for. */
   #first: Chunk[] = []
-  #hurried = false
+  /** The silence that a finished stream may have; undefined before its end. */
+  #lastIdleMs: number | undefined
 
   readonly #maxBytes: number
   /** Frames that have arrived and are not read yet. */
@@ -148,10 +153,18 @@ class Chunks<Chunk, Tally extends FrameTally> {
     const frames = this.#parser.feed(this.#decoder.write(slice))
     turns.take(frames.length + slice.length / BYTES_AS_FRAME)
     this.#readAll(frames, chunks)
-    if (!this.#hurried && this.#reader.tally().finished) {
-      this.#hurried = true
-      this.#opened.hurry(FINISHED_IDLE_MS)
-    }
+    this.#hurry()
+  }
+
+  /** Callers wait for the last frames of a complete result, which come with its settlement. */
+  #hurry(): void {
+    if (this.#lastIdleMs === REPORTED_IDLE_MS) return
+    const { finished, usage } = this.#reader.tally()
+    if (!finished) return
+    const idleMs = usage === undefined ? FINISHED_IDLE_MS : REPORTED_IDLE_MS
+    if (idleMs === this.#lastIdleMs) return
+    this.#lastIdleMs = idleMs
+    this.#opened.hurry(idleMs)
   }
 
   #nextSlice(): Buffer {

@@ -193,3 +193,59 @@ t.test('a stream that the gateway ends does not count against its provider', asy
   })
   t.match(await ending(broken('timeout')).catch(caught), { kind: 'timeout', endedByGateway: false })
 })
+
+t.test(
+  'a complete result waits long for its usage, and shortly for what may follow it',
+  async (t) => {
+    const hurried: number[] = []
+    const seen: string[] = []
+    const reader = {
+      read: ({ data }: Frame) => {
+        seen.push(data)
+        return data
+      },
+      tally: () => ({
+        finished: seen.includes('end'),
+        failure: undefined,
+        usage: seen.includes('usage') ? {} : undefined,
+      }),
+      over: () => false,
+    }
+    const sent = ['usage early', 'text', 'end', 'nothing', 'usage', 'more']
+    const stream = await beginFrameStream(
+      {
+        statusCode: 200,
+        headers: {},
+        read: () => {
+          const data = sent.shift()
+          return Promise.resolve(
+            data === undefined ? undefined : [Buffer.from(`data: ${data}\n\n`)],
+          )
+        },
+        receivedBytes: () => 0,
+        wasHeldBack: () => false,
+        hurry: (idleTimeoutMs) => void hurried.push(idleTimeoutMs),
+        cancel: () => undefined,
+        discard: () => undefined,
+      },
+      reader,
+      { upstreamRequestId: undefined, restMs: undefined },
+      { maxFrameLength: 100, maxBytes: 1_000_000 },
+    )
+    const hurriedAt = new Map<string, number>()
+    for (let chunks = await stream.read(); chunks !== undefined; chunks = await stream.read())
+      for (const chunk of chunks) hurriedAt.set(chunk, hurried.at(-1) ?? 0)
+    t.same(hurried, [10_000, 1_000], 'each once')
+    t.same(
+      [...hurriedAt],
+      [
+        ['usage early', 0],
+        ['text', 0],
+        ['end', 10_000],
+        ['nothing', 10_000],
+        ['usage', 1_000],
+        ['more', 1_000],
+      ],
+    )
+  },
+)
