@@ -46,15 +46,16 @@ export interface ManagedSetting<Name extends SettingName, Shown> {
     now: SettingValueOf<Name>,
   ) => Promise<readonly string[]>
   /**
-   * Reads the needed facts before the write, so that a failed read cannot fail a finished change,
-   * and returns the function that shows the setting.
+   * Reads the needed facts and returns the function that shows the setting, which reads nothing: a
+   * failed read cannot fail a finished change. `wanted` is what will be set; undefined if the
+   * setting is only shown.
    */
   readonly prepare: (
     deps: SettingDeps,
     tenantId: string,
     now: SettingValueOf<Name>,
-    purpose: 'show' | 'set',
-  ) => Promise<(value: SettingValueOf<Name>) => Shown | Promise<Shown>>
+    wanted: WantedOf<Name> | undefined,
+  ) => Promise<(value: SettingValueOf<Name>) => Shown>
   /** The read model of the setting, if there is one: a change waits for it. */
   readonly readModel?: 'access'
 }
@@ -237,7 +238,7 @@ export function createManagedSettings(
     show: async ({ name, prepare }, adminScope, tenantId) => {
       await tenants.find(adminScope, tenantId)
       const now = await readSetting(deps, tenantId, name)
-      return (await prepare(deps, tenantId, now, 'show'))(now)
+      return (await prepare(deps, tenantId, now, undefined))(now)
     },
     set: async (setting, adminScope, by, { tenantId, basis, ...input }) => {
       const { operatorsOnly } = definitionOf(setting.name)
@@ -259,7 +260,7 @@ export function createManagedSettings(
               // An administrator's rights were checked against these settings, so they must not have
               // changed.
               basis: basis ?? (isBound ? now.revision : undefined),
-              show: await setting.prepare(deps, tenantId, now, 'set'),
+              show: await setting.prepare(deps, tenantId, now, wanted),
             }
           },
           warn: (warning) => warnings.add(warning),
@@ -268,7 +269,7 @@ export function createManagedSettings(
       if (setting.readModel !== undefined) await shown(deps, setting.readModel, made.position)
       return {
         changed: made.changed,
-        shown: await made.next.show(made.value),
+        shown: made.next.show(made.value),
         warnings: [...warnings],
       }
     },

@@ -36,8 +36,10 @@ export const managedBalanceAlerts: ManagedSetting<'balanceAlerts', ShownBalanceA
     if (webhookUrl !== undefined) await requireReachable(deps, tenantId, webhookUrl)
     return []
   },
-  prepare: ({ db, markerSecret }, tenantId) =>
-    Promise.resolve((alerts) => showBalanceAlerts(db, markerSecret, tenantId, alerts)),
+  prepare: async ({ db, markerSecret }, tenantId) => {
+    const low = await lowBalancesOf(db, tenantId)
+    return (alerts) => shownAlerts(markerSecret, tenantId, alerts, low)
+  },
   readModel: 'access',
 }
 
@@ -48,13 +50,22 @@ export async function showBalanceAlerts(
   tenantId: string,
   alerts: BalanceAlerts,
 ): Promise<ShownBalanceAlerts> {
+  return shownAlerts(markerSecret, tenantId, alerts, await lowBalancesOf(db, tenantId))
+}
+
+function shownAlerts(
+  markerSecret: string,
+  tenantId: string,
+  alerts: BalanceAlerts,
+  low: readonly LowBalance[],
+): ShownBalanceAlerts {
   const { webhookUrl, secretVersion } = alerts
   return {
     ...alerts,
     tenantId,
     webhookSecret:
       webhookUrl === undefined ? undefined : webhookSecret(markerSecret, tenantId, secretVersion),
-    low: await lowBalancesOf(db, tenantId),
+    low,
   }
 }
 

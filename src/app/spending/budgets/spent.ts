@@ -20,7 +20,7 @@ interface Part {
 }
 
 /** Amounts that a tenant spent in a period and holds for open tasks, by spender. */
-class Spent {
+export class Spent {
   /** The ledger has the events up to here. */
   readonly position: bigint
   readonly #parts: readonly Part[]
@@ -46,7 +46,7 @@ class Spent {
 }
 
 /** Reads each tenant and period once, for all budgets. */
-export function spentReader(db: Queryable): (tenantId: string, period: Period) => Promise<Spent> {
+function spentReader(db: Queryable): (tenantId: string, period: Period) => Promise<Spent> {
   const read = new Map<string, Promise<Spent>>()
   return (tenantId, period) => {
     const name = `${tenantId}\n${period.fromMs}\n${period.toMs}`

@@ -1,12 +1,14 @@
 import { tokensOfTenant } from '../../../../projections/access/query.ts'
 import type { Queryable } from '../../../../projections/engine/queryable.ts'
 import type { Budget, Budgets } from '../../../domain/account/budgets.ts'
+import { definitionOf } from '../../../domain/account/settings.ts'
+import { invariant } from '../../../kernel/assert.ts'
 import { DomainError } from '../../../kernel/errors.ts'
 import { formatAmount, parseAmount } from '../../../kernel/money.ts'
 import { requireUsers } from '../../accounts/users.ts'
 import type { ManagedSetting } from '../../accounts/settings.ts'
 import { requireCaughtUp } from '../../read-models/catch-up.ts'
-import { type Period, periodAt, spentReader } from './spent.ts'
+import { type Period, periodAt, readSpent, type Spent } from './spent.ts'
 import { toTimestamp } from '../../../kernel/clock.ts'
 
 /** A budget and its status in the present period by the ledger, without calls in flight. */
@@ -31,23 +33,43 @@ export interface BudgetStatuses {
 export async function readBudgetStatuses(
   db: Queryable,
   tenantId: string,
-  { revision, timeZone, budgets }: Budgets,
+  budgets: Budgets,
   nowMs: number,
 ): Promise<BudgetStatuses> {
-  const spentIn = spentReader(db)
-  const statuses = budgets.map(async (budget): Promise<BudgetStatus> => {
+  return (await prepareStatuses(db, tenantId, budgets, nowMs))(budgets)
+}
+
+/** Reads what was spent in the present periods of budgets; returns the status of such budgets. */
+async function prepareStatuses(
+  db: Queryable,
+  tenantId: string,
+  { timeZone, budgets: read }: Pick<Budgets, 'timeZone' | 'budgets'>,
+  nowMs: number,
+): Promise<(budgets: Budgets) => BudgetStatuses> {
+  const spent = new Map<Budget['period'], { readonly current: Period; readonly spent: Spent }>()
+  for (const kind of new Set(read.map(({ period }) => period))) {
+    const current = periodAt(kind, timeZone, nowMs)
+    spent.set(kind, { current, spent: await readSpent(db, tenantId, current) })
+  }
+  const statusOf = (budget: Budget): BudgetStatus => {
     const { subject, currency, period, hard, soft } = budget
-    const current = periodAt(period, timeZone, nowMs)
-    const spentPico = (await spentIn(tenantId, current)).of(subject).get(currency) ?? 0n
+    const found = spent.get(period)
+    invariant(found, `the spending of a ${period} was read`)
+    const spentPico = found.spent.of(subject).get(currency) ?? 0n
     return {
       ...budget,
-      current,
+      current: found.current,
       spentPico,
       leftPico: hard === undefined ? undefined : parseAmount(hard) - spentPico,
       softReached: soft !== undefined && spentPico >= parseAmount(soft),
     }
+  }
+  return ({ revision, timeZone: zone, budgets }) => ({
+    tenantId,
+    revision,
+    timeZone: zone,
+    budgets: budgets.map(statusOf),
   })
-  return { tenantId, revision, timeZone, budgets: await Promise.all(statuses) }
 }
 
 /** The management API returns budgets with their status. */
@@ -64,11 +86,14 @@ export const managedBudgets: ManagedSetting<'budgets', BudgetStatuses> = {
     await requireTokens(deps.db, tenantId, tokenIds)
     return []
   },
-  prepare: async (deps, tenantId, now, purpose) => {
+  prepare: async (deps, tenantId, now, wanted) => {
     // The answer resolves tokens of budgets and shows the amounts spent.
-    if (purpose === 'set') await requireCaughtUp(deps, 'access')
+    if (wanted !== undefined) await requireCaughtUp(deps, 'access')
     else if (now.budgets.length > 0) await requireCaughtUp(deps, 'ledger')
-    return (budgets) => readBudgetStatuses(deps.db, tenantId, budgets, deps.clock.nowMs())
+    const nowMs = deps.clock.nowMs()
+    const { canonical } = definitionOf('budgets')
+    const next = wanted === undefined ? now : canonical(wanted, now, toTimestamp(nowMs))
+    return prepareStatuses(deps.db, tenantId, next, nowMs)
   },
 }
 
