@@ -78,8 +78,9 @@ async function buildProcesses() {
 export async function buildTests(prefixes) {
   const tests = filesBelow('test').filter((name) => name.endsWith('.test.ts'))
   const chosen = tests.filter((name) => prefixes.some((prefix) => name.startsWith(prefix)))
-  if (prefixes.length > 0 && chosen.length === 0)
-    throw new Error(`no path of a test file begins with ${prefixes.join(' or ')}`)
+  const unknown = prefixes.filter((prefix) => !chosen.some((name) => name.startsWith(prefix)))
+  if (unknown.length > 0)
+    throw new Error(`no path of a test file begins with ${unknown.join(' or ')}`)
   await rm(out, { recursive: true, force: true })
   await mkdir(out)
   await Promise.all([

@@ -5,7 +5,8 @@ import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import { buildTests } from './build.js'
 
-const prefixes = process.argv.slice(2)
+// The compiled file has another ending than the one that is seen in the folder.
+const prefixes = process.argv.slice(2).map((path) => path.replace(/\.ts$/, ''))
 if (prefixes.length === 0) {
   process.stderr.write('usage: npm run test:some -- PREFIX..., such as test/app/spending\n')
   process.exit(2)
