@@ -20,7 +20,7 @@ and are billed; its users still read results, usage and receipts. "tollgate tena
   tollgate tenant resume tenant_acme`
 
 const CLOSE_HELP = `
-Closing is final, and only a suspended tenant is closed, once no task of it holds money. Its tokens read results and figures for
+Closing is final, and only a suspended tenant is closed, once no task or call of it holds money. Its tokens read results and figures for
 ${CLOSED_READ_DAYS} more days; the log keeps everything.
 
   tollgate tenant suspend tenant_acme --reason 'contract ends'

@@ -1,3 +1,4 @@
+import { Pool } from 'pg'
 import t from 'tap'
 import { addUser, issueToken } from '../../src/app/accounts/account-commands.ts'
 import { setSetting } from '../../src/app/accounts/settings.ts'
@@ -166,7 +167,30 @@ t.test(
   },
 )
 
-t.test('closing is final: its tokens read, and change nothing', async (t) => {
+t.test('a tenant is not closed while a call of it is under way', async (t) => {
+  const { tenantId, modelToken } = await tenantOf('calling')
+  const slow = {
+    ...chat,
+    messages: [{ role: 'user', content: 'x [[sandbox first-byte-ms=4000]]' }],
+  }
+  const under = ask(modelToken, 'POST', '/v1/chat/completions', slow)
+  const database = new Pool({ connectionString: stack.databaseUrl, max: 1 })
+  t.teardown(() => database.end())
+  await eventually('the call is reported', async () => {
+    const text = 'select from ops.text_spending where tenant_id = $1 and held > 0'
+    return (await database.query(text, [tenantId])).rows.length > 0 || undefined
+  })
+  await setStatus(tenantId, 'suspended', 'ends')
+  const close = () => setStatus(tenantId, 'closed', 'ends')
+  t.match(await close(), {
+    status: 409,
+    body: { error: { code: 'tenant_busy' }, message: /^Calls are under way/ },
+  })
+  t.equal((await under).status, 200, 'it is answered')
+  await eventually('then it can be closed', async () => (await close()).status === 200 || undefined)
+})
+
+await t.test('closing is final: its tokens read, and change nothing', async (t) => {
   const { tenantId, modelToken, queryToken, ownAdmin } = await tenantOf('ending')
   t.match(await setStatus(tenantId, 'closed', 'ends'), {
     status: 409,

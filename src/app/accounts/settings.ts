@@ -19,6 +19,7 @@ import { requireUsers } from './users.ts'
 import type { ManagedTenants } from './managed-tenants.ts'
 import { requireCaughtUp } from '../read-models/catch-up.ts'
 import { type Actor, depsOf, type ManagementDeps, shown } from './management.ts'
+import { doCallsHold } from '../spending/replica-reports.ts'
 import { type AdminScope, requireOperator } from './admin-scope.ts'
 
 /** The dependencies of checking settings. */
@@ -100,13 +101,20 @@ export const managedName: ManagedSetting<'name', SettingValueOf<'name'>> = {
 const NAMED_HOLDERS = 10
 
 /**
- * Refuses to close a tenant while its tasks hold money: they would end, and be billed, after it.
+ * Refuses to close a tenant while its tasks or calls hold money: they would end, and be billed,
+ * after it.
  * @throws DomainError `tenant_busy`, `read_model_behind`
  */
 async function requireNoHolds(deps: Pick<CheckDeps, 'log' | 'db'>, tenantId: string) {
   await requireCaughtUp(deps, 'ledger')
   const { ids, total } = await holdersOf(deps.db, tenantId, NAMED_HOLDERS)
-  if (total === 0) return
+  if (total === 0 && !(await doCallsHold(deps.db, tenantId))) return
+  if (total === 0)
+    throw new DomainError(
+      'tenant_busy',
+      'Calls are under way or not yet recorded: close the tenant once they have ended',
+      { param: 'status' },
+    )
   const more = total > ids.length ? ` and ${total - ids.length} more` : ''
   throw new DomainError(
     'tenant_busy',

@@ -130,6 +130,21 @@ export async function readSpendingElsewhere(
   return reported
 }
 
+/**
+ * Whether calls of a tenant hold money at a replica that reported recently, or settlements of it wait in a spool. A call
+ * is reported about a second after it began.
+ */
+export async function doCallsHold(db: Queryable, tenantId: string): Promise<boolean> {
+  const { rows } = await db.query({
+    name: 'spending-holds',
+    text: `select from ops.text_spending
+           where tenant_id = $1 and ((held > 0 and ${isFreshSql('told_at', '$2')})
+             or (settled > 0 and spool is not null)) limit 1`,
+    values: [tenantId, SILENT_REPLICA_MS],
+  })
+  return rows.length > 0
+}
+
 /** Writes a replica's calls in flight. It has no turn: one loop writes all reports of a replica. */
 export async function reportCalls(
   db: Queryable,

@@ -179,7 +179,7 @@ t.test('a channel without a free place is skipped without waiting', async (t) =>
 
 t.test('a call that the stop of the process cuts off says so, whole and streamed', async (t) => {
   const { calls } = await world.text()
-  const cutOff = { code: 'call_cut_off', details: { acceptance: 'unknown' } }
+  const cutOff = { code: 'call_cut_off' }
   const hanging = () => textInput({ prompt: '[[sandbox hang]]' })
   const asked: readonly Promise<object>[] = [calls.complete(hanging()), calls.stream(hanging())]
   const refusals = Promise.all(asked.map((call) => t.rejects(call, cutOff)))
