@@ -155,6 +155,7 @@ export function createReadiness(health: Health): () => Promise<Readiness> {
       ...(spool !== undefined && isFull(spool)
         ? [`the spool holds ${spool.sizeBytes} of at most ${spool.maxBytes} bytes`]
         : []),
+      ...(spool?.fault === undefined ? [] : [`the spool cannot be written: ${spool.fault}`]),
     ]
     return {
       ready: all.length === 0,

@@ -62,6 +62,7 @@ const ReadinessSchema = Type.Object({
         sizeBytes: Type.Integer(),
         maxBytes: Type.Integer(),
         ageMs: Type.Number(),
+        fault: Type.Optional(Type.String()),
       },
       { description: 'Settlements on the local disk that wait for the event log.' },
     ),

@@ -115,6 +115,8 @@ export async function admit<Input extends CallInput, Request, Seen>(
     offered.checkDelivery?.()
     // P9: no call begins while the log is unavailable.
     if (!deps.log.healthy()) await deps.log.ready()
+    // P3: what is delivered is recorded, also if the log goes away before the call ends.
+    deps.journal.requireWritable()
     held.add(await deps.throttle.call(principal, expectedTokens))
     // P4: the settlement will use the prices of this moment.
     const terms = price(await deps.prices.of(principal.tenantId))

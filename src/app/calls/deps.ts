@@ -21,7 +21,7 @@ export interface CallDeps {
   /** Used only for its health; the journal writes. */
   readonly log: Pick<EventLog, 'healthy' | 'ready'>
   readonly catalog: Catalog
-  readonly journal: Pick<Journal, 'record' | 'pending'>
+  readonly journal: Pick<Journal, 'record' | 'pending' | 'requireWritable'>
   readonly channels: ChannelDirectory
   readonly prices: Pick<TenantPrices, 'of'>
   readonly labels: DeclaredLabels

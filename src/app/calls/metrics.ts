@@ -143,6 +143,11 @@ export function useBacklogMetrics(registry: Registry, backlog: () => Backlog): v
   )
   gauge('tollgate_spool_bytes', 'Size of the local spool on disk.', ({ sizeBytes }) => sizeBytes)
   gauge(
+    'tollgate_spool_unwritable',
+    '1 while the local spool cannot be written: calls are refused.',
+    ({ fault }) => (fault === undefined ? 0 : 1),
+  )
+  gauge(
     'tollgate_spool_limit_bytes',
     'Maximum size of the local spool.',
     ({ maxBytes }) => maxBytes,

@@ -59,7 +59,7 @@ export async function startCalls(
   const refusals = createCountedRefusals(journal)
   const callDeps: CallDeps = {
     ...rest,
-    journal: { record: refusals.record, pending: journal.pending },
+    journal: { ...journal, record: refusals.record },
   }
   const running = createRunningCalls(callDeps)
   const spoolId = await spoolIdentity(spoolDirectory, clock.nowMs())
@@ -67,6 +67,7 @@ export async function startCalls(
   let hasEmptied = false
   const sharing = startExchangeLoop({
     exchange: async () => {
+      await journal.lookForRoom()
       deps.funds.lookAtLedger()
       deps.prices.renew()
       const isSpooling = journal.spooled() > 0

@@ -59,6 +59,13 @@ export interface Journal {
     event: CallEvent,
     metadata: Omit<EventMetadata, 'schemaVersion'>,
   ) => Promise<Recorded>
+  /**
+   * Refuses while the spool cannot be written: a result might come of which nothing could be
+   * recorded. @throws `log_unavailable`
+   */
+  readonly requireWritable: () => void
+  /** Looks whether a spool that could not be written has room again. */
+  readonly lookForRoom: () => Promise<void>
   /** Records that are not durable yet. */
   readonly pending: () => number
   /** Batches that wait in the spool. */
@@ -197,6 +204,7 @@ export function createJournal(options: JournalOptions): Journal {
       committer.wake()
       return recorded
     },
+    ...roomIn(spool),
     pending,
     spooled: () => spool?.state().batches ?? 0,
     backlog: () => spool?.state() ?? NO_SPOOL,
@@ -211,6 +219,16 @@ export function createJournal(options: JournalOptions): Journal {
         logger.error({ records: left }, 'settlements stay in the spool until the next start')
       await spool?.close()
     },
+  }
+}
+
+function roomIn(spool: Spool | undefined): Pick<Journal, 'requireWritable' | 'lookForRoom'> {
+  return {
+    requireWritable: () => {
+      const fault = spool?.fault()
+      if (fault !== undefined) throw logUnavailable(`the spool cannot be written: ${fault}`)
+    },
+    lookForRoom: async () => spool?.lookForRoom(),
   }
 }
 

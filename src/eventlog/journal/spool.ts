@@ -12,6 +12,7 @@ import {
   type SegmentState,
   type SpoolSegment,
 } from './spool-segment.ts'
+import { createRoom } from './spool-room.ts'
 import { ulid } from 'ulid'
 
 const SUFFIX = '.spool'
@@ -28,6 +29,8 @@ const NUMBER_DIGITS = 6
 export interface SpoolState extends SegmentState {
   /** Size at which the spool accepts no more. */
   readonly maxBytes: number
+  /** Why the last failed write failed; undefined once there is room for a batch again. */
+  readonly fault?: string | undefined
 }
 
 /** The oldest batches, in order; `drop` removes the given number of them. */
@@ -47,6 +50,9 @@ export interface Spool {
    */
   readonly append: (batch: PlacedBatch) => Promise<void>
   readonly state: () => SpoolState
+  readonly fault: () => SpoolState['fault']
+  /** After a failed write, looks whether there is room again for a batch. Never rejects. */
+  readonly lookForRoom: () => Promise<void>
   /** The oldest batches within `maxBytes`, at least one; undefined when empty. */
   readonly oldest: (maxBytes: number) => Promise<OldestBatches | undefined>
   /**
@@ -195,10 +201,11 @@ export async function openSpool(options: SpoolOptions): Promise<Spool> {
   }
   const files = new SpoolFiles(left, await begin(), begin, segmentBytes)
 
-  const append = async (batch: PlacedBatch): Promise<void> => {
+  const room = createRoom(directory, () => {
     if (files.total().sizeBytes >= maxBytes) throw new Error('the spool is full')
-    await files.append(batch, clock.nowMs())
-  }
+  })
+  const append = (batch: PlacedBatch): Promise<void> =>
+    room.write(() => files.append(batch, clock.nowMs()))
   let appending: Promise<unknown> = Promise.resolve()
   return {
     append: (batch) => {
@@ -206,7 +213,9 @@ export async function openSpool(options: SpoolOptions): Promise<Spool> {
       appending = turn.catch(() => undefined)
       return turn
     },
-    state: () => ({ ...files.total(), maxBytes }),
+    state: () => ({ ...files.total(), maxBytes, fault: room.fault() }),
+    fault: room.fault,
+    lookForRoom: room.look,
     oldest: (bytes) => files.oldest(bytes),
     reject: async (batch) => {
       const path = join(directory, REJECTED_FILE)

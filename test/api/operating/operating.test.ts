@@ -244,6 +244,13 @@ void t.test('/readyz is 503 when the spool could not hold another outage', async
     ready: false,
     reasons: ['the spool holds 751 of at most 1000 bytes'],
   })
+  const unwritable = { ...spool, sizeBytes: 1, fault: 'ENOSPC' }
+  t.match(await readiness({ spool: () => unwritable }), {
+    status: 503,
+    ready: false,
+    reasons: ['the spool cannot be written: ENOSPC'],
+    spool: { fault: 'ENOSPC' },
+  })
 })
 
 void t.test('/readyz is 503 while starting or draining', async (t) => {

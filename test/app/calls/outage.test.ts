@@ -1,4 +1,5 @@
 import t from 'tap'
+import { logUnavailable } from '../../../src/eventlog/log/errors.ts'
 import { until } from '../../helpers/eventually.ts'
 import { defaultBreakerSettings } from '../../../src/app/channels/breaker.ts'
 import { sandboxTextChannels, withTextSettings } from '../../helpers/sandbox-channels.ts'
@@ -55,6 +56,22 @@ t.test('without log and spool no call is delivered as a success', async (t) => {
   const { error, frames: seen } = await collect(frames)
   t.match(error, { message: 'full' })
   t.notMatch(seen.map(({ data }) => data).join(), /"finish_reason":"stop"/)
+})
+
+t.test('while the spool cannot be written no call is sent, whole or streamed', async (t) => {
+  const { calls, journal } = await world.text()
+  const refusing = {
+    ...journal,
+    requireWritable: () => {
+      throw logUnavailable('the spool cannot be written: ENOSPC')
+    },
+  }
+  const { calls: refused } = await world.text({ deps: { journal: refusing } })
+  const input = () => textInput({ prompt: '[[client=no-room]]' })
+  await t.rejects(refused.complete(input()), { code: 'log_unavailable' })
+  await t.rejects(refused.stream(input()), { code: 'log_unavailable' })
+  t.same(await world.accepted('no-room'), [])
+  t.match(await calls.complete(input()), { measurement: 'reported' })
 })
 
 const twoChannels = (first: string) => {

@@ -5,7 +5,7 @@ import { range, sized } from '../support/sample-events.ts'
 
 /**
  * A process whose files may not grow: it spools large batches until one is refused, then a small
- * one, says how many were taken, and dies.
+ * one, looks for room before and after it, says how many were taken, and dies.
  */
 
 const LARGE_BYTES = 20_000
@@ -23,6 +23,10 @@ for (const index of range(10)) {
   if (!(await append(`large-${index}`, LARGE_BYTES))) break
   large += 1
 }
+const faults = [spool.fault()]
+await spool.lookForRoom()
 const small = await append('small', 1)
-process.stdout.write(JSON.stringify({ large, small }))
+await spool.lookForRoom()
+faults.push(spool.fault())
+process.stdout.write(JSON.stringify({ large, small, faults }))
 process.exit(0)

@@ -350,11 +350,36 @@ void t.test('a record cut off by a full disk is no record, and the file goes on'
   const script = 'ulimit -f 120; exec "$0" "$@"'
   const args = bare('sh', ['-c', script, process.execPath, ...child, path])
   const { stdout } = await promisify(execFile)(...args, { env: bareEnvironment() })
-  const { large, small } = JSON.parse(stdout) as { large: number; small: boolean }
+  const { large, small, faults } = JSON.parse(stdout) as Readonly<Record<string, unknown>> & {
+    large: number
+  }
   t.ok(large > 0 && large < 10, `${large} large batches`)
-  t.ok(small, 'a smaller one still fits')
+  t.equal(small, true, 'a smaller one still fits')
+  t.same(faults, ['EFBIG', 'EFBIG'], 'there is no room for a batch, whatever small one fits')
   const { spool, complaints } = await open(path, 'b')
   t.same(complaints, [])
   const commands = (await takeAll(spool)).map(({ events }) => events[0]?.metadata.commandId)
   t.same(commands, [...range(large).map((index) => `large-${index}`), 'small'])
+})
+
+void t.test('a spool that could not be written is, once there is room', async (t) => {
+  const path = fresh()
+  const { spool } = await open(path, 'a', { maxBytes: 1 })
+  t.equal(spool.fault(), undefined)
+  await spool.lookForRoom()
+  await spool.append(batch(0))
+  await t.rejects(spool.append(batch(1)), { message: 'the spool is full' })
+  await spool.lookForRoom()
+  t.equal(spool.fault(), 'the spool is full')
+  t.equal(spool.state().fault, 'the spool is full')
+  t.equal((await takeAll(spool)).length, 1)
+  t.equal(spool.fault(), 'the spool is full', 'until it is looked for')
+  // A folder of that name is in the way of the file.
+  await mkdir(join(path, 'room'))
+  await spool.lookForRoom()
+  t.equal(spool.fault(), 'EISDIR')
+  await rm(join(path, 'room'), { recursive: true })
+  await spool.lookForRoom()
+  t.equal(spool.fault(), undefined)
+  t.same(await readdir(path), [FILE], 'and nothing of it stays')
 })

@@ -9,6 +9,7 @@ import type { JsonObject } from '../../../../src/kernel/json.ts'
 import { DomainError, isDomainError } from '../../../../src/kernel/errors.ts'
 import { silentLog } from '../../../../src/kernel/log.ts'
 import { eventually } from '../../../helpers/eventually.ts'
+import { idleJournal } from '../support/call-deps.ts'
 import { keyedBy, startTextWorld, textInput, type TextReplica } from '../support/text-world.ts'
 
 const world = await startTextWorld(t)
@@ -112,7 +113,7 @@ t.test('a settled call whose claim could not be ended is soon known as settled',
 
 t.test('a settlement that was certainly not written frees the key', async (t) => {
   const record = () => Promise.reject(new DomainError('log_unavailable', 'away', {}))
-  const refusing = await world.text({ deps: { journal: { record, pending: () => 0 } } })
+  const refusing = await world.text({ deps: { journal: { ...idleJournal, record } } })
   const refused = await make(refusing, 'unwritten')
   t.match(refused, { code: 'log_unavailable' })
   t.match(await make(here, 'unwritten'), { callId: /^call_/ })
@@ -120,7 +121,7 @@ t.test('a settlement that was certainly not written frees the key', async (t) =>
 
 t.test('a settlement of unknown outcome does not free the key', async (t) => {
   const record = () => Promise.reject(new DomainError('log_outcome_unknown', 'late', {}))
-  const unsure = await world.text({ deps: { journal: { record, pending: () => 0 } } })
+  const unsure = await world.text({ deps: { journal: { ...idleJournal, record } } })
   t.match(await make(unsure, 'unsure'), { code: 'log_outcome_unknown' })
   await endLeases()
   t.match(await make(here, 'unsure'), {

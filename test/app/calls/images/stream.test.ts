@@ -18,7 +18,7 @@ import { until } from '../../../helpers/eventually.ts'
 import { order } from '../../../families/art-b/rules/orders.ts'
 import { shippedBook } from '../../../domain/pricing/books.ts'
 import { principalOf } from '../../support/world.ts'
-import { memoryCallDeps } from '../support/call-deps.ts'
+import { idleJournal, memoryCallDeps } from '../support/call-deps.ts'
 
 const paint = (background: string) =>
   sharp({ create: { width: 32, height: 16, channels: 3, background } })
@@ -169,7 +169,7 @@ void t.test('the last frame waits until the settlement is durable (P3)', async (
   const s = scene(upstream(made('fine'), made('fine', true), whole), {
     deps: {
       journal: {
-        pending: () => 0,
+        ...idleJournal,
         record: () => new Promise((resolve) => (written = () => resolve({ position: 1n }))),
       },
     },
@@ -186,7 +186,7 @@ void t.test('the last frame waits until the settlement is durable (P3)', async (
 void t.test('frames are withheld when the settlement could not be recorded', async (t) => {
   const away = new DomainError('log_unavailable', 'away', {})
   const s = scene(upstream(made('fine', true), whole), {
-    deps: { journal: { pending: () => 0, record: () => Promise.reject(away) } },
+    deps: { journal: { ...idleJournal, record: () => Promise.reject(away) } },
   })
   await s.read()
   t.same(s.seen, [])

@@ -19,6 +19,9 @@ interface Offered extends Pick<Channel, 'family' | 'models' | 'largestImageCount
 }
 
 /** What synchronous calls depend on, in memory, with the events recorded and the ends of holds. */
+/** A journal to which nothing is recorded. */
+export const idleJournal = { pending: () => 0, requireWritable: () => undefined }
+
 export function memoryCallDeps({ book, ...offered }: Offered) {
   const events: CallEvent[] = []
   const ends: string[] = []
@@ -44,7 +47,7 @@ export function memoryCallDeps({ book, ...offered }: Offered) {
         events.push(event)
         return Promise.resolve({ position: 7n })
       },
-      pending: () => 0,
+      ...idleJournal,
     },
     channels: createChannelDirectory(channels, { catalog, clock }),
     prices: { of: () => Promise.resolve(book) },
