@@ -1,4 +1,5 @@
 import { changeSetting, type ManagedSetting, readSetting } from '../app/accounts/settings.ts'
+import { doCallsHold } from '../app/spending/replica-reports.ts'
 import type { SettingName, SettingValueOf, WantedOf } from '../domain/account/settings.ts'
 import { resolveByDns } from '../kernel/resolve-host.ts'
 import { type ActorOption, depsOf } from './command.ts'
@@ -30,6 +31,7 @@ export async function changeSettingCommand<Name extends SettingName>(
   const deps = {
     ...depsOf(session, options),
     servedModels: () => readServedModels(config),
+    doCallsHold,
     resolveHost: resolveByDns,
     trustedTargets: config.webhookTargets,
   }

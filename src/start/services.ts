@@ -23,6 +23,7 @@ import { createManagedPriceBooks } from '../app/finance/prices/managed-price-boo
 import type { Channel } from '../app/ports/provider.ts'
 import { createLifeActions } from '../app/support/actions/life-actions.ts'
 import { createViewTenant } from '../app/support/actions/tenant-views.ts'
+import { doCallsHold } from '../app/spending/replica-reports.ts'
 import { seeLedger } from '../app/spending/ledger-lag.ts'
 import { createImageTaskUseCases } from '../app/tasks/images/use-cases.ts'
 import { keyHashOf } from '../kernel/keyed-hash.ts'
@@ -195,7 +196,13 @@ function accountsOver(
     proposals: createManagedProposals(deps),
     tokens: createManagedTokens({ ...deps, defaultLimits, served }),
     settings: createManagedSettings(
-      { ...deps, servedModels: () => Promise.resolve(served), resolveHost, trustedTargets },
+      {
+        ...deps,
+        doCallsHold,
+        servedModels: () => Promise.resolve(served),
+        resolveHost,
+        trustedTargets,
+      },
       tenants,
     ),
     priceBooks: createManagedPriceBooks({

@@ -1,4 +1,5 @@
 import { holdersOf } from '../../../projections/ledger/query.ts'
+import type { Queryable } from '../../../projections/engine/queryable.ts'
 import type { Catalog, ServedModel } from '../../domain/catalog/catalog.ts'
 import {
   definitionOf,
@@ -19,11 +20,12 @@ import { requireUsers } from './users.ts'
 import type { ManagedTenants } from './managed-tenants.ts'
 import { requireCaughtUp } from '../read-models/catch-up.ts'
 import { type Actor, depsOf, type ManagementDeps, shown } from './management.ts'
-import { doCallsHold } from '../spending/replica-reports.ts'
 import { type AdminScope, requireOperator } from './admin-scope.ts'
 
 /** The dependencies of checking settings. */
 export interface CheckDeps extends Pick<ManagementDeps, 'log' | 'db'> {
+  /** Whether calls of a tenant hold money, or are not yet recorded. */
+  readonly doCallsHold: (db: Queryable, tenantId: string) => Promise<boolean>
   readonly catalog: Catalog
   /** Models that channels serve; undefined when unknown. */
   readonly servedModels: () => Promise<readonly ServedModel[] | undefined>
@@ -105,10 +107,13 @@ const NAMED_HOLDERS = 10
  * after it.
  * @throws DomainError `tenant_busy`, `read_model_behind`
  */
-async function requireNoHolds(deps: Pick<CheckDeps, 'log' | 'db'>, tenantId: string) {
+async function requireNoHolds(
+  deps: Pick<CheckDeps, 'log' | 'db' | 'doCallsHold'>,
+  tenantId: string,
+) {
   await requireCaughtUp(deps, 'ledger')
   const { ids, total } = await holdersOf(deps.db, tenantId, NAMED_HOLDERS)
-  if (total === 0 && !(await doCallsHold(deps.db, tenantId))) return
+  if (total === 0 && !(await deps.doCallsHold(deps.db, tenantId))) return
   if (total === 0)
     throw new DomainError(
       'tenant_busy',

@@ -38,6 +38,7 @@ function settingsOn({ log, db }: { readonly log: EventLog; readonly db: Queryabl
       ...deps,
       markerSecret: 'secret-of-the-test',
       servedModels: () => Promise.resolve(undefined),
+      doCallsHold: () => Promise.resolve(false),
       resolveHost: () => Promise.resolve([]),
       trustedTargets: [],
     },
