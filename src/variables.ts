@@ -139,12 +139,12 @@ export const variables = {
     }),
     requestsPerMinute: variable('QUERY_RATE_LIMIT_RPM', tokenLimit, {
       fallback: '600',
-      help: 'such queries a minute of one query token',
+      help: 'such queries a minute of one user, and four times as many of a tenant',
     }),
   },
   accountRequestsPerMinute: variable('ACCOUNT_RATE_LIMIT_RPM', tokenLimit, {
     fallback: '600',
-    help: 'requests a minute of one profile token, or of one admin token of a tenant; operators have no limit',
+    help: 'requests a minute of the profile and admin tokens of one user, and four times as many of a tenant; operators have no limit',
   }),
   sandboxTimeScale: variable('SANDBOX_TIME_SCALE', decimal(0.001, 1_000), {
     fallback: '1',

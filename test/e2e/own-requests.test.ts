@@ -1,5 +1,5 @@
 import t from 'tap'
-import { issueToken } from '../../src/app/accounts/account-commands.ts'
+import { addUser, issueToken } from '../../src/app/accounts/account-commands.ts'
 import { startStack } from '../helpers/stack.ts'
 import { type Answer, call, TASKS, taskBody } from './support/client.ts'
 import { watchConnections } from './support/token-connections.ts'
@@ -120,31 +120,41 @@ void t.test('every route of a model token documents its 429 in /openapi.json', a
 })
 
 void t.test(
-  'profile and tenant admin tokens have a rate limit, operator tokens none',
+  'the profile and admin tokens of a user have one rate limit, operator tokens none',
   async (t) => {
-    const issue = async (kind: 'profile' | 'admin', isOperator = false): Promise<string> => {
+    const issue = async (of: string, kind: 'profile' | 'admin', isOperator = false) => {
       const scope =
         kind === 'profile' || isOperator ? {} : { scope: { level: 'all_users' as const } }
-      return (await issueToken(access, { tenantId, userId, kind, name: 'rate', ...scope })).secret
+      const order = { tenantId, userId: of, kind, name: 'rate', ...scope }
+      return (await issueToken(access, order)).secret
     }
     const budgets = `/api/admin/tenants/${tenantId}/budgets`
-    const cases = [
-      ['/api/user/balance', await issue('profile'), 429],
-      ['/api/user/tokens', await issue('profile'), 429],
-      [budgets, await issue('admin'), 429],
-      [budgets, await issue('admin', true), 200],
-    ] as const
-    await stack.caughtUp()
-    for (const [path, token, status] of cases) {
-      for (let n = 0; n < 3; n += 1)
-        t.equal((await call(`${url}${path}`, { token })).status, 200, path)
-      const next = await call(`${url}${path}`, { token })
-      t.equal(next.status, status, `${path}: ${next.text}`)
-      if (status === 200) continue
-      t.match(next.body, { success: false, error: { code: 'rate_limited' } })
-      t.ok(Number(next.headers.get('retry-after')) >= 1)
+    const paths = { profile: '/api/user/balance', admin: budgets } as const
+    const get = (kind: 'profile' | 'admin', token: string) =>
+      call(`${url}${paths[kind]}`, { token })
+    for (const kinds of [
+      ['profile', 'profile', 'profile'],
+      ['admin', 'admin', 'admin'],
+      ['profile', 'admin', 'profile'],
+    ] as const) {
+      const of = `user_${kinds.join('_')}`
+      await addUser(access, { tenantId, userId: of, name: of })
+      const tokens = await Promise.all(kinds.map((kind) => issue(of, kind)))
+      await stack.caughtUp()
+      const asks = tokens.map((token, n) => () => get(kinds[n] ?? 'profile', token))
+      for (const ask of asks) t.equal((await ask()).status, 200, of)
+      for (const ask of asks) {
+        const next = await ask()
+        t.equal(next.status, 429, `${of}: ${next.text}`)
+        t.match(next.body, { success: false, error: { code: 'rate_limited' } })
+        t.ok(Number(next.headers.get('retry-after')) >= 1)
+      }
     }
-    const token = await issue('admin')
+    const operator = await issue(userId, 'admin', true)
+    await addUser(access, { tenantId, userId: 'user_changing', name: 'Changing' })
+    const token = await issue('user_changing', 'admin')
+    await stack.caughtUp()
+    for (let n = 0; n < 4; n += 1) t.equal((await get('admin', operator)).status, 200)
     const body = JSON.stringify({ time_zone: 'UTC', budgets: [] })
     const headers = { 'content-type': 'application/json' }
     const put = () => call(`${url}${budgets}`, { method: 'PUT', token, headers, body })

@@ -17,7 +17,7 @@ export interface Holder {
 /** One of the keys that a rate of the gateway's own is counted under. */
 export interface RateKey {
   readonly key: string
-  readonly whose: Breach['whose']
+  readonly whose: Whose
   readonly limit: number
 }
 

@@ -1,7 +1,7 @@
 import { createLru } from '../../../kernel/lru.ts'
 import { Counter, type Registry } from 'prom-client'
 import type { AccountLimits, LimitFigures } from '../../../domain/account/limits.ts'
-import type { TokenKind } from '../../../domain/token/events.ts'
+import type { QueryScope, TokenKind } from '../../../domain/token/events.ts'
 import type { Clock } from '../../../kernel/clock.ts'
 import { isDomainError } from '../../../kernel/errors.ts'
 import { pause } from '../../../kernel/pause.ts'
@@ -31,6 +31,7 @@ export interface LimitedCaller {
   readonly userId: string
   readonly tenantId: string
   readonly kind: TokenKind
+  readonly scope?: QueryScope | undefined
   /** Limits of the token; undefined means none. */
   readonly limits: Limits | undefined
 }
@@ -55,7 +56,7 @@ export interface Throttle {
     caller: LimitedCaller,
     expectedTokens?: () => number,
   ) => Promise<Reservation | undefined>
-  /** Counts a query of a token that calls no model. @throws DomainError `rate_limited` */
+  /** Counts a query of a token that calls no model, by its user and tenant. @throws DomainError `rate_limited` */
   readonly query: (caller: LimitedCaller) => void
   /**
    * Takes an attempt before a creation or a call costs anything outside of the process.
@@ -117,7 +118,7 @@ export function createThrottle(deps: {
         ),
       )
     },
-    query: (caller) => void counting(() => rates.take(ownHolder(caller))),
+    query: (caller) => void counting(() => rates.take(queryHolders(caller))),
     attempt: (caller) => {
       // Settings that no request has read yet are no reason to read them: `request` and `call` do.
       const all = holdersOf(caller, facts.known(caller.tenantId).limits)
@@ -216,10 +217,26 @@ export function ownHolder({ tokenId, limits }: LimitedCaller): readonly Holder[]
   return limits === undefined ? [] : [{ whose: 'token', id: tokenId, limits }]
 }
 
-/** The token, user and tenant that have limits; tokens that call no model have only their own. */
+/**
+ * The user of a token that calls no model, and its tenant, whatever their tokens: a user issues itself
+ * any number of them. Queries and requests of accounts are counted separately.
+ */
+function queryHolders(caller: LimitedCaller): readonly Holder[] {
+  const perMinute = caller.limits?.requestsPerMinute
+  if (perMinute === undefined) return []
+  const measured = caller.kind === 'query' ? 'queries' : 'accounts'
+  return rateKeysOf(sharerOf(caller), perMinute).map(({ key, whose, limit }) => ({
+    whose,
+    id: `${measured}\n${key}`,
+    limits: { ...noLimits, requestsPerMinute: limit },
+  }))
+}
+
+/** The token, user and tenant that have limits. */
 function holdersOf(caller: LimitedCaller, account: AccountLimits | undefined): readonly Holder[] {
+  if (caller.kind !== 'model') return queryHolders(caller)
   const own = ownHolder(caller)
-  if (account === undefined || account.limits.length === 0 || caller.kind !== 'model') return own
+  if (account === undefined || account.limits.length === 0) return own
   const { tenantId, userId } = caller
   const shared = account.limits.flatMap(({ subject, ...limits }): readonly Holder[] => {
     if (subject.kind === 'tenant')
