@@ -3,12 +3,12 @@ import type { Queryable } from '../engine/queryable.ts'
 
 export { listLines, type AdjustedLine, type LedgerPage, type SettledLine } from './read/list.ts'
 export {
+  creditCell,
+  exportCredits,
   exportLines,
-  exportPurchases,
   exportRefunds,
   lineCell,
   PAGE_ROWS,
-  purchaseCell,
   refundCell,
   type Cells,
 } from './read/export.ts'

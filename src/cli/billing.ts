@@ -13,7 +13,8 @@ import { changing, JSON_OPTION, oneOf, onStores } from './command.ts'
 
 const SET_HELP = `
 The first profile names at least --legal-name, --address, --country and --number-prefix. Statements begin each month at
-midnight of --time-zone; "prepaid" tenants pay by credit, "postpaid" ones afterwards, which decides BilledCost of a FOCUS file.
+midnight of --time-zone; "prepaid" tenants pay by credit, "postpaid" ones afterwards, which decides BilledCost in a FOCUS
+file of what is used and granted from then on.
 
   tollgate billing set --tenant acme --legal-name 'Acme Film GmbH' --address 'Torstr. 1' '10119 Berlin' --country DE \\
     --emails billing@acme.example --time-zone Europe/Berlin --number-prefix ACME

@@ -8,7 +8,6 @@ import { lineFile, type LineFormat, lineFormats } from '../api/query/line-files.
 import { billingOf, ledgerExports } from '../api/query/projection-reads.ts'
 import { anyLines, type LineExports } from '../api/query/reads.ts'
 import { readTimeRange, readZone, type TimeRange } from '../api/query/time-range.ts'
-import { createAccountFacts } from '../app/accounts/account-facts.ts'
 import { issuerName } from '../config.ts'
 import { syncFolder } from '../kernel/durable-files.ts'
 import { onStores, readModelsOf } from './command.ts'
@@ -21,12 +20,12 @@ Writes every settled line, newest first, as of one position of the log, on stdou
 
   csv     a table, with what was given back of each line, names and its hash
   ndjson  the same, a line of JSON for each
-  focus   FOCUS 1.4: usage, what was given back in the time, and the credit that was bought in it
+  focus   FOCUS 1.4: usage, what was given back in the time, and the credit that was granted in it
 
-A month, and a date of --from or --to, are those of --tz. The same --as-of gives the same file again, whatever was
-settled since. Progress, the position and the number of lines go to stderr. A file gets its name only when it is
-complete: what was written before a failure is in FILE.partial. On stdout a failure leaves the lines that were
-written, says so, and the exit code is 1.
+A month, and a date of --from or --to, are those of --tz. The same --as-of gives the same lines again, whatever was
+settled since: csv and ndjson have present names, and a FOCUS file is the same in full. Progress, the position and the
+number of lines go to stderr. A file gets its name only when it is complete: what was written before a failure is in
+FILE.partial. On stdout a failure leaves the lines that were written, says so, and the exit code is 1.
 
 Examples:
   tollgate export lines --tenant acme --month 2026-11 --tz Asia/Shanghai --out .
@@ -73,9 +72,10 @@ async function exportLines(session: Session, options: ExportOptions): Promise<vo
   const range = rangeOf(options)
   const asOf = await positionOf(session, options.asOf)
   const zone = readZone(tz)
-  const { of: settingsOf } = createAccountFacts({ log: session.log, db: session.pool })
   const shown = progress('lines')
-  const counted = counting(exportsOf(session), shown.update)
+  const { pool: db, log } = session
+  const reads = { db, log, readModels: readModelsOf(session) }
+  const counted = counting(ledgerExports(reads), shown.update)
   const filter = { tenantId, ...range, asOf }
   const {
     extension,
@@ -84,7 +84,7 @@ async function exportLines(session: Session, options: ExportOptions): Promise<vo
   } = lineFile(
     counted.exports,
     { format, filter: { ...anyLines, ...filter }, hasByteOrderMark },
-    { ...billingOf(issuerName(session.config), settingsOf), zone },
+    { ...billingOf(issuerName(session.config), reads), zone },
   )
   const facts = { name: format === 'focus' ? 'focus' : 'ledger-lines', zone, ...filter }
   const name = fileName({ ...facts, asOf: String(asOf) }, extension)
@@ -130,17 +130,14 @@ function inCommand<Read>(read: () => Read): Read {
 async function positionOf({ pool, caughtUp }: Session, asked: string | undefined): Promise<bigint> {
   if (asked !== undefined && !/^(?:0|[1-9]\d{0,17})$/.test(asked))
     throw new CommandError('--as-of must be a position of the log, such as 928374655')
-  const isCurrent = (await caughtUp('ledger')) && (await caughtUp('access'))
+  let isCurrent = true
+  for (const name of ['ledger', 'access', 'prices']) isCurrent &&= await caughtUp(name)
   const reached = (await readCheckpoint(pool, 'ledger'))?.position ?? 0n
   if (asked !== undefined && BigInt(asked) > reached)
     throw new CommandError(`the ledger has not reached --as-of ${asked}: it is at ${reached}`)
   if (asked === undefined && !isCurrent)
     note('the read models are behind the log: the latest settlements are not in this file')
   return asked === undefined ? reached : BigInt(asked)
-}
-
-function exportsOf({ pool: db, log }: Session): LineExports {
-  return ledgerExports({ db, readModels: readModelsOf({ pool: db, log }) })
 }
 
 /** Counts the lines of an export as they are read. */

@@ -182,6 +182,7 @@ export function servicesOf({ pool: db, log, config }: Session): NamedReportServi
   const logEnd = () => log.endPosition()
   const queries = readsOver({
     db,
+    log,
     logEnd,
     readModels: readModelsOf({ pool: db, log }),
     // A command holds no funds.

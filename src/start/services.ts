@@ -120,7 +120,7 @@ export async function startServices(
   const served = servedModels(options.channels)
   const { funds } = calls.deps
   const logEnd = () => log.endPosition()
-  const read = { db, logEnd, readModels, funds, catalog, clock, served }
+  const read = { db, log, logEnd, readModels, funds, catalog, clock, served }
   const queries = readsOver({ ...read, settingsOf: deps.facts.of, issuer: issuerName(config) })
   const resolve = hosts?.resolveHost ?? resolveByDns
   const services: GatewayServices = {

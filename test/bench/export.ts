@@ -37,7 +37,11 @@ export async function run(): Promise<readonly Figure[]> {
   for (const format of lineFormats) {
     const terms = {
       issuer: 'gateway.example',
-      termsOf: () => Promise.resolve('prepaid' as const),
+      requirePrices: () => Promise.resolve(),
+      accountAt: () =>
+        Promise.resolve({ name: 'tenant', userNames: new Map<string, string>(), termsChanges: [] }),
+      balancesAt: () => Promise.resolve([]),
+      tenants: async function* tenants() {},
       zone,
     }
     const began = {

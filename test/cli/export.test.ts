@@ -55,19 +55,41 @@ t.test('each format is the file of the API', async (t) => {
   t.ok(rows.some((row) => row['ChargeCategory'] === 'Purchase' && row['BilledCost'] !== '0'))
 })
 
-t.test('each tenant is billed by the terms of its profile', async (t) => {
+t.test('a FOCUS file of a position is the same after terms and names were changed', async (t) => {
+  const focus = async (...args: readonly string[]) => {
+    const made = await exported('--format', 'focus', ...args)
+    t.equal(made.code, 0, made.stderr)
+    return made.stdout
+  }
+  const before = await focus('--as-of', asOf)
   const party = ['--legal-name', 'L', '--address', 'A', '--country', 'CN', '--number-prefix', 'L']
-  const set = await tollgate(['billing', 'set', ...ours, ...party, '--terms', 'postpaid'], env)
-  t.equal(set.code, 0, set.stderr)
-  const rows = readTable((await exported('--format', 'focus', '--as-of', asOf)).stdout)
-  const of = (tenantId: string, category: string) =>
-    rows.filter((row) => row['BillingAccountId'] === tenantId && row['ChargeCategory'] === category)
-  const billed = of(demo.tenantId, 'Usage')
-  t.equal(billed.length, 2)
-  t.ok(billed.every((row) => row['BilledCost'] === row['EffectiveCost']))
-  t.same(of(demo.tenantId, 'Purchase'), [])
-  t.ok(of(other.tenantId, 'Usage').every((row) => row['BilledCost'] === '0'))
-  t.ok(of(other.tenantId, 'Purchase').length > 0)
+  for (const args of [
+    ['billing', 'set', ...ours, ...party, '--terms', 'postpaid'],
+    ['tenant', 'rename', demo.tenantId, 'another name'],
+    ['tenant', 'rename-user', demo.userId, 'another name', ...ours],
+  ]) {
+    const set = await tollgate(args, env)
+    t.equal(set.code, 0, set.stderr)
+  }
+  await stack.caughtUp()
+  t.equal(await focus('--as-of', asOf), before)
+  const now = await focus()
+  t.match(now, /another name/, 'names of the position')
+  const rows = readTable(now)
+  const carried = rows.filter(
+    (row) => row['ChargeDescription'] === 'balance at the change to postpaid terms',
+  )
+  t.ok(carried.every((row) => row['BillingAccountId'] === demo.tenantId))
+  t.same(new Set(carried.map((row) => row['BillingCurrency'])), new Set(['CNY', 'USD']))
+  const figures = (text: string) =>
+    readTable(text).map((row) =>
+      ['ChargeCategory', 'BilledCost', 'EffectiveCost', 'x_LineId'].map((name) => row[name]).join(),
+    )
+  t.same(
+    figures(before).filter((row) => !figures(now).includes(row)),
+    [],
+    'what was billed before the change is billed the same',
+  )
 })
 
 t.test('a range of days or a month of a zone, of one tenant or of all', async (t) => {

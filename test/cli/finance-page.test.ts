@@ -53,9 +53,12 @@ t.test('a month from its first credit to reports that tie', async (t) => {
       .map((row) => `${row['ChargeCategory']} ${row['BilledCost']} ${row['EffectiveCost']}`)
       .toSorted((one, other) => one.localeCompare(other)),
     [
-      'Credit 0 -0.004',
+      'Credit -0.004 -0.004',
+      'Credit -5 -5',
+      'Purchase 0.004 0',
       'Purchase 30 0',
       'Purchase 40 0',
+      'Purchase 5 0',
       'Usage 0 0.011',
       'Usage 0 0.011',
       'Usage 0 0.011',

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { issueToken } from '../../src/app/accounts/account-commands.ts'
 import { readTable } from '../helpers/csv.ts'
-import { eventually } from '../helpers/eventually.ts'
+import { parseAmount } from '../../src/kernel/money.ts'
 import { sharedStack } from '../helpers/stack.ts'
 import { call, queriesOf, tasksOf } from './support/client.ts'
 
@@ -144,25 +144,56 @@ t.test('400 names the member of a bad value', async (t) => {
   t.match(await put(operator, { legal_name: 'x' }), { status: 400, body: { error: {} } })
 })
 
-t.test('the terms decide what a FOCUS file says was billed', async (t) => {
+t.test('the terms at which something was billed decide what a FOCUS file says of it', async (t) => {
   const tasks = tasksOf(url, demo.modelToken)
-  await tasks.reaches(await tasks.created(), 'succeeded')
-  await caughtUp()
+  const use = async () => tasks.reaches(await tasks.created(), 'succeeded')
   const finance = queriesOf(url, demo.queryToken)
   const billed = async () => {
+    await caughtUp()
     const rows = readTable((await finance.lines('format=focus')).text)
-    const usage = rows.find((row) => row['ChargeCategory'] === 'Usage') ?? {}
-    const bought = rows.filter((row) => row['ChargeCategory'] === 'Purchase').length
-    return { billed: usage['BilledCost'], effective: usage['EffectiveCost'], bought }
+    const sum = (column: string) =>
+      rows
+        .filter((row) => row['BillingCurrency'] === 'CNY')
+        .reduce((total, row) => total + parseAmount(row[column] ?? ''), 0n)
+    return {
+      usage: rows
+        .filter((row) => row['ChargeCategory'] === 'Usage')
+        .map((row) => row['BilledCost'] === row['EffectiveCost']),
+      /** What was billed and is not used yet. */
+      prepaid: sum('BilledCost') - sum('EffectiveCost'),
+    }
   }
-  const { effective, ...postpaid } = await billed()
-  t.ok(Number(effective) > 0)
-  t.same(postpaid, { billed: effective, bought: 0 }, 'billed as it was used')
+  const balance = async () => {
+    const found = await call(`${url}/api/query/v1/balance?currency=CNY`, { token: demo.queryToken })
+    return parseAmount(found.body.data.items[0].accounts[0].balance)
+  }
+  await use()
+  t.same(await billed(), { usage: [true], prepaid: 0n }, 'billed as it was used')
   t.match(await put(operator, { ...profile, terms: 'prepaid' }), { status: 200 })
-  // The process reads the change from the log.
-  const prepaid = await eventually('prepaid', async () => {
-    const now = await billed()
-    return now.bought > 0 ? now : undefined
+  t.same(
+    await billed(),
+    { usage: [true], prepaid: await balance() },
+    'the change bills no usage again',
+  )
+  await use()
+  t.same(
+    await billed(),
+    { usage: [false, true], prepaid: await balance() },
+    'paid from the balance',
+  )
+  const granted = {
+    grant_id: 'welcome',
+    currency: 'CNY',
+    amount: '5',
+    reason: 'welcome',
+    credit: 'promotional',
+  }
+  const gift = await call(`${url}/api/admin/tenants/${tenantId}/credit/grants`, {
+    method: 'POST',
+    token: operator,
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(granted),
   })
-  t.same(prepaid, { billed: '0', effective, bought: 2 }, 'billed as it was bought')
+  t.equal(gift.status, 200, JSON.stringify(gift.body))
+  t.same((await billed()).prepaid, await balance(), 'a gift is in the balance, and not billed')
 })

@@ -43,7 +43,7 @@ const lineCells = {
   seq: 'l.seq::text',
 } as Readonly<Record<LineCell, string>>
 
-/** Prices of the book, for a unit of as many as the line's own: `null` where the book has none. */
+/** Prices of the book for the unit of the line, for as many as the line's own: `null` where the book has none. */
 const listCells = {
   list_price: `case when l.account_prices is null then trim_scale(l.price)
                     else trim_scale(e.price * l.per * ${ofPer}) end::text`,
@@ -105,7 +105,7 @@ function selection(
   const prices =
     'list_price' in cells
       ? `left join prices.entries e on e.version = l.price_book_version and e.sku = l.sku
-           and e.currency = l.currency`
+           and e.currency = l.currency and e.unit = l.unit`
       : ''
   return `select ${Object.values(cells).join(', ')} from ${found}
     left join lateral (select sum(a.amount) as sum from ledger.adjustments a
@@ -215,26 +215,27 @@ export function exportRefunds(
   }))
 }
 
-const purchaseCells = {
+const creditCells = {
   id: 'p.id',
   grant_id: 'p.grant_id',
   posted_at: utc('p.posted_at'),
   tenant_id: 'p.tenant_id',
-  tenant_name: 't.name',
   currency: 'p.currency',
   amount: 'trim_scale(p.amount)::text',
+  /** `paid` or `promotional`. */
+  credit: 'p.credit',
   reference: 'p.reference',
   position: 'p.position::text',
 }
 
-/** Where the cells of a purchase are. */
-export const purchaseCell = numbered(purchaseCells)
+/** Where the cells of a credit are. */
+export const creditCell = numbered(creditCells)
 
 /**
- * Credit that was bought in the time of the filter, and what was corrected of it then, newest first. Only
+ * Credit that was granted in the time of the filter, and what was corrected of it then, newest first. Only
  * tenant, currency, time and position of the filter count.
  */
-export function exportPurchases(
+export function exportCredits(
   db: Queryable,
   filter: LedgerFilter,
 ): AsyncIterable<readonly Cells[]> {
@@ -248,22 +249,21 @@ export function exportPurchases(
     const order = 'order by posted_at desc, position desc'
     return readCells(
       db,
-      `select ${Object.values(purchaseCells).join(', ')} from (
-         (select grant_id as id, grant_id, granted_at as posted_at, tenant_id, currency, amount, reference, position
-          from ledger.grants where credit = 'paid' and ${granted} and ${currency} ${order} limit ${most})
+      `select ${Object.values(creditCells).join(', ')} from (
+         (select grant_id as id, grant_id, granted_at as posted_at, tenant_id, currency, amount, credit, reference,
+                 position
+          from ledger.grants where ${granted} and ${currency} ${order} limit ${most})
          union all
-         (select adjustment_id, grant_id, posted_at, tenant_id, currency, amount, g.reference, position
+         (select adjustment_id, grant_id, posted_at, tenant_id, currency, amount, g.credit, g.reference, position
           from ledger.adjustments
-          join (select grant_id, reference, tenant_id as tenant from ledger.grants where credit = 'paid') g
-            using (grant_id)
+          join (select grant_id, credit, reference, tenant_id as tenant from ledger.grants) g using (grant_id)
           where tenant = tenant_id and ${posted} and ${currency} ${order} limit ${most})) p
-       left join access.tenants t on t.tenant_id = p.tenant_id
        order by p.posted_at desc, p.position desc limit ${most}`,
       parameters,
     )
   }
   return pagesOf(undefined, Number.POSITIVE_INFINITY, read, (row) => ({
-    at: row[purchaseCell.posted_at] ?? '',
-    position: row[purchaseCell.position] ?? '',
+    at: row[creditCell.posted_at] ?? '',
+    position: row[creditCell.position] ?? '',
   }))
 }

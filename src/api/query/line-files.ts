@@ -98,8 +98,6 @@ async function* jsonPages(pages: AsyncIterable<readonly Cells[]>): AsyncGenerato
   if (isEmpty) yield ''
 }
 
-async function* nothing(): AsyncGenerator<readonly Cells[]> {}
-
 /** Whether a filter leaves out some of a tenant's lines by what they are, not by when they were. */
 function isPartial(filter: LedgerFilter): boolean {
   const { userIds, sku, model, tokenId, surface, sourceId, requestId, tags, endUser } = filter
@@ -109,7 +107,7 @@ function isPartial(filter: LedgerFilter): boolean {
 
 interface AskedFile {
   readonly format: LineFormat
-  readonly filter: LedgerFilter
+  readonly filter: LedgerFilter & { readonly asOf: bigint }
   /** The file begins behind this line, and has at most so many. */
   readonly after?: string | undefined
   readonly limit?: number | undefined
@@ -127,7 +125,7 @@ export function lineFile(
     return { extension: 'ndjson', type: 'application/x-ndjson', pieces: jsonPages(lines) }
   if (format === 'csv')
     return { ...CSV, pieces: csvPages(names, tableRows(lines), hasByteOrderMark) }
-  const purchases = isPartial(filter) ? nothing() : exports.purchases(filter)
-  const rows = focusRows({ lines, refunds: exports.refunds(filter), purchases }, focus)
+  const credits = isPartial(filter) ? undefined : exports.credits(filter)
+  const rows = focusRows({ lines, refunds: exports.refunds(filter), credits }, filter, focus)
   return { ...CSV, pieces: csvPages(focusColumns, rows, hasByteOrderMark) }
 }

@@ -2,9 +2,10 @@ import { listAssetsFor, listGroupsFor } from '../../../projections/assets/query.
 import { waitForPosition } from '../../../projections/engine/wait.ts'
 import type { Queryable } from '../../../projections/engine/queryable.ts'
 import {
+  exportCredits,
   exportLines,
-  exportPurchases,
   exportRefunds,
+  ledgerTenants,
   listLines,
 } from '../../../projections/ledger/query.ts'
 import { historyOf } from '../../../projections/timeline/query.ts'
@@ -17,7 +18,10 @@ import { positionsOf } from './as-of.ts'
 import { withQueryTimeout } from '../kit/queries.ts'
 import type { HistoryItem, LineExports, QueryReads } from './reads.ts'
 import type { Visible } from './scope.ts'
+import { readAccountHistory } from '../../app/accounts/account-history.ts'
+import type { AccountSource } from '../../app/accounts/account-state.ts'
 import { createReadBalances } from '../../app/finance/balances.ts'
+import { pastBalancesOf } from '../../app/finance/past-balances.ts'
 import type { Funds } from '../../app/spending/funds.ts'
 import { accountReads } from './account-reads.ts'
 import type { Billing } from './focus/table.ts'
@@ -25,10 +29,12 @@ import { createKnownNames } from './known-names.ts'
 import type { Queries } from './services.ts'
 import type { ExpiryCatalog } from '../../domain/catalog/latest-end.ts'
 import type { Catalog, ServedModel } from '../../domain/catalog/catalog.ts'
-import { type AccountSettings, settingIn } from '../../domain/account/settings.ts'
+import type { AccountSettings } from '../../domain/account/settings.ts'
 import type { Clock } from '../../kernel/clock.ts'
+import { DomainError } from '../../kernel/errors.ts'
+import { formatAmount } from '../../kernel/money.ts'
 
-/** Maximum time for which the history of an unknown id waits for the read model. */
+/** Maximum time for which the history of an unknown id, or a file, waits for a read model. */
 const CONFIRM_TIMEOUT_MS = 3_000
 
 /** A task has about ten events; a request that lists tasks refreshes a page of them. */
@@ -76,7 +82,7 @@ export function ledgerExports({
   return {
     lines: (filter, page) => timedPages(readModels, exportLines(db, filter, page)),
     refunds: (filter) => timedPages(readModels, exportRefunds(db, filter)),
-    purchases: (filter) => timedPages(readModels, exportPurchases(db, filter)),
+    credits: (filter) => timedPages(readModels, exportCredits(db, filter)),
   }
 }
 
@@ -141,18 +147,44 @@ export function projectionReads(deps: ProjectionReadsDeps): QueryReads {
   }
 }
 
-type SettingsOf = (tenantId: string) => Promise<AccountSettings>
-
-/** Describes the issuer and the terms of files of charges: those that a tenant has now. */
-export function billingOf(issuer: string, settingsOf: SettingsOf): Billing {
-  const termsOf = async (tenantId: string) => settingIn(await settingsOf(tenantId), 'billing').terms
-  return { issuer, termsOf }
+/** The issuer of files of charges, and what tenants were and owned at a position of the log. */
+export function billingOf(
+  issuer: string,
+  {
+    log,
+    db,
+    readModels,
+  }: Pick<ProjectionReadsDeps, 'db' | 'readModels'> & Pick<AccountSource, 'log'>,
+): Billing {
+  return {
+    issuer,
+    requirePrices: async (asOf) => {
+      await readModels.requireCurrent('prices')
+      if (await waitForPosition(db, 'prices', asOf, CONFIRM_TIMEOUT_MS)) return
+      throw new DomainError('read_model_behind', 'the prices have not reached this position', {})
+    },
+    accountAt: (tenantId, asOf) => readAccountHistory({ log }, tenantId, asOf),
+    balancesAt: async (tenantId, asOf) => {
+      const moment = { currency: undefined, toMs: undefined, asOf }
+      const balances = await withQueryTimeout(NARROW_EXPORT, () =>
+        pastBalancesOf(db, [tenantId], moment),
+      )
+      return (balances.get(tenantId) ?? []).map(
+        ({ currency, grantedPico, adjustedPico, settledPico }) => ({
+          currency,
+          amount: formatAmount(grantedPico + adjustedPico - settledPico),
+        }),
+      )
+    },
+    tenants: () => ledgerTenants(db),
+  }
 }
 
 /** All reads of finance, support and consoles, over one database. */
 export function readsOver(deps: {
   /** The statements have a timeout. */
   readonly db: Queryable
+  readonly log: AccountSource['log']
   readonly logEnd: () => Promise<bigint | undefined>
   readonly readModels: Pick<ReadModels, 'requireCurrent'>
   readonly funds: Pick<Funds, 'report'>
@@ -161,14 +193,14 @@ export function readsOver(deps: {
   readonly served: readonly ServedModel[]
   /** Name of the gateway in files of charges. */
   readonly issuer: string
-  readonly settingsOf: SettingsOf
+  readonly settingsOf: (tenantId: string) => Promise<AccountSettings>
 }): Queries {
   const balances = createReadBalances(deps)
   return {
     reads: projectionReads(deps),
     accounts: accountReads({ ...deps, balances }),
     knownNames: createKnownNames(deps),
-    billing: billingOf(deps.issuer, deps.settingsOf),
+    billing: billingOf(deps.issuer, deps),
   }
 }
 

@@ -62,8 +62,8 @@ export interface LineExports {
   ) => AsyncIterable<readonly Cells[]>
   /** Reads the refunds that were posted in the time of the filter, each with its line. */
   readonly refunds: (filter: ProjectedFilter) => AsyncIterable<readonly Cells[]>
-  /** Credit that was bought in the time of the filter. */
-  readonly purchases: (filter: ProjectedFilter) => AsyncIterable<readonly Cells[]>
+  /** Credit that was granted in the time of the filter, and corrections of it. */
+  readonly credits: (filter: ProjectedFilter) => AsyncIterable<readonly Cells[]>
 }
 
 export interface QueryReads {

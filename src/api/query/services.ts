@@ -9,7 +9,7 @@ export interface Queries {
   readonly reads: QueryReads
   readonly accounts: AccountReads
   readonly knownNames: Looks
-  /** Who issues files of charges, and on which terms each tenant is billed. */
+  /** Who issues files of charges, and how tenants were billed at a position. */
   readonly billing: Billing
 }
 

@@ -63,7 +63,11 @@ const noAccounts: AccountReads = {
 
 const billing: GatewayServices['queries']['billing'] = {
   issuer: 'gateway.example',
-  termsOf: () => Promise.resolve('prepaid'),
+  requirePrices: () => Promise.resolve(),
+  accountAt: (tenantId) =>
+    Promise.resolve({ name: `name of ${tenantId}`, userNames: new Map(), termsChanges: [] }),
+  balancesAt: () => Promise.resolve([]),
+  tenants: async function* tenants() {},
 }
 
 const everything = {

@@ -97,11 +97,11 @@ export class MemoryLedger implements QueryReads {
     return { items, next: start + limit < found.length ? items.at(-1)?.lineId : undefined }
   }
 
-  /** Lines alone, as text; no refund and no purchase is kept here. */
+  /** Lines alone, as text; no refund and no credit is kept here. */
   readonly exports: LineExports = {
     lines: (filter, page) => this.#exported(filter as LedgerFilter, page),
     refunds: () => this.#nothing(),
-    purchases: () => this.#nothing(),
+    credits: () => this.#nothing(),
   }
 
   async *#exported(

@@ -5,14 +5,14 @@ import type { Queryable } from '../../../projections/engine/queryable.ts'
 import { ledgerProjection } from '../../../projections/ledger/projection.ts'
 import {
   type Cells,
+  creditCell,
+  exportCredits,
   exportLines,
-  exportPurchases,
   exportRefunds,
   type LedgerFilter,
   lineCell,
   listLines,
   PAGE_ROWS,
-  purchaseCell,
   refundCell,
 } from '../../../projections/ledger/query.ts'
 import { pricesProjection } from '../../../projections/prices/projection.ts'
@@ -138,7 +138,7 @@ t.test('an export has what lists have, with refunds and names', async (t) => {
   })
 })
 
-t.test('credit that was bought, and what was corrected of it', async (t) => {
+t.test('credit that was granted, and what was corrected of it', async (t) => {
   const pool = await testPool(t)
   const recorder = new Recorder()
   const granted = (grantId: string, credit?: 'paid' | 'promotional', reference?: string) =>
@@ -166,18 +166,24 @@ t.test('credit that was bought, and what was corrected of it', async (t) => {
   ]
   await applied(t, pool, events, projections)
   const of = async (filter: LedgerFilter) =>
-    (await rowsOf(exportPurchases(pool, filter))).map((row) => [
-      row[purchaseCell.id],
-      row[purchaseCell.grant_id],
-      row[purchaseCell.amount],
-      row[purchaseCell.reference],
+    (await rowsOf(exportCredits(pool, filter))).map((row) => [
+      row[creditCell.id],
+      row[creditCell.grant_id],
+      row[creditCell.credit],
+      row[creditCell.amount],
+      row[creditCell.reference],
     ])
-  const bought = [
-    ['old', 'old', '100', null],
-    ['paid-77', 'paid-77', '100', 'INV-77'],
+  const grants = [
+    ['gift', 'gift', 'promotional', '100', null],
+    ['old', 'old', 'paid', '100', null],
+    ['paid-77', 'paid-77', 'paid', '100', 'INV-77'],
   ]
-  t.same(await of({ tenantId: 'tenant_1' }), [['adj_3', 'paid-77', '-5', 'INV-77'], ...bought])
-  t.same(await of({ tenantId: 'tenant_1', toMs: START_MS + DAY_MS }), bought)
+  const corrected = [
+    ['adj_4', 'gift', 'promotional', '-1', null],
+    ['adj_3', 'paid-77', 'paid', '-5', 'INV-77'],
+  ]
+  t.same(await of({ tenantId: 'tenant_1' }), [...corrected, ...grants])
+  t.same(await of({ tenantId: 'tenant_1', toMs: START_MS + DAY_MS }), grants)
   t.same(await of({ tenantId: 'tenant_1', currency: 'USD' }), [])
   t.same(await of({ tenantId: 'tenant_0' }), [])
 })
@@ -230,19 +236,22 @@ t.test(
     await pool.query(`insert into prices.books values ('2026-01-01', now(), now(), '', null, 1)`)
     await pool.query(`insert into prices.entries values
     ('2026-01-01', 1, 'own', 'CNY', 'token', 0.05, 1000, null),
-    ('2026-01-01', 2, 'own', 'USD', 'token', 9, 1000, null)`)
-    await pool.query(linesSql.replace(String(LINES), '3'))
-    await pool.query(`update ledger.lines set account_prices = 2 where seq < 3`)
+    ('2026-01-01', 2, 'own', 'USD', 'token', 9, 1000, null),
+    ('2026-01-01', 3, 'other-unit', 'CNY', 'image', 7, 1, null)`)
+    await pool.query(linesSql.replace(String(LINES), '4'))
+    await pool.query(`update ledger.lines set account_prices = 2 where seq <> 3`)
     await pool.query(`update ledger.lines set sku = 'own' where seq = 1`)
+    await pool.query(`update ledger.lines set sku = 'other-unit' where seq = 4`)
     const rows = await rowsOf(exportLines(pool, {}, { listPrices: true }))
     t.same(
       rows.map((row) => [row[lineCell.seq], row[lineCell.list_price], row[lineCell.list_amount]]),
       [
+        ['4', null, null],
         ['3', '46', '0.046'],
         ['2', null, null],
         ['1', '50', '0.05'],
       ],
-      'of the line itself, of none, of the book',
+      'none for another unit, of the line itself, of none, of the book',
     )
   },
 )

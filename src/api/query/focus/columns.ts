@@ -1,3 +1,4 @@
+import type { AccountHistory } from '../../../app/accounts/account-history.ts'
 import type { BillingTerms } from '../../../domain/account/billing.ts'
 import { fromTimestamp, wholeSecond } from '../../../kernel/clock.ts'
 
@@ -46,6 +47,7 @@ export const focusColumns = [
   'x_LineId',
   'x_Measurement',
   'x_PriceBookVersion',
+  'x_Reference',
   'x_RequestId',
   'x_StatementId',
   'x_TokenId',
@@ -66,7 +68,7 @@ export function rowOf(cells: readonly FocusCell[]): FocusRow {
   return Object.fromEntries(focusColumns.map((column, n) => [column, cells[n] ?? null])) as FocusRow
 }
 
-/** The month of a row in the zone of the file, and what is true of all its rows. */
+/** The month of a row in the zone of the file, its tenant, and what is true of all its rows. */
 export interface FocusMonth {
   /** RFC 3339 in UTC. */
   readonly start: string
@@ -75,7 +77,9 @@ export interface FocusMonth {
   readonly statement: string | null
   /** Name of the gateway, which provides the service and issues the statements. */
   readonly issuer: string
-  /** `prepaid`: usage is paid by credit that was bought, and is not billed once more. */
+  /** The names of the tenant and its users. */
+  readonly account: Pick<AccountHistory, 'name' | 'userNames'>
+  /** `prepaid`: usage is paid from the balance, whose credit was billed when it was bought. */
   readonly terms: BillingTerms
 }
 
@@ -115,13 +119,25 @@ export function pricingQuantity(quantity: string, per: string): string {
 const HOUR_MS = 3_600_000
 
 /** The hour that holds a time of UTC, RFC 3339: its beginning and its end. */
-export function hourOf(time: string): readonly [start: string, end: string] {
+function hourOf(time: string): readonly [start: string, end: string] {
   const hour = time.slice(0, 13)
   const known = lastHour
   if (known?.hour === hour) return known.bounds
   const bounds = [`${hour}:00:00Z`, endOf(hour)] as const
   lastHour = { hour, bounds }
   return bounds
+}
+
+/**
+ * The charge period of a time: its hour, as far as that lies in the billing month. In a zone whose clock is not whole
+ * hours from UTC a month begins within an hour of UTC.
+ */
+export function chargePeriodOf(
+  time: string,
+  { start, end }: Pick<FocusMonth, 'start' | 'end'>,
+): readonly [start: string, end: string] {
+  const [from, to] = hourOf(time)
+  return [from < start ? start : from, to > end ? end : to]
 }
 
 /** The hour that was asked for last: thousands of rows in turn have the same one. */

@@ -1,7 +1,7 @@
 import { type Cells, lineCell } from '../../../../projections/ledger/query.ts'
 import {
+  chargePeriodOf,
   type FocusMonth,
-  hourOf,
   meterName,
   pricingQuantity,
   SERVICE,
@@ -40,11 +40,11 @@ function chargeCells(line: Cells, month: FocusMonth): Cells {
   const quantity = line[lineCell.quantity] ?? ''
   const price = line[lineCell.price] ?? ''
   const amount = line[lineCell.amount] ?? ''
-  const [hour, hourEnd] = hourOf(line[lineCell.settled_at] ?? '')
+  const [start, end] = chargePeriodOf(line[lineCell.settled_at] ?? '', month)
   return [
     month.terms === 'prepaid' ? '0' : amount,
     line[lineCell.tenant_id] ?? null,
-    line[lineCell.tenant_name] ?? null,
+    month.account.name ?? null,
     'Tenant',
     line[lineCell.currency] ?? null,
     month.end,
@@ -53,8 +53,8 @@ function chargeCells(line: Cells, month: FocusMonth): Cells {
     null,
     `${quantity} × ${price} ÷ ${line[lineCell.per] ?? ''}`,
     'Usage-Based',
-    hourEnd,
-    hour,
+    end,
+    start,
     quantity,
     unitName(line[lineCell.unit] ?? ''),
     amount,
@@ -89,7 +89,7 @@ function whoseCells(line: Cells, month: FocusMonth): Cells {
     meterOf(line[lineCell.rule] ?? '', unit),
     priceIdOf(version, sku, line[lineCell.account_prices] ?? null),
     line[lineCell.user_id] ?? null,
-    line[lineCell.user_name] ?? null,
+    month.account.userNames.get(line[lineCell.user_id] ?? '') ?? null,
     'User',
     line[lineCell.tags] ?? '{}',
     line[lineCell.end_user] ?? null,
@@ -97,6 +97,7 @@ function whoseCells(line: Cells, month: FocusMonth): Cells {
     line[lineCell.line_id] ?? null,
     line[lineCell.measurement] ?? null,
     version,
+    null,
     line[lineCell.request_id] ?? null,
     month.statement,
     line[lineCell.token_id] ?? null,
