@@ -10,7 +10,7 @@ import type { Services } from './kit/services.ts'
 import type { Surface } from './kit/surface.ts'
 import { readNames } from './query/known-names.ts'
 import { readReceipt } from './query/receipts/route.ts'
-import { ReceiptParamsSchema, ReceiptSchema } from './query/receipts/schemas.ts'
+import { ReceiptParamsSchema, ReceiptQuerySchema, ReceiptSchema } from './query/receipts/schemas.ts'
 import type { Queries } from './query/services.ts'
 import { readTimeRange } from './query/time-range.ts'
 import { readUsage, UsageSchema, usageQuerySchema } from './query/usage.ts'
@@ -116,13 +116,15 @@ function receiptRoute(instance: FastifyInstance, { queries }: Pick<OwnServices, 
         operationId: 'getOwnReceipt',
         summary: 'Get what a request of the token cost, and why',
         ok: ReceiptSchema,
-        failures: [...reportFailures, 'receipt_not_found'],
+        failures: [...reportFailures, 'invalid_request', 'receipt_not_found'],
       }),
       params: ReceiptParamsSchema,
+      querystring: ReceiptQuerySchema,
     },
     handler: async (request, reply) => {
       const principal = principalOf(request)
-      const receipt = await readReceipt(queries.reads, principal, request.params.id)
+      const { params, query } = request
+      const receipt = await readReceipt(queries.reads, principal, params.id, query.as_of)
       // Another token of the same user reads as a missing one.
       if (receipt.token_id !== principal.tokenId)
         throw new DomainError('receipt_not_found', 'no such task, call or line', {})

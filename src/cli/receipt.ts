@@ -1,11 +1,11 @@
-import { catalog } from '../families/index.ts'
 import type { Command } from 'commander'
-import { findReceipt, isFinal } from '../app/finance/receipts/find.ts'
+import { RequestError } from '../api/kit/request-error.ts'
 import type { Receipt } from '../app/finance/receipts/types.ts'
 import { toTimestamp } from '../kernel/clock.ts'
 import type { TimeZone } from '../kernel/time-zone.ts'
 import { CommandError, print, table, toJson } from './output.ts'
-import { parseZone } from './replay/moment.ts'
+import { parsePosition, parseZone } from './replay/moment.ts'
+import { inOptions, servicesOf } from './report.ts'
 import type { Session } from './session.ts'
 import { JSON_OPTION, onStores } from './command.ts'
 
@@ -23,10 +23,18 @@ export function addReceipt(program: Command): void {
     .description('show what a task or a call cost, and why')
     .argument('<id>', 'id of a call, a task, a request or a ledger line')
     .option('--tenant <id>', 'only if it belongs to this tenant')
+    .option('--as-of <position>', 'as of this position of the log; default: the current one')
     .option('--tz <zone>', 'IANA time zone of the times; default: UTC')
     .option(...JSON_OPTION)
     .addHelpText('after', RECEIPT_HELP)
     .action(onStores(receiptCommand))
+}
+
+interface ReceiptOptions {
+  readonly tenant?: string
+  readonly asOf?: string
+  readonly tz?: string
+  readonly json?: boolean
 }
 
 /** Letters of a hash that a table shows; `--json` has all of it. */
@@ -34,29 +42,30 @@ const HASH_SHOWN = 12
 
 /** `tollgate receipt`: what a task or a call cost, and why. @throws CommandError where there is nothing */
 async function receiptCommand(
-  session: Pick<Session, 'pool' | 'caughtUp'>,
+  session: Session,
   id: string,
-  options: { readonly tenant?: string; readonly tz?: string; readonly json?: boolean },
+  options: ReceiptOptions,
 ): Promise<void> {
   const zone = options.tz === undefined ? undefined : parseZone(options.tz)
-  const receipt = await read(session, id, options.tenant)
+  const receipt = await read(session, id, options)
   if (receipt === undefined) throw new CommandError(`nothing was found for ${id}`)
   if (options.json) return print(toJson(receipt))
   for (const line of textOf(receipt, zone)) print(line)
 }
 
+/** @throws CommandError where the read models are behind, or the log has no such position */
 async function read(
-  { pool, caughtUp }: Pick<Session, 'pool' | 'caughtUp'>,
+  session: Session,
   id: string,
-  tenantId: string | undefined,
+  { tenant: tenantId, asOf }: ReceiptOptions,
 ): Promise<Receipt | undefined> {
-  const early = await findReceipt(pool, id, { tenantId }, catalog)
-  if (isFinal(early) && early !== undefined && 'receipt' in early) return early.receipt
-  const isCurrent = (await caughtUp('timeline')) && (await caughtUp('ledger'))
-  const found = await findReceipt(pool, id, { tenantId }, catalog)
-  if (!isCurrent || (found !== undefined && 'behind' in found))
+  if (!(await session.caughtUp('ledger')) || !(await session.caughtUp('timeline')))
     throw new CommandError('the read models are behind the log: try again in a moment')
-  return found?.receipt
+  const { reads } = servicesOf(session).queries
+  const position = asOf === undefined ? undefined : parsePosition('--as-of', asOf)
+  return reads.receipt(id, { tenantId, userIds: undefined }, position).catch((error: unknown) => {
+    throw error instanceof RequestError ? new CommandError(inOptions(error)) : error
+  })
 }
 
 /** A receipt for people, line by line, with times of a zone; undefined: UTC's. */
@@ -73,6 +82,7 @@ export function textOf(receipt: Receipt, zone?: TimeZone): readonly string[] {
     ['tags', receipt.tags && wordsOf(receipt.tags)],
     ['end user', receipt.endUser],
     ['price book', receipt.priceBookVersion],
+    ['as of', receipt.asOf],
     ['held', held === '0' ? undefined : `${held} ${currency}`],
   ]
   const known = facts.flatMap(([name, value]) => (value === undefined ? [] : [[name, value]]))

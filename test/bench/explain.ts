@@ -137,11 +137,12 @@ function finance(line: Line): Readonly<Record<string, Read>> {
     'log, lines of a request counted': (db) =>
       ledger.countLines(db, { ...big, ...allKinds, requestId }),
     'log, credits counted': (db) => ledger.countCredits(db, { ...big, ...allKinds }),
-    'lines by their ids': (db) => ledger.linesByIds(db, [line.line_id]),
+    'lines by their ids': (db) => ledger.linesByIds(db, [line.line_id], 2n ** 62n),
     'what a source was settled at': (db) => ledger.settledSource(db, sourceId),
     'amounts of sources': (db) => ledger.settledAmounts(db, [sourceId]),
     'facts of a line': (db) => ledger.lineFacts(db, line.line_id),
-    'corrections of a line': (db) => ledger.correctionsOf(db, [line.line_id], 100),
+    'corrections of a line': (db) =>
+      ledger.correctionsOf(db, [line.line_id], { asOf: 2n ** 62n, limit: 100 }),
     'adjustments of a tenant': (db) =>
       ledger.listCredits(db, { ...big, kinds: ['adjustment'] }, newest),
     'credits of a month, oldest first': (db) =>

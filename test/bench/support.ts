@@ -219,10 +219,8 @@ async function lives(pool: Pool): Promise<readonly Figure[]> {
   const long = 'video_01K000000000000000000LONG'
   await fillLongLife(pool, long)
   await pool.query('analyze timeline.events')
-  const lifeOf = async (id: string, tenantId: string) => {
-    const found = await findLife(pool, id, { tenantId }, catalog)
-    return found !== undefined && 'life' in found ? found.life : undefined
-  }
+  const known = { catalog, asOf: 2n ** 62n }
+  const lifeOf = (id: string, tenantId: string) => findLife(pool, id, { tenantId }, known)
   return [
     ...(await timed('life: a call and its repetition', LIFE_MS, calls, async (call) => {
       const found = await lifeOf(call.source_id, call.tenant_id)

@@ -180,6 +180,7 @@ void t.test('the receipt of an uncertain task states the uncertainty', async (t)
 })
 
 void t.test('a correction is on the receipt; its actor is for operators', async (t) => {
+  const beforeRefund = String((await receipt(platformId)).body.data.as_of)
   const ofLine = ['--tenant', demo.tenantId, '--currency', 'CNY', '--line', `${platformId}:1`]
   const posted = await run(
     'credit',
@@ -192,7 +193,7 @@ void t.test('a correction is on the receipt; its actor is for operators', async 
     'Ada L.',
   )
   t.equal(posted.code, 0, posted.stderr)
-  await stack.caughtUp()
+  // The receipt waits for the refund by itself.
   const { data } = (await receipt(platformId)).body
   t.match(data, {
     amount: '5.0094',
@@ -205,6 +206,16 @@ void t.test('a correction is on the receipt; its actor is for operators', async 
     { line_id: `${platformId}:1`, amount: '1.5', reason: 'it was broken' },
   ])
   t.notOk('actor' in data.corrections[0])
+  const asOf = async (position: string) =>
+    (await finance.get(`/receipts/${platformId}?as_of=${position}`)).body
+  t.same((await asOf(data.as_of)).data, data, 'as of its position the same again')
+  const before = await asOf(beforeRefund)
+  t.match(before.data, { as_of: beforeRefund, amount: '5.0094', adjusted: '0', net: '5.0094' })
+  t.same(before.data.corrections, [])
+  const [began] = data.timeline
+  t.match((await asOf(began.position)).data, { state: 'running', net: '0', lines: [] })
+  t.match(await asOf('0'), { error: { code: 'receipt_not_found' } })
+  t.match(await asOf('999999999999999999'), { error: { code: 'invalid_request', param: 'as_of' } })
   const operator = await issueToken(access, {
     tenantId: demo.tenantId,
     userId: demo.userId,
@@ -271,6 +282,12 @@ void t.test('the command line prints the receipt of the API', async (t) => {
     code: 1,
     stderr: /did you mean `Asia\/Kolkata`/,
   })
+  const early = String(
+    JSON.parse((await run('receipt', nativeId, '--json')).stdout).timeline[0].position,
+  )
+  t.match((await run('receipt', platformId, '--as-of', early)).stdout, /^Still running/)
+  for (const position of ['x', '999999999999999999'])
+    t.match(await run('receipt', platformId, '--as-of', position), { code: 1, stderr: /--as-of/ })
   const json = await run('receipt', nativeId, '--json')
   t.match(JSON.parse(json.stdout), { sourceId: platformId, amount: '5.0094', net: '3.5094' })
   t.equal((await run('receipt', platformId, '--tenant', demo.tenantId)).code, 0)

@@ -43,10 +43,6 @@ export const lineSelection = [
   `encode(l.hash, 'hex') as hash`,
 ].join(', ')
 
-/** Sum of the adjustments of a line. */
-export const adjustedSelection = `coalesce((select trim_scale(sum(a.amount))
-  from ledger.adjustments a where a.line_id = l.line_id), 0)::text as adjusted`
-
 /** A selected row of `ledger.lines`. */
 export type LineRecord = Omit<SettledLine, 'settledAtMs' | 'quantity'> & {
   readonly settledAt: Date

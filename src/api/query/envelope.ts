@@ -38,7 +38,11 @@ const unconfirmed: readonly FailureCode[] = [
   'read_model_behind',
 ]
 export const historyFailures: readonly FailureCode[] = [...unconfirmed, 'task_not_found']
-export const receiptFailures: readonly FailureCode[] = [...unconfirmed, 'receipt_not_found']
+export const receiptFailures: readonly FailureCode[] = [
+  ...unconfirmed,
+  'parameter_invalid',
+  'receipt_not_found',
+]
 export const lifeFailures: readonly FailureCode[] = [
   ...unconfirmed,
   'parameter_invalid',

@@ -101,30 +101,33 @@ export function projectionReads(deps: ProjectionReadsDeps): QueryReads {
     if (await waitForPosition(db, name, position, CONFIRM_TIMEOUT_MS)) return true
     throw new RequestError('outage', 'The history cannot be confirmed at the moment')
   }
+  const ledgerPosition = positionsOf('ledger', { db, logEnd, readModels })
   /**
-   * Reads what depends on the timeline and the ledger. A read model that may be behind must not
-   * answer that an item does not exist, or that it is still running.
+   * Reads what depends on the timeline and the ledger as of a position, by default of all that the log has. A read
+   * model that is behind must not answer that an item does not exist, that it is still running, or that nothing was
+   * given back of it.
    */
   const confirmedLook = async <Found extends object>(
-    find: () => Promise<Found | { readonly behind: bigint } | undefined>,
-    isFinal: (found: Found | { readonly behind: bigint } | undefined) => boolean,
+    asked: bigint | undefined,
+    find: (asOf: bigint) => Promise<Found | undefined>,
+    isFinal: (found: Found | undefined) => boolean,
   ): Promise<Found | undefined> => {
     await readModels.requireCurrent('timeline')
-    await readModels.requireCurrent('ledger')
-    const look = () => withQueryTimeout(NARROW_HISTORY, find)
-    let found = await look()
-    if (!isFinal(found) && (await confirmed('timeline', await logEnd()))) found = await look()
-    if (found !== undefined && 'behind' in found && (await confirmed('ledger', found.behind)))
-      found = await look()
-    return found === undefined || 'behind' in found ? undefined : found
+    const asOf = asked ?? (await logEnd())
+    if (asOf === undefined) return undefined
+    await ledgerPosition(asOf)
+    const look = () => withQueryTimeout(NARROW_HISTORY, () => find(asOf))
+    const found = await look()
+    return isFinal(found) || !(await confirmed('timeline', asOf)) ? found : look()
   }
   return {
-    receipt: async (id, scope) =>
-      (await confirmedLook(() => findReceipt(db, id, scope, catalog), isFinal))?.receipt,
-    life: async (id, scope) =>
-      (await confirmedLook(() => findLife(db, id, scope, catalog), isLifeFinal))?.life,
+    receipt: async (id, scope, asked) =>
+      (await confirmedLook(asked, (asOf) => findReceipt(db, id, scope, { catalog, asOf }), isFinal))
+        ?.receipt,
+    life: (id, scope) =>
+      confirmedLook(undefined, (asOf) => findLife(db, id, scope, { catalog, asOf }), isLifeFinal),
     exports: ledgerExports({ db, readModels }),
-    ledgerPosition: positionsOf('ledger', { db, logEnd, readModels }),
+    ledgerPosition,
     listLines: async (filter, page) => {
       await readModels.requireCurrent('ledger')
       return withQueryTimeout(NARROW_LINES, () => listLines(db, filter, page))

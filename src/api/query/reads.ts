@@ -87,8 +87,15 @@ export interface QueryReads {
    * oldest first; empty if there are none.
    */
   readonly history: (id: string, scope: Visible) => Promise<readonly HistoryItem[]>
-  /** The receipt of an id in this scope; undefined if there is none. */
-  readonly receipt: (id: string, scope: Visible) => Promise<Receipt | undefined>
-  /** The life of an id in this scope; undefined if there is none. */
+  /**
+   * The receipt of an id in this scope as of a position, by default of all that the log has; undefined if there is
+   * none. @throws as `ledgerPosition`
+   */
+  readonly receipt: (
+    id: string,
+    scope: Visible,
+    asOf: bigint | undefined,
+  ) => Promise<Receipt | undefined>
+  /** The life of an id in this scope as of all that the log has; undefined if there is none. @throws as `receipt` */
   readonly life: (id: string, scope: Visible) => Promise<Life | undefined>
 }

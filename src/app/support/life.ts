@@ -82,17 +82,12 @@ export interface Life {
   readonly notes: readonly LifeNote[]
 }
 
-type FoundLife =
-  | { readonly life: Life }
-  /** The ledger must reach this position of the log first. */
-  | { readonly behind: bigint }
-
-/** Whether nothing else in the log can change the life, but a note, which its author waits for. */
-export function isLifeFinal(found: FoundLife | undefined): boolean {
-  if (found === undefined) return false
-  if ('behind' in found) return true
-  const { state } = found.life
-  return state === 'settled' || state === 'not_billed'
+/**
+ * Whether no later event of the life can change it, but a note, which its author waits for; corrections of its lines
+ * are those up to the position.
+ */
+export function isLifeFinal(life: Life | undefined): boolean {
+  return life?.state === 'settled' || life?.state === 'not_billed'
 }
 
 /** A gap in words: those below a minute in seconds, also the shortest. */
@@ -235,20 +230,17 @@ async function lifeWithoutReceipt(
 }
 
 /**
- * Finds the life of an id within a scope: every id that a receipt or a history is found by.
- * Undefined when there is nothing.
+ * Finds the life of an id within a scope: every id that a receipt or a history is found by. Its money is as of a
+ * position that the ledger has reached. Undefined when there is nothing.
  */
 export async function findLife(
   db: Queryable,
   id: string,
   scope: TimelineScope,
-  catalog: ExpiryCatalog,
-): Promise<FoundLife | undefined> {
-  const found = await findReceipt(db, id, scope, catalog)
-  if (found !== undefined && 'behind' in found) return found
-  const life =
-    found === undefined
-      ? await lifeWithoutReceipt(db, id, scope)
-      : await lifeOfRequest(db, scope, found, catalog)
-  return life && { life }
+  known: { readonly catalog: ExpiryCatalog; readonly asOf: bigint },
+): Promise<Life | undefined> {
+  const found = await findReceipt(db, id, scope, known)
+  return found === undefined
+    ? lifeWithoutReceipt(db, id, scope)
+    : lifeOfRequest(db, scope, found, known.catalog)
 }

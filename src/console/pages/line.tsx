@@ -43,7 +43,7 @@ async function read(
   { tz }: Static<typeof query>,
 ): Promise<LineFacts> {
   const receipt = await readReceipt(services.queries.reads, who, id)
-  const asked = { source_id: receipt.id, limit: MAX_LINES }
+  const asked = { source_id: receipt.id, limit: MAX_LINES, as_of: receipt.as_of }
   const { items } = await (await readLines(services, who, asked)).page()
   const proof = receipt.lines.find((one) => one.line_id === id)
   const line = items.find((one) => one.line_id === id)

@@ -109,10 +109,12 @@ const pool = await testPool(t)
 const events = historyOf(new Recorder())
 await applied(t, pool, events, [ledgerProjection, tasksProjection, timelineProjection], 500)
 
+const asOf = events.at(-1)?.position ?? 0n
+
 async function lifeOf(id: string): Promise<Life> {
-  const found = await findLife(pool, id, { tenantId: 'tenant_1' }, catalog)
-  if (found === undefined || !('life' in found)) throw new Error(`no life of ${id}`)
-  return found.life
+  const found = await findLife(pool, id, { tenantId: 'tenant_1' }, { catalog, asOf })
+  if (found === undefined) throw new Error(`no life of ${id}`)
+  return found
 }
 
 /** The sum of what the steps of a life moved by a word. */

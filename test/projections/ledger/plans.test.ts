@@ -208,9 +208,12 @@ t.test('every query of finance and support uses an index, with any filter', asyn
 
   await t.test('receipts', async (t) => {
     const reads = [
-      ['lines_id', (db: Queryable) => linesByIds(db, ['task_300:1'])],
+      ['lines_id', (db: Queryable) => linesByIds(db, ['task_300:1'], 9_000n)],
       ['lines_source', (db: Queryable) => settledSource(db, 'task_300')],
-      ['adjustments_line', (db: Queryable) => correctionsOf(db, ['task_300:1'], 1_000)],
+      [
+        'adjustments_line',
+        (db: Queryable) => correctionsOf(db, ['task_300:1'], { asOf: 9_000n, limit: 1_000 }),
+      ],
     ] as const
     for (const [index, read] of reads) {
       const { indexes, scanned, linesTouched } = await explained(read)

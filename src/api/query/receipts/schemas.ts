@@ -1,5 +1,5 @@
 import { Type } from 'typebox'
-import { labelMembers } from '../schemas.ts'
+import { AnsweredAsOf, AsOf, labelMembers } from '../schemas.ts'
 
 /** Shapes of receipts. */
 
@@ -12,6 +12,8 @@ export const ReceiptParamsSchema = Type.Object({
       'Id of a call, platform or native id of a task, id of a request, or `line_id` of the ledger.',
   }),
 })
+
+export const ReceiptQuerySchema = Type.Object({ as_of: Type.Optional(AsOf) })
 
 const LineSchema = Type.Object(
   {
@@ -77,7 +79,8 @@ export const ReceiptSchema = Type.Object(
     amount: Decimal,
     adjusted: Decimal,
     net: Type.String({ description: '`amount` less `adjusted`.' }),
-    held: Type.String({ description: 'Amount held now; `0` once the task or call has ended.' }),
+    as_of: AnsweredAsOf,
+    held: Type.String({ description: 'Amount held then; `0` once the task or call has ended.' }),
     price_book_version: orNull(Type.String()),
     measurement: orNull(Type.String({ description: '`reported`, `estimated` or `mixed`.' })),
     lines: Type.Array(LineSchema),

@@ -24,6 +24,7 @@ export function shownReceipt(receipt: Receipt, forOperator: boolean): Static<typ
     amount: receipt.amount,
     adjusted: receipt.adjusted,
     net: receipt.net,
+    as_of: receipt.asOf,
     held: receipt.held,
     price_book_version: receipt.priceBookVersion ?? null,
     measurement: receipt.measurement ?? null,

@@ -3,6 +3,7 @@ import { correctionsOf, linesByIds } from '../../../../projections/ledger/query.
 import { historyOf, type TimelineScope } from '../../../../projections/timeline/query.ts'
 import type { ExpiryCatalog } from '../../../domain/catalog/latest-end.ts'
 import type { RecordedEvent } from '../../../eventlog/log/types.ts'
+import { DomainError } from '../../../kernel/errors.ts'
 import { callIdOfAnswer } from '../../../kernel/ids.ts'
 import { eventOfItem } from '../../read-models/timeline-event.ts'
 import { writeReceipt } from './receipt.ts'
@@ -14,21 +15,17 @@ const MAX_RECEIPT_EVENTS = 10_000
 /** Most corrections shown in one receipt. */
 const MAX_RECEIPT_CORRECTIONS = 1_000
 
-export type FoundReceipt =
-  | {
-      readonly receipt: Receipt
-      readonly opening: Opening
-      /** All events of the task or the call, oldest first. */
-      readonly events: readonly RecordedEvent[]
-    }
-  /** The ledger must reach this position of the log first. */
-  | { readonly behind: bigint }
+export interface FoundReceipt {
+  readonly receipt: Receipt
+  readonly opening: Opening
+  /** All events of the task or the call up to the position, oldest first. */
+  readonly events: readonly RecordedEvent[]
+}
 
-/** Whether nothing else in the log can change the receipt. */
-export function isFinal(found: FoundReceipt | undefined): boolean {
-  if (found === undefined) return false
-  if ('behind' in found) return true
-  return found.receipt.state === 'settled' || found.receipt.state === 'not_billed'
+/** Whether no later event of the task or call can change the receipt: only corrections of its lines can. */
+export function isFinal(found: Pick<FoundReceipt, 'receipt'> | undefined): boolean {
+  const state = found?.receipt.state
+  return state === 'settled' || state === 'not_billed'
 }
 
 /** The name of a line: its source and its number. */
@@ -48,18 +45,21 @@ function openingOf(id: string, events: readonly RecordedEvent[]): Opening | unde
 
 /**
  * The receipt for an id within a scope: a task by platform or native id, a call or its answer, the
- * request that began either, or one of its ledger lines. Undefined when there is nothing.
+ * request that began either, or one of its ledger lines, as of a position that the ledger has reached. Undefined when
+ * there is nothing.
  */
 export async function findReceipt(
   db: Queryable,
   id: string,
   scope: TimelineScope,
-  catalog: ExpiryCatalog,
+  { catalog, asOf }: { readonly catalog: ExpiryCatalog; readonly asOf: bigint },
 ): Promise<FoundReceipt | undefined> {
   const ofLine = lineName.exec(id)?.[1]
   const wanted = ofLine ?? callIdOfAnswer(id)
   const { items } = await historyOf(db, wanted, scope, { limit: MAX_RECEIPT_EVENTS })
-  const found = items.map((item) => ({ item, event: eventOfItem(item) }))
+  const found = items
+    .filter(({ position }) => BigInt(position) <= asOf)
+    .map((item) => ({ item, event: eventOfItem(item) }))
   const opening = openingOf(
     wanted,
     found.map(({ event }) => event),
@@ -74,12 +74,13 @@ export async function findReceipt(
   // Lines are numbered from 1.
   const lineIds = Array.from({ length: count }, (_, index) => `${sourceId}:${index + 1}`)
   const [lines, corrections] = await Promise.all([
-    linesByIds(db, lineIds),
-    correctionsOf(db, lineIds, MAX_RECEIPT_CORRECTIONS),
+    linesByIds(db, lineIds, asOf),
+    correctionsOf(db, lineIds, { asOf, limit: MAX_RECEIPT_CORRECTIONS }),
   ])
-  if (status.state === 'settled' && lines.length < count) return { behind: status.position }
+  if (lines.length < count)
+    throw new DomainError('read_model_behind', 'the ledger has not reached the settlement', {})
   if (ofLine !== undefined && !lines.some(({ lineId }) => lineId === id)) return undefined
   const nativeId = own[0]?.item.nativeId
-  const receipt = writeReceipt({ opening, events, nativeId, lines, corrections, catalog })
+  const receipt = writeReceipt({ opening, events, nativeId, lines, corrections, catalog, asOf })
   return { receipt, opening, events }
 }

@@ -21,6 +21,8 @@ interface ReceiptParts {
    */
   readonly corrections: readonly Correction[]
   readonly catalog: ExpiryCatalog
+  /** Position of the log that all of these are as of. */
+  readonly asOf: bigint
 }
 
 /** Time at which a task is given up that the provider has, Unix milliseconds; undefined for a call. */
@@ -85,7 +87,7 @@ function termsOf(
 
 /** Writes the receipt of a task or a call. */
 export function writeReceipt(parts: ReceiptParts): Receipt {
-  const { opening, events, nativeId, corrections, catalog } = parts
+  const { opening, events, nativeId, corrections, catalog, asOf } = parts
   const status = receiptStatusOf(opening, events)
   const lines = parts.lines.map(lineOf)
   const amount = status.state === 'settled' ? status.settlement.amount : '0'
@@ -114,6 +116,7 @@ export function writeReceipt(parts: ReceiptParts): Receipt {
     amount,
     adjusted,
     net,
+    asOf: String(asOf),
     held: 'hold' in status ? status.hold : '0',
     priceBookVersion,
     measurement: measurementOf(lines),

@@ -3,7 +3,7 @@ import type { RecordedEvent } from '../../../eventlog/log/types.ts'
 
 /** The money status of a task or a call, by its events. */
 export type ReceiptStatus =
-  | { readonly state: 'settled'; readonly settlement: Settlement; readonly position: bigint }
+  | { readonly state: 'settled'; readonly settlement: Settlement }
   /** `why` completes the sentence that nothing is billed. */
   | { readonly state: 'not_billed'; readonly why: string }
   /** The amount held; `unknown` when the model service may have accepted it. */
@@ -57,8 +57,7 @@ function isWithheld(event: RecordedEvent): event is EventOf<'TaskStatusChanged'>
 export function receiptStatusOf(opening: Opening, events: readonly RecordedEvent[]): ReceiptStatus {
   for (const event of events)
     if (event.type === 'TaskSettled' || event.type === 'CallSettled') {
-      const { position } = event
-      return { state: 'settled', settlement: event.data.settlement, position }
+      return { state: 'settled', settlement: event.data.settlement }
     }
   for (const event of events) {
     const why = unbilledBy(event)

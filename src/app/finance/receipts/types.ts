@@ -31,6 +31,8 @@ export interface Receipt {
   readonly adjusted: string
   /** Amount that remains to pay. */
   readonly net: string
+  /** Position of the log that all of it is as of. */
+  readonly asOf: string
   /** Held from the balance now; `0` once it has ended. */
   readonly held: string
   readonly priceBookVersion: string | undefined

@@ -43,8 +43,8 @@ function actionsOf({ pool, settle }: World, { deps }: Replica): LifeActions {
     tasks: deps,
     findLife: async (id, scope) => {
       await settle()
-      const found = await findLife(pool, id, scope, deps.catalog)
-      return found && 'life' in found ? found.life : undefined
+      const asOf = (await deps.log.endPosition()) ?? 0n
+      return findLife(pool, id, scope, { catalog: deps.catalog, asOf })
     },
   })
 }
