@@ -11,13 +11,24 @@ const BEYOND_A_MONTH_MS = 32 * DAY_MS
 const MAX_OFFSET_MS = 15 * HOUR_MS
 /** Names of the zone database; offsets such as `+05:30` are not accepted. */
 const zoneName = /^[A-Za-z][\w+-]*(?:\/[\w+-]+){0,2}$/
-/** Formatters that are kept: there are about 600 names, and each may be written in any case. */
+/** Names that are kept, in small letters: the zone database has about 600. */
 const MAX_KEPT = 1_000
-
-/** Offsets that each zone keeps: those of a page of times that lie far apart. */
-const MAX_KEPT_OFFSETS = 128
+/** Offsets are looked up this far apart: no clock has ever changed twice within six days. */
+const STEP_MS = 6 * DAY_MS
+/** Offsets are looked up for this long a time together. */
+const STEPS_TOGETHER = 60
+const BLOCK_MS = STEPS_TOGETHER * STEP_MS
+/** Blocks whose offsets a zone keeps: more than those of the longest report. */
+const MAX_KEPT_BLOCKS = 16
 
 const kept = createLru<string, TimeZone>(MAX_KEPT)
+
+/** The offset of a zone from UTC since a time. */
+interface Offset {
+  /** Unix milliseconds, inclusive. */
+  readonly fromMs: number
+  readonly offsetMs: number
+}
 
 /** A calendar day of a zone, of 23, 24 or 25 hours as a rule, or an hour or month of its calendar. */
 export interface ZonedPeriod {
@@ -32,8 +43,8 @@ export interface ZonedPeriod {
 /** A zone of the IANA database, e.g. `Asia/Kolkata`: when its days begin. */
 export class TimeZone {
   readonly #format: Intl.DateTimeFormat
-  /** Offsets from UTC at full hours, milliseconds by the hours since 1970. */
-  readonly #offsets = createLru<number, number>(MAX_KEPT_OFFSETS)
+  /** The offsets of each block of time, oldest first, by the number of the block since 1970. */
+  readonly #offsets = createLru<number, readonly Offset[]>(MAX_KEPT_BLOCKS)
 
   /** @throws RangeError where there is no such zone */
   constructor(name: string) {
@@ -49,13 +60,20 @@ export class TimeZone {
     })
   }
 
-  /** A zone by a name that was read before, cached: those of older settings too. @throws RangeError for an unknown name */
+  /**
+   * A zone by its name in any case. All names of one zone share one formatter, which takes much
+   * memory. @throws RangeError for an unknown name
+   */
   static named(name: string): TimeZone {
-    const known = kept.get(name)
+    const key = name.toLowerCase()
+    const known = kept.get(key)
     if (known !== undefined) return known
     const made = new TimeZone(name)
-    kept.set(name, made)
-    return made
+    const canonicalKey = made.#format.resolvedOptions().timeZone.toLowerCase()
+    const zone = kept.get(canonicalKey) ?? made
+    kept.set(canonicalKey, zone)
+    kept.set(key, zone)
+    return zone
   }
 
   /** The calendar day in the zone at a time, `YYYY-MM-DD`. */
@@ -138,23 +156,49 @@ export class TimeZone {
     return `${new Date(wallMs).toISOString().slice(0, 19)}${offset}`
   }
 
-  /**
-   * The local time in the zone, as if it were UTC, in whole seconds. Within an hour that begins and ends with one offset
-   * the clock does not change.
-   */
+  /** The local time in the zone, as if it were UTC, in whole seconds. */
   #wallMs(unixMs: number): number {
-    const hour = Math.floor(unixMs / HOUR_MS)
-    const offsetMs = this.#offsetAt(hour)
-    if (offsetMs !== this.#offsetAt(hour + 1)) return this.#readWallMs(unixMs)
-    return Math.floor(unixMs / 1_000) * 1_000 + offsetMs
+    return Math.floor(unixMs / 1_000) * 1_000 + this.#offsetAt(unixMs)
   }
 
-  #offsetAt(hour: number): number {
-    const known = this.#offsets.get(hour)
-    if (known !== undefined) return known
-    const offsetMs = this.#readWallMs(hour * HOUR_MS) - hour * HOUR_MS
-    this.#offsets.set(hour, offsetMs)
-    return offsetMs
+  #offsetAt(unixMs: number): number {
+    const block = Math.floor(unixMs / BLOCK_MS)
+    let offsets = this.#offsets.get(block)
+    if (offsets === undefined) {
+      offsets = this.#readOffsets(block * BLOCK_MS)
+      this.#offsets.set(block, offsets)
+    }
+    return offsets.findLast(({ fromMs }) => fromMs <= unixMs)?.offsetMs ?? 0
+  }
+
+  /** The offset at the beginning of a block, and each change within it. */
+  #readOffsets(blockMs: number): readonly Offset[] {
+    let last = { fromMs: blockMs, offsetMs: this.#readOffset(blockMs) }
+    const offsets = [last]
+    for (let step = 1; step <= STEPS_TOGETHER; step += 1) {
+      const stepMs = blockMs + step * STEP_MS
+      const offsetMs = this.#readOffset(stepMs)
+      if (offsetMs === last.offsetMs) continue
+      last = { fromMs: this.#changeBefore(stepMs, offsetMs), offsetMs }
+      offsets.push(last)
+    }
+    return offsets
+  }
+
+  /** When the clock changed to this offset, in the step that ends at a time. */
+  #changeBefore(stepMs: number, offsetMs: number): number {
+    let [beforeMs, atMs] = [stepMs - STEP_MS, stepMs]
+    while (atMs - beforeMs > 1_000) {
+      const middleMs = beforeMs + Math.floor((atMs - beforeMs) / 2_000) * 1_000
+      if (this.#readOffset(middleMs) === offsetMs) atMs = middleMs
+      else beforeMs = middleMs
+    }
+    return atMs
+  }
+
+  /** @param unixMs a whole second */
+  #readOffset(unixMs: number): number {
+    return this.#readWallMs(unixMs) - unixMs
   }
 
   #readWallMs(unixMs: number): number {

@@ -31,6 +31,71 @@ export async function inTurns<Result>(work: Work<Result>): Promise<Result> {
   }
 }
 
+/** Items that are mapped or sorted in one part. */
+const ITEMS_AT_ONCE = 256
+
+/** What `map` makes of each item. */
+export function* mapped<Item, Result>(
+  items: readonly Item[],
+  map: (item: Item) => Result,
+): Work<Result[]> {
+  const results: Result[] = []
+  for (let at = 0; at < items.length; at += ITEMS_AT_ONCE) {
+    for (const item of items.slice(at, at + ITEMS_AT_ONCE)) results.push(map(item))
+    yield
+  }
+  return results
+}
+
+/** The items in order; those that compare as equal keep theirs. */
+export function* sorted<Item>(
+  items: readonly Item[],
+  compare: (one: Item, other: Item) => number,
+): Work<readonly Item[]> {
+  let runs: (readonly Item[])[] = []
+  for (let at = 0; at < items.length; at += ITEMS_AT_ONCE) {
+    runs.push(items.slice(at, at + ITEMS_AT_ONCE).sort(compare))
+    yield
+  }
+  while (runs.length > 1) {
+    const longer: (readonly Item[])[] = []
+    for (let at = 0; at < runs.length; at += 2)
+      longer.push(yield* merged(runs[at] ?? [], runs[at + 1] ?? [], compare))
+    runs = longer
+  }
+  return runs[0] ?? []
+}
+
+/** Two ordered lists as one. */
+function* merged<Item>(
+  ones: readonly Item[],
+  others: readonly Item[],
+  compare: (one: Item, other: Item) => number,
+): Work<readonly Item[]> {
+  const items: Item[] = []
+  let at = 0
+  for (const other of others) {
+    for (let one = ones[at]; one !== undefined && compare(one, other) <= 0; one = ones[at]) {
+      items.push(one)
+      at += 1
+    }
+    items.push(other)
+    if (items.length % ITEMS_AT_ONCE === 0) yield
+  }
+  return items.concat(ones.slice(at))
+}
+
+/** A list in parts, of which each is taken in a turn of its own. */
+export async function* partsInTurns<Item>(
+  items: readonly Item[],
+  perPart: number,
+): AsyncGenerator<readonly Item[]> {
+  for (let at = 0; at < items.length; at += perPart) {
+    await nextTurn()
+    yield items.slice(at, at + perPart)
+  }
+}
+
 /** Bounds work of many streams by what is done of it in one turn of the event loop. */
 export interface TurnBudget {
   /** Waits until there is room in a turn; then `take` at once. Undefined: there is room. */

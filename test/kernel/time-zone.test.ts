@@ -1,5 +1,5 @@
 import * as fc from 'fast-check'
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { TimeZone } from '../../src/kernel/time-zone.ts'
 
 const HOUR_MS = 3_600_000
@@ -72,6 +72,9 @@ t.test('times around changes of a clock are those of the zone database', (t) => 
     ['America/New_York', '1883-11-18T17:00Z'],
     ['Europe/Berlin', '2026-10-25T01:00Z'],
     ['UTC', '2026-10-25T01:00Z'],
+    // No two changes of a clock are closer together than these two.
+    ['America/Boa_Vista', '2000-10-08T04:00Z'],
+    ['America/Boa_Vista', '2000-10-15T03:00Z'],
   ] as const
   for (const [name, at] of zones) {
     const zone = TimeZone.named(name)
@@ -92,5 +95,40 @@ t.test('times around changes of a clock are those of the zone database', (t) => 
 t.test('an unknown zone name is refused', (t) => {
   for (const name of ['', 'Mars/Phobos', '+05:30', 'Asia/Kolkata;', "'", '../UTC'])
     t.throws(() => TimeZone.named(name), RangeError, name)
+  t.end()
+})
+
+/** Counts the times that a formatter is called while `work` runs. */
+function formattings(t: Test, work: () => void): number {
+  const calls = t.capture(
+    Intl.DateTimeFormat.prototype,
+    'formatToParts',
+    // oxlint-disable-next-line typescript/unbound-method -- it is called as a method again
+    Intl.DateTimeFormat.prototype.formatToParts,
+  )
+  work()
+  calls.restore()
+  return calls().length
+}
+
+t.test('a formatter is called for changes of the clock, not for each day', (t) => {
+  const [fromMs, toMs] = [Date.UTC(2015, 0), Date.UTC(2025, 0)]
+  const zone = new TimeZone('Europe/Berlin')
+  const first = formattings(t, () => zone.daysBetween(fromMs, toMs))
+  t.ok(first > 0 && first < 1_200, `${first} calls for ten years`)
+  t.equal(
+    formattings(t, () => {
+      t.equal(zone.daysBetween(fromMs, toMs).length, 3_654)
+      t.equal(zone.monthsBetween(fromMs, toMs).length, 121)
+    }),
+    0,
+    'none for the same years again',
+  )
+  t.end()
+})
+
+t.test('a zone is kept once, in whatever case its name is written', (t) => {
+  t.equal(TimeZone.named('europe/BERLIN'), TimeZone.named('Europe/Berlin'))
+  t.equal(TimeZone.named('Etc/UTC'), TimeZone.named('utc'))
   t.end()
 })

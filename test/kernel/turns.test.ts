@@ -1,5 +1,54 @@
+import * as fc from 'fast-check'
 import t from 'tap'
-import { createTurnBudget } from '../../src/kernel/turns.ts'
+import {
+  atOnce,
+  createTurnBudget,
+  mapped,
+  partsInTurns,
+  sorted,
+  type Work,
+} from '../../src/kernel/turns.ts'
+
+/** How often work yields. */
+function partsOf(work: Work<unknown>): number {
+  let parts = 0
+  for (const _ of work) parts += 1
+  return parts
+}
+
+t.test('a list is mapped and sorted in parts, with the results of the whole', (t) => {
+  const byTens = (one: number, other: number) => Math.floor(one / 10) - Math.floor(other / 10)
+  const property = fc.property(
+    fc.array(fc.nat({ max: 300 }), { maxLength: 2_000, size: 'max' }),
+    (numbers) => {
+      t.strictSame(atOnce(sorted(numbers, byTens)), numbers.toSorted(byTens))
+      t.strictSame(
+        atOnce(mapped(numbers, (one) => one + 1)),
+        numbers.map((one) => one + 1),
+      )
+    },
+  )
+  fc.assert(property, { numRuns: 30 })
+  const many = Array.from({ length: 50_000 }, (_, n) => (n * 7_919) % 50_000)
+  t.ok(partsOf(mapped(many, String)) >= 50_000 / 500)
+  t.ok(partsOf(sorted(many, (one, other) => one - other)) >= 50_000 / 500)
+  t.end()
+})
+
+void t.test('each part of a list has a turn of the event loop', async (t) => {
+  let turns = 0
+  let isOver = false
+  const count = (): void => {
+    turns += 1
+    if (!isOver) setImmediate(count)
+  }
+  setImmediate(count)
+  const parts: (readonly number[])[] = []
+  for await (const part of partsInTurns([1, 2, 3, 4, 5], 2)) parts.push(part)
+  isOver = true
+  t.strictSame(parts, [[1, 2], [3, 4], [5]])
+  t.ok(turns >= 3, `${turns} turns`)
+})
 
 void t.test('work of many streams is spread over turns of the event loop', async (t) => {
   const turns = createTurnBudget(100)

@@ -1,5 +1,6 @@
 import { invariant } from '../../../src/kernel/assert.ts'
 import { fromTimestamp } from '../../../src/kernel/clock.ts'
+import { inTurns, mapped, sorted, type Work } from '../../../src/kernel/turns.ts'
 import type { Queryable } from '../../engine/queryable.ts'
 import type { LedgerFilter } from './filter.ts'
 import { UTC_DAY_MS } from './spans.ts'
@@ -42,7 +43,7 @@ export async function usage(db: Queryable, query: UsageQuery): Promise<readonly 
     'periods cover a range that has both ends',
   )
   const statement = new UsageStatement(query)
-  const parts = statement.parts().map((part) => statement.select(part))
+  const parts = (await inTurns(statement.parts())).map((part) => statement.select(part))
   const keys = query.groupBy.map(columnOf)
   const grouped = [...keys, 'currency'].join(', ')
   const values = query.groupBy.map((key, n) => `${statement.valueOf(key, n)} as key_${n}`)
@@ -64,18 +65,23 @@ export async function usage(db: Queryable, query: UsageQuery): Promise<readonly 
      group by ${ordered} having sum(lines) > 0 or sum(refunded) <> 0 limit ${limit}`,
     statement.parameters.values,
   )
-  // Sorted here, the few that are left: the server would sort all that they are made of.
-  const order = [...shown, 'currency']
+  return inTurns(groupsOf(rows, query.groupBy, (period) => statement.nameOf(period)))
+}
+
+/** The rows as groups. They are sorted here, the few that are left: the server would sort all that they are made of. */
+function* groupsOf(
+  rows: readonly Cells[],
+  groupBy: readonly UsageKey[],
+  nameOf: (period: number) => string,
+): Work<readonly UsageGroup[]> {
+  const order = [...groupBy.map((_, n) => `key_${n}`), 'currency']
   const named = (cell: Cells[string]): string | undefined =>
-    typeof cell === 'number' ? statement.nameOf(cell) : (cell ?? undefined)
-  return rows
-    .toSorted((one, other) => compare(one, other, order))
-    .map((row) => ({
-      keys: Object.fromEntries(
-        query.groupBy.map((key, n) => [key, named(row[`key_${n}`] ?? null)]),
-      ),
-      ...toSums(row as Readonly<Record<string, string | null>>),
-    }))
+    typeof cell === 'number' ? nameOf(cell) : (cell ?? undefined)
+  const ordered = yield* sorted(rows, (one, other) => compare(one, other, order))
+  return yield* mapped(ordered, (row) => ({
+    keys: Object.fromEntries(groupBy.map((key, n) => [key, named(row[`key_${n}`] ?? null)])),
+    ...toSums(row as Readonly<Record<string, string | null>>),
+  }))
 }
 
 type Cells = Readonly<Record<string, string | number | null>>

@@ -1,5 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { wholeSecond } from '../../kernel/clock.ts'
+import { partsInTurns } from '../../kernel/turns.ts'
 import { success } from '../kit/account-surface.ts'
 import { type CsvRow, csvPages } from '../kit/csv.ts'
 import { type FileFacts, fileName, sendFile } from '../kit/files.ts'
@@ -33,6 +34,9 @@ export interface WrittenFile {
 
 /** A list whose file is a table of the rows that its pages have. */
 type TableList<Row, Page> = ListPage<Page> & Table<Row>
+
+/** Rows of a table that are written in one turn of the event loop. */
+export const ROWS_AT_ONCE = 500
 
 /** The form in which a list is wanted. */
 interface AskedForm<Format extends string = 'json' | 'csv'> {
@@ -127,14 +131,9 @@ function toCell(value: unknown): CsvRow[number] {
   return typeof value === 'boolean' ? String(value) : JSON.stringify(value)
 }
 
-/** The rows of a table per read. */
-export async function* onePage<Row>(rows: readonly Row[]): AsyncGenerator<readonly Row[]> {
-  yield await Promise.resolve(rows)
-}
-
 /** A list without pages. */
 export function wholeList<Page extends { readonly items: readonly unknown[] }>(page: Page) {
-  const rows = () => onePage<Page['items'][number]>(page.items)
+  const rows = () => partsInTurns<Page['items'][number]>(page.items, ROWS_AT_ONCE)
   return { page: () => Promise.resolve(page), rows }
 }
 

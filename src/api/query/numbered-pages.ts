@@ -1,5 +1,6 @@
 import { Type } from 'typebox'
-import { onePage } from './answers.ts'
+import { partsInTurns } from '../../kernel/turns.ts'
+import { ROWS_AT_ONCE } from './answers.ts'
 
 /** Lists with numbered pages. */
 
@@ -90,7 +91,9 @@ export function numberedList<Row, Shown, Further extends object>(
       return { page, page_size: pageSize, total, ...list.further, items: await list.show(rows) }
     },
     rows: async function* rows(): AsyncGenerator<readonly Shown[]> {
-      const pages = isOnePage ? onePage((await list.read(place)).rows) : list.all()
+      const pages = isOnePage
+        ? partsInTurns((await list.read(place)).rows, ROWS_AT_ONCE)
+        : list.all()
       for await (const found of pages) yield await list.show(found)
     },
   }

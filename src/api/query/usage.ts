@@ -5,6 +5,7 @@ import { timeKeys, type UsageGroup, type UsageKey } from '../../../projections/l
 import { userKey } from '../../../projections/access/query.ts'
 import type { Principal } from '../../app/access/principal.ts'
 import { formatAmount, parseAmount } from '../../kernel/money.ts'
+import { inTurns, mapped } from '../../kernel/turns.ts'
 import type { AccountReads } from './account-reads.ts'
 import { successOf } from '../kit/account-surface.ts'
 import { principalOf } from '../kit/authenticate.ts'
@@ -173,32 +174,43 @@ async function withNames(
     const id = key === 'user' ? userIn(item).map(userKey)[0] : idIn(item, key)
     return (id === undefined ? undefined : names[named[key]].get(id)) ?? null
   }
+  const withNamesOf = (item: Item): Item => ({
+    ...item,
+    ...Object.fromEntries(keys.map((key) => [`${key}_name`, nameIn(item, key)])),
+  })
   return {
-    items: items.map((item) => ({
-      ...item,
-      ...Object.fromEntries(keys.map((key) => [`${key}_name`, nameIn(item, key)])),
-    })),
+    items: await inTurns(mapped(items, withNamesOf)),
     columns: keys.map((key) => `${key}_name`),
   }
 }
 
-function totalsOf(found: readonly UsageGroup[], isOfParts: boolean) {
-  return [...new Set(found.map(({ currency }) => currency))].toSorted().map((currency) => {
-    const of = found.filter((group) => group.currency === currency)
-    const sum = (read: (group: UsageGroup) => string): bigint =>
-      of.reduce((pico, group) => pico + parseAmount(read(group)), 0n)
-    const [amount, refunded] = [sum((group) => group.amount), sum((group) => group.refunded)]
-    const count = (read: (group: UsageGroup) => number): number =>
-      of.reduce((n, group) => n + read(group), 0)
-    return {
-      currency,
-      requests: isOfParts ? null : count(({ requests }) => requests),
-      lines: count(({ lines }) => lines),
-      amount: formatAmount(amount),
-      refunded: formatAmount(refunded),
-      net: formatAmount(amount - refunded),
-    }
+/** The sums of all groups of one currency. */
+interface Total {
+  requests: number
+  lines: number
+  amountPico: bigint
+  refundedPico: bigint
+}
+
+function* totalsOf(found: readonly UsageGroup[], isOfParts: boolean) {
+  const totals = new Map<string, Total>()
+  yield* mapped(found, ({ currency, requests, lines, amount, refunded }) => {
+    const of = totals.get(currency) ?? { requests: 0, lines: 0, amountPico: 0n, refundedPico: 0n }
+    of.requests += requests
+    of.lines += lines
+    of.amountPico += parseAmount(amount)
+    of.refundedPico += parseAmount(refunded)
+    totals.set(currency, of)
   })
+  const byCurrency = [...totals].toSorted(([one], [other]) => (one < other ? -1 : 1))
+  return byCurrency.map(([currency, { requests, lines, amountPico, refundedPico }]) => ({
+    currency,
+    requests: isOfParts ? null : requests,
+    lines,
+    amount: formatAmount(amountPico),
+    refunded: formatAmount(refundedPico),
+    net: formatAmount(amountPico - refundedPico),
+  }))
 }
 
 /** Usage by one or two keys, within what the principal may see: `usage` of the query API. */
@@ -225,7 +237,8 @@ export async function readUsage(
     withRefunds: true,
   })
   const isOfParts = filter.sku !== undefined
-  const sums = found.map((group) => toItem(group, groupBy, isOfParts || groupBy.includes('sku')))
+  const hasParts = isOfParts || groupBy.includes('sku')
+  const sums = await inTurns(mapped(found, (group) => toItem(group, groupBy, hasParts)))
   const { items, columns: names } = await withNames(accounts, filter.tenantId, groupBy, sums)
   const keys = groupBy.map((key) => key.replaceAll(/[^\w.-]/g, '-'))
   const page = {
@@ -233,7 +246,7 @@ export async function readUsage(
     tz: query.tz ?? 'UTC',
     ...shownRange(range),
     as_of: String(filter.asOf),
-    totals: totalsOf(found, isOfParts),
+    totals: await inTurns(totalsOf(found, isOfParts)),
     items,
   }
   return {
