@@ -30,7 +30,12 @@ import { usePerCaller } from './kit/per-caller.ts'
 import { useRefusals } from './kit/refusals.ts'
 import { createRefusedForms } from './kit/refused-forms.ts'
 import { useWholeHeads, withoutHostCheck } from './kit/request-head.ts'
-import { refuseUnreadable, rememberExchange, unrequestedAnswer } from './kit/unreadable.ts'
+import {
+  refusePipelined,
+  refuseUnreadable,
+  rememberExchange,
+  unrequestedAnswer,
+} from './kit/unreadable.ts'
 import { strictValidator, useKnownQueries, useStorableParameters } from './kit/validator.ts'
 import { type FindObject, objectsPlugin } from './objects/plugin.ts'
 import { useDocumentation } from './operating/documentation.ts'
@@ -145,6 +150,7 @@ export function createServer(
   limits: ApiLimits,
   envelopeOf: (url: string) => Envelope,
 ): FastifyInstance {
+  const newId = (): string => newRequestId(deps.clock.nowMs())
   const app = Fastify({
     loggerInstance: deps.logger,
     logController: new LogController({ disableRequestLogging: true }),
@@ -152,7 +158,7 @@ export function createServer(
     requestIdHeader: false,
     // Proxies whose forwarded address is trusted: none, unless the operator configures them.
     trustProxy: [...(deps.trustedProxies ?? [])],
-    genReqId: () => newRequestId(deps.clock.nowMs()),
+    genReqId: newId,
     bodyLimit: 1024 * 1024,
     requestTimeout: limits.requestTimeoutMs,
     keepAliveTimeout: limits.keepAliveTimeoutMs,
@@ -179,7 +185,7 @@ export function createServer(
       void sendFailure(envelopeOf(request.raw.url ?? ''), error, request, failed)
     },
     clientErrorHandler: (error, socket) => {
-      refuseUnreadable(error, socket, envelopeOf, newRequestId(deps.clock.nowMs()))
+      refuseUnreadable(error, socket, envelopeOf, newId())
     },
   })
   app.setValidatorCompiler(strictValidator)
@@ -192,7 +198,8 @@ export function createServer(
     ...limits,
     bounds: limits.connections,
     trustedProxies: deps.trustedProxies ?? [],
-    refusal: () => unrequestedAnswer(envelopeOf(''), newRequestId(deps.clock.nowMs())),
+    refusal: () => unrequestedAnswer(envelopeOf(''), newId()),
+    refusePipelined: (...exchange) => refusePipelined(...exchange, envelopeOf, newId()),
     metrics: deps.metrics,
   })
   if (deps.leaving !== undefined) useLeaving(app, deps.leaving)
@@ -246,7 +253,10 @@ export async function buildApp(
   const envelopeOf = envelopesOf(mounts)
   const app = createServer({ ...options, clock: given.clock }, limits, envelopeOf)
   useObservation(app, metrics)
-  useUnknownRoutes(app, (url) => insteadOf(mounts, url))
+  useUnknownRoutes(app, {
+    notOffered: (url) => insteadOf(mounts, url),
+    refusedForms: services.http.refusedForms,
+  })
   const refuseWrongMethods = useWrongMethods(app, envelopeOf)
   usePerCaller(app, services)
   useRefusals(app, services)

@@ -5,6 +5,7 @@ import { mountsOf } from '../../src/api/surfaces.ts'
 import { v1 } from '../../src/api/v1/mount.ts'
 import { families } from '../../src/families/index.ts'
 import { openFamilies } from '../../src/families/module.ts'
+import { createRefusals } from '../../src/app/spending/throttle/free-requests.ts'
 import { familyDeps, nowMs, startApp } from './support/app.ts'
 
 /** Requests without a route are 404 below every prefix, before any hook reads a token, query or body. */
@@ -119,4 +120,20 @@ t.test('a long path is shown in part', async (t) => {
     error: { message: string }
   }>().error
   t.equal(message.length, 'There is no such route: GET '.length + 201)
+})
+
+t.test('429 for an address after too many 404 and 405, with any token', async (t) => {
+  const refusedForms = createRefusals({ nowMs: () => nowMs }, 3, 1)
+  const paced = await startApp({ throttle: { refusedForms } })
+  t.teardown(() => paced.app.close())
+  const asked = async (request: InjectOptions): Promise<number> =>
+    (await paced.app.inject(request)).statusCode
+  t.equal(await asked({ url: '/v1/none' }), 404)
+  t.equal(await asked({ url: '/none', method: 'POST' }), 404)
+  t.equal(await asked({ url: '/v1/models', method: 'PUT' }), 405)
+  t.equal(await asked({ url: '/v1/none' }), 429)
+  t.equal(await asked({ url: '/v1/models', method: 'PUT' }), 429)
+  t.equal(await asked({ url: '/v1/none', headers: { authorization: 'Bearer sk-one' } }), 429)
+  t.equal(await asked({ url: '/healthz' }), 200)
+  t.equal(await asked({ url: '/v1/none', remoteAddress: '203.0.113.9' }), 404, 'another address')
 })

@@ -1,4 +1,4 @@
-import type { IncomingMessage } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Server, Socket } from 'node:net'
 import type { FastifyInstance } from 'fastify'
 import { Counter, Gauge, type Registry } from 'prom-client'
@@ -22,11 +22,13 @@ interface ConnectionOptions {
   readonly trustedProxies: readonly string[]
   /** Makes the answer that a connection beyond the bounds gets before it is closed. */
   readonly refusal: () => string
+  /** Answers a request beyond the bound on unanswered ones; the answer ends its connection. */
+  readonly refusePipelined: (request: IncomingMessage, answer: ServerResponse) => void
   /** Undefined: the port has no metrics. */
   readonly metrics: Registry | undefined
 }
 
-type CloseReason = 'all' | 'address' | 'silent' | 'unread'
+type CloseReason = 'all' | 'address' | 'silent' | 'unread' | 'pipelined'
 
 /** The longest time between two looks at the connections. */
 const SWEEP_MS = 1_000
@@ -37,6 +39,8 @@ const REFUSAL_MS = 1_000
 /** Bytes of a body that no handler read, after the answer: as many as the largest form. */
 const UNREAD_BYTES = 128 * 1024 * 1024
 
+/** Requests of one connection that wait for their answers at once: one packet can hold thousands. */
+export const MAX_UNANSWERED = 16
 /** The body of an answered request that no handler read. */
 interface Unread {
   readonly request: IncomingMessage
@@ -53,6 +57,8 @@ class Connections {
   /** Times at which connections that have not sent a byte were opened, oldest first. */
   readonly #silent = new Map<Socket, number>()
   readonly #unread = new Map<Socket, Unread>()
+  /** Requests without an answer; of a connection that ends for having too many, infinitely many. */
+  readonly #unanswered = new WeakMap<Socket, number>()
   readonly #sweepMs: number
   #beingRefused = 0
   #sweeping: NodeJS.Timeout | undefined
@@ -82,6 +88,28 @@ class Connections {
       if (block !== undefined) this.#leave(block)
     })
     return true
+  }
+
+  /**
+   * Whether a request may begin. One too many is refused, and its answer, which comes after those of
+   * the requests before it, ends the connection; what follows it is not read.
+   */
+  begins(request: IncomingMessage, answer: ServerResponse): boolean {
+    const { socket } = request
+    const unanswered = this.#unanswered.get(socket) ?? 0
+    if (unanswered < MAX_UNANSWERED) {
+      this.#unanswered.set(socket, unanswered + 1)
+      answer.once('close', () => {
+        this.#unanswered.set(socket, (this.#unanswered.get(socket) ?? 1) - 1)
+      })
+      return true
+    }
+    if (unanswered === Infinity) return false
+    this.#unanswered.set(socket, Infinity)
+    stopParsing(socket)
+    this.#close('pipelined')
+    this.#options.refusePipelined(request, answer)
+    return false
   }
 
   /** Bounds the rest of a request whose answer is complete. */
@@ -148,6 +176,23 @@ class Connections {
   }
 }
 
+/** What node:http returns for a request that switches protocols: the rest of the packet is no request. */
+const NOT_HTTP = 2
+
+/**
+ * Ends the reading of requests from a connection. Node would make a request and an answer of everything
+ * that came in the same packet, which takes longer than to refuse them; it has no interface for this.
+ */
+function stopParsing(socket: Socket): void {
+  const parser: unknown = Reflect.get(socket, 'parser')
+  if (typeof parser !== 'object' || parser === null || !('onIncoming' in parser)) return
+  parser.onIncoming = (request: IncomingMessage & { upgrade?: boolean }) => {
+    // Otherwise the connection would be taken over, or closed before its answers are sent.
+    request.upgrade = false
+    return NOT_HTTP
+  }
+}
+
 const followed = new WeakMap<object, Connections>()
 
 /** Open connections of a server: Node does not list those without a request yet. */
@@ -173,7 +218,7 @@ function metricsIn(registry: Registry, bounds: ConnectionBounds, open: () => num
   limit.set(bounds.all)
   return new Counter({
     name: 'tollgate_http_connections_refused_total',
-    help: 'Connections that the process closed, by bound: all connections, connections of one address, no byte in time, unread body.',
+    help: 'Connections that the process closed, by bound: all connections, connections of one address, no byte in time, unread body, too many requests without an answer.',
     labelNames: ['reason'],
     registers,
   })
@@ -194,6 +239,12 @@ export function useConnections(app: FastifyInstance, options: ConnectionOptions)
   server.removeAllListeners('connection')
   server.on('connection', (socket: Socket) => {
     if (connections.take(socket)) for (const each of serve) each.call(server, socket)
+  })
+  const begin = server.listeners('request')
+  server.removeAllListeners('request')
+  server.on('request', (request: IncomingMessage, answer: ServerResponse) => {
+    if (connections.begins(request, answer))
+      for (const each of begin) each.call(server, request, answer)
   })
   app.addHook('onResponse', (request, _reply, done) => {
     connections.answered(request.raw)

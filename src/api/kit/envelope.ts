@@ -8,6 +8,7 @@ import type {
 import { RepeatedAnswer } from '../../app/calls/claims/types.ts'
 import { failureFields, isDomainError } from '../../kernel/errors.ts'
 import { sendRepeated } from './idempotency.ts'
+import type { RefusedForms } from './refused-forms.ts'
 import { bytesInWords, RequestError } from './request-error.ts'
 import { usualRowOf } from './surface-failures.ts'
 
@@ -71,16 +72,25 @@ export function useEnvelopes(
 /**
  * Answers a request without a route before any other hook runs: it is the same 404 for every caller,
  * with any token, query or body. Hooks that are added later run for routes only. `notOffered` says of
- * a URL that clients of other services call what there is instead.
+ * a URL that clients of other services call what there is instead; `refusedForms` paces such requests
+ * by the caller's address.
  */
 export function useUnknownRoutes(
   app: FastifyInstance,
-  notOffered: (url: string) => string | undefined = () => undefined,
+  {
+    notOffered,
+    refusedForms,
+  }: {
+    readonly notOffered?: (url: string) => string | undefined
+    readonly refusedForms?: Pick<RefusedForms, 'check'>
+  } = {},
 ): void {
   app.addHook('onRequest', (request, reply, done) => {
     const { allow } = request.routeOptions.config
     if (!request.is404 && allow === undefined) return done()
-    const instead = notOffered(request.url)
+    const refused = refusedForms?.check(request)
+    if (refused !== undefined) return void refused.catch(done)
+    const instead = notOffered?.(request.url)
     if (instead !== undefined) return done(new RequestError('not_offered', instead))
     if (allow === undefined) return done(unknownRoute(request))
     void reply.header('allow', allow)

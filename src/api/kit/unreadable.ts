@@ -1,8 +1,12 @@
 import type { Socket } from 'node:net'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { STATUS_CODES } from '../../kernel/node-http.ts'
+import { MAX_UNANSWERED } from './connections.ts'
 import type { Answer, Envelope } from './envelope.ts'
 import { RequestError } from './request-error.ts'
+
+/** Connections with too many requests without an answer: what follows on them is not read as HTTP. */
+const refusedSockets = new WeakSet<object>()
 
 /** A request and its answer, which may not have begun. */
 interface Exchange {
@@ -63,6 +67,8 @@ export function refuseUnreadable(
   requestId: string,
 ): void {
   const code: unknown = Reflect.get(error, 'code')
+  // The refusal ends the connection, after the answers before it.
+  if (refusedSockets.has(socket)) return
   const last = lastExchanges.get(socket)
   if (code === 'ECONNRESET' || !socket.writable || !isAnswerable(last)) {
     socket.destroy()
@@ -78,6 +84,31 @@ export function unrequestedAnswer(envelope: Envelope, requestId: string): string
   const error = new RequestError('overloaded', 'Too many connections; nothing was started')
   const answer = envelope(error, requestId)
   return bytesOf({ ...answer, headers: { ...answer.headers, 'retry-after': '1' } }, requestId)
+}
+
+/** Answers a request that was pipelined behind too many others, and ends its connection. */
+export function refusePipelined(
+  { url = '', socket }: IncomingMessage,
+  answer: ServerResponse,
+  envelopeOf: (url: string) => Envelope,
+  requestId: string,
+): void {
+  refusedSockets.add(socket)
+  const words = `More than ${MAX_UNANSWERED} requests of this connection wait for their answers; nothing of this one was started`
+  const { status, headers, body } = envelopeOf(url)(
+    new RequestError('overloaded', words),
+    requestId,
+  )
+  const text = JSON.stringify(body)
+  answer.writeHead(status, {
+    'retry-after': '1',
+    ...headers,
+    'content-type': 'application/json; charset=utf-8',
+    'content-length': Buffer.byteLength(text),
+    'x-request-id': requestId,
+    connection: 'close',
+  })
+  answer.end(text)
 }
 
 /** The text of an answer for a connection that ends without a response object of Node. */

@@ -152,3 +152,61 @@ void t.test(
     t.equal(await refusals('unread'), 3)
   },
 )
+
+const statusesOf = (answers: string): readonly (string | undefined)[] =>
+  [...answers.matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, status]) => status)
+
+void t.test('503 for the 17th request of a connection that waits for its answer', async (t) => {
+  const { app, open, ask, refusals } = await listen(t)
+  let made = 0
+  app.server.prependListener('request', () => (made += 1))
+  for (const [method, path, status] of [
+    ['GET', '/v1/none', '404'],
+    ['PUT', '/v1/models', '405'],
+    ['GET', '/v1/models', '401'],
+  ] as const) {
+    made = 0
+    const socket = open()
+    socket.write(`${method} ${path} HTTP/1.1\r\nHost: x\r\n\r\n`.repeat(1_500))
+    const answers = await text(socket)
+    t.same(statusesOf(answers), [...times(16, () => status), '503'])
+    const [, last = ''] = answers.split('HTTP/1.1 503')
+    t.match(last, /connection: close\r\n/)
+    t.match(JSON.parse(last.slice(last.indexOf('{'))), { error: { code: 'overloaded' } })
+    t.equal(made, 17, 'the rest of the packet is not made into requests')
+  }
+  t.equal(await refusals('pipelined'), 3)
+  t.match(await ask(), /^HTTP\/1\.1 200 /, 'other connections go on')
+})
+
+void t.test('16 pipelined requests are answered, again and again', async (t) => {
+  const { open, refusals } = await listen(t)
+  const socket = open()
+  let answers = ''
+  socket.on('data', (data: Buffer) => (answers += data.toString('latin1')))
+  for (let round = 1; round <= 3; round += 1) {
+    socket.write('GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(16))
+    while (statusesOf(answers).length < round * 16) await once(socket, 'data')
+  }
+  t.same(
+    statusesOf(answers),
+    times(48, () => '200'),
+  )
+  t.equal(await refusals('pipelined'), 0)
+})
+
+void t.test(
+  'a switch of protocols behind a refused request does not take its answers',
+  async (t) => {
+    const { open } = await listen(t)
+    for (const further of [
+      'GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n',
+      'CONNECT x:1 HTTP/1.1\r\nHost: x\r\n\r\n',
+      'no HTTP at all\r\n\r\n',
+    ]) {
+      const socket = open()
+      socket.write('GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(17) + further)
+      t.same(statusesOf(await text(socket)), [...times(16, () => '200'), '503'], further)
+    }
+  },
+)

@@ -16,6 +16,7 @@ function followConnections(app: FastifyInstance): void {
     unreadTimeoutMs: BOUND_MS,
     trustedProxies: [],
     refusal: () => '',
+    refusePipelined: (_request, answer) => void answer.destroy(),
     metrics: undefined,
   })
 }
