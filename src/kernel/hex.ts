@@ -1,4 +1,6 @@
+import { Buffer } from 'node:buffer'
 import type { RawString } from './raw-string.ts'
+import type { Work } from './turns.ts'
 
 const OTHER_CHARACTER = /[^0-9a-f]/i
 
@@ -21,4 +23,20 @@ export function looksLikeHex(text: string | RawString): boolean {
  */
 export function isHex(text: string): boolean {
   return text.length % 2 === 0 && !OTHER_CHARACTER.test(text)
+}
+
+/** Characters that are decoded in one part: an even number. */
+const CHARACTERS_AT_ONCE = 64 * 1024
+
+/** The bytes of a text in hexadecimal, decoded part by part; undefined for a text that is not whole bytes. */
+export function* decodeHex(text: string | RawString): Work<Buffer | undefined> {
+  if (text.length % 2 !== 0) return undefined
+  const bytes = Buffer.allocUnsafe(text.length / 2)
+  for (let at = 0; at < text.length; at += CHARACTERS_AT_ONCE) {
+    const part = text.slice(at, at + CHARACTERS_AT_ONCE)
+    // Writing stops at a character that is not a digit.
+    if (bytes.write(part, at / 2, 'hex') * 2 !== part.length) return undefined
+    yield
+  }
+  return bytes
 }

@@ -1,10 +1,10 @@
-import { Buffer } from 'node:buffer'
 import { MAX_ANSWER_BYTES } from '../rules/audio-size.ts'
 import { type SpeechRequest, withVoice } from '../rules/request.ts'
 import { type PricedSpeech, speechCallRules, type SpeechSeen } from '../rules/rules.ts'
 import type { RawString } from '../../../kernel/raw-string.ts'
-import { looksLikeHex } from '../../../kernel/hex.ts'
+import { decodeHex, looksLikeHex } from '../../../kernel/hex.ts'
 import type { JsonObject } from '../../../kernel/json.ts'
+import { inTurns } from '../../../kernel/turns.ts'
 import { type Channel, ProviderError } from '../../../app/ports/provider.ts'
 import { unknownVoice } from './voices.ts'
 import type { SpeechCall, SpeechChunk, SpeechProvider, SpeechTally } from '../ports.ts'
@@ -98,22 +98,21 @@ export function createSpeechFamily(provider: SpeechProvider): SpeechCallFamily {
   }
 }
 
-/** Audio that cannot be played is no result. @throws ProviderError */
-function spokenOf(
+/** Audio that cannot be played is no result; it is decoded in turns. @throws ProviderError */
+async function spokenOf(
   audio: string | RawString,
   shown: JsonObject,
   delivery: SpeechRequest['delivery'],
   form: SpokenBody['form'],
-): SpokenBody {
+): Promise<SpokenBody> {
   if (delivery === 'url') {
     if (!/^https?:\/\//.test(String(audio))) throw unreadable()
     return { form: 'json', audio, shown }
   }
   if (!looksLikeHex(audio)) throw unreadable()
   if (form === 'json') return { form, audio, shown }
-  // Decoding stops at a character that is not a digit.
-  const bytes = Buffer.from(String(audio), 'hex')
-  if (bytes.length * 2 !== audio.length) throw unreadable()
+  const bytes = await inTurns(decodeHex(audio))
+  if (bytes === undefined) throw unreadable()
   return { form, bytes }
 }
 
