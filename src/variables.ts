@@ -5,6 +5,7 @@ import {
   decimal,
   type Given,
   hostAddress,
+  hostNames,
   oneOf,
   optional,
   text,
@@ -50,6 +51,9 @@ export const variables = {
   }),
   operationsPort: variable('OPERATIONS_PORT', optional(whole(0, 65_535)), {
     help: 'port of /readyz, /metrics and /healthz, on the same address; unset: they are on PORT',
+  }),
+  operationsHosts: variable('OPERATIONS_HOSTS', hostNames, {
+    help: 'names by which monitoring asks for /metrics and the operations port, comma-separated; an IP address and localhost always may',
   }),
   console: variable('CONSOLE', oneOf('on', 'off'), {
     fallback: 'on',

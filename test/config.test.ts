@@ -29,6 +29,7 @@ t.test('all faults are listed at once, naming each variable', (t) => {
     RATE_LIMIT_RPM: '0',
     RATE_LIMIT_TPM: 'many',
     TRUSTED_PROXIES: '10.0.0.0/8, everybody',
+    OPERATIONS_HOSTS: 'gateway, http://gateway',
   }
   t.throws(() => loadConfig(bad), ConfigError)
   try {
@@ -45,6 +46,7 @@ t.test('all faults are listed at once, naming each variable', (t) => {
       'RATE_LIMIT_RPM',
       'RATE_LIMIT_TPM',
       'TRUSTED_PROXIES: everybody',
+      'OPERATIONS_HOSTS: http://gateway ',
     ])
       t.match(text, name)
   }

@@ -41,7 +41,13 @@ import { type FindObject, objectsPlugin } from './objects/plugin.ts'
 import { useDocumentation } from './operating/documentation.ts'
 import { operatingEnvelope, operatingShape } from './operating/envelope.ts'
 import type { Health } from './operating/health.ts'
-import { livenessPlugin, operatingPlugin, welcomePlugin } from './operating/plugin.ts'
+import {
+  livenessPlugin,
+  operatingPlugin,
+  requireKnownHost,
+  requireThisMachine,
+  welcomePlugin,
+} from './operating/plugin.ts'
 import type { Queries } from './query/services.ts'
 import { ownReports } from './own-reports.ts'
 import { envelopesOf, mountsOf, tagsOf } from './surfaces.ts'
@@ -63,6 +69,8 @@ export interface ApiOptions {
   readonly objects?: FindObject | undefined
   /** Whether readiness and metrics are on a separate port (`buildOperationsApp`). */
   readonly operationsElsewhere?: boolean
+  /** Names of `Host` by which operators may reach `/metrics`, besides addresses and localhost. */
+  readonly operationsHosts?: readonly string[]
   /** Ranges of addresses whose `X-Forwarded-For` names the caller. */
   readonly trustedProxies?: readonly string[]
   /** True once the process is about to end: connections are then closed after each answer. */
@@ -271,7 +279,8 @@ export async function buildApp(
   const probes = operationsElsewhere ? ['/healthz'] : ['/healthz', '/readyz', '/metrics']
   await app.register(welcomePlugin(probes))
   await app.register(livenessPlugin())
-  if (!operationsElsewhere) await app.register(operatingPlugin({ ...options, isPublic: true }))
+  const guards = [requireThisMachine, requireKnownHost(options.operationsHosts ?? [])]
+  if (!operationsElsewhere) await app.register(operatingPlugin({ ...options, guards }))
   if (options.objects !== undefined)
     await app.register(objectsPlugin(options.objects, operatingShape))
   for (const mount of mounts) {

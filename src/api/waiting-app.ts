@@ -50,7 +50,7 @@ export async function buildWaitingApp({
       operatingPlugin({
         // Only metrics of any process: nothing has been sold yet, so every caller may read them.
         metrics: createMetricsRegistry(),
-        isPublic: false,
+        guards: [],
         health: {
           ...health,
           projections: () => Promise.resolve([]),

@@ -86,6 +86,15 @@ export function hostAddress({ name, text: given, faults }: Given): string {
   return given === 'localhost' ? '127.0.0.1' : given
 }
 
+/** Names of hosts, comma-separated. */
+export function hostNames({ name, text: list, faults }: Given): readonly string[] {
+  const given = entriesOf(list).map((entry) => entry.toLowerCase())
+  for (const entry of given)
+    if (!/^[a-z0-9_-]+(?:\.[a-z0-9_-]+)*$/.test(entry))
+      faults.push(`${name}: ${entry} is no name of a host such as gateway.internal`)
+  return given
+}
+
 /** Ranges of addresses (CIDR), comma-separated. */
 export function addressRanges({ name, text: list, faults }: Given): readonly string[] {
   const given = entriesOf(list)

@@ -61,10 +61,11 @@ export async function listen(
   const concerns = [...lifecycle.concerns, setAsideConcern(calls.setAside)]
   const checks = createHealth({ pool, log, readModels }, { ...lifecycle, concerns })
   const health: Health = { ...checks, spool: calls.backlog }
+  const { operationsHosts } = config
   const operations =
     config.operationsPort === undefined
       ? undefined
-      : await buildOperationsApp({ logger, clock, metrics, health })
+      : await buildOperationsApp({ logger, clock, metrics, health, operationsHosts })
   // Operators query it until the shutdown ends.
   onStop(async () => operations?.close())
   let closeApp = (): Promise<void> => Promise.resolve()
@@ -85,6 +86,7 @@ export async function listen(
     surfaces: pages === undefined ? surfaces : [...surfaces, pages.surface],
     health,
     objects,
+    operationsHosts,
     operationsElsewhere: config.operationsPort !== undefined,
     trustedProxies: config.trustedProxies,
     leaving: lifecycle.leaving,

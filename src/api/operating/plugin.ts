@@ -1,4 +1,5 @@
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { isIP } from 'node:net'
+import type { FastifyInstance, onRequestHookHandler } from 'fastify'
 import type { Registry } from 'prom-client'
 import { Type } from 'typebox'
 import { LOOK_FOR_MS } from '../../app/read-models/read-models.ts'
@@ -13,18 +14,56 @@ import { useProjectionMetrics } from './projection-metrics.ts'
 interface OperatingDeps {
   readonly health: Health
   readonly metrics: Registry
-  /** Whether callers reach the port too: then only this machine is shown the metrics. */
-  readonly isPublic: boolean
+  /** Checks of a request for the metrics, on a port that callers reach too. */
+  readonly guards: readonly onRequestHookHandler[]
+}
+
+/** Names by which every machine knows itself. */
+const OWN_NAMES = ['localhost']
+
+/** The host of a `Host` header, without its port and the brackets of IPv6; undefined if it is none. */
+function hostOf(header: string): string | undefined {
+  if (!URL.canParse(`http://${header}`)) return undefined
+  return new URL(`http://${header}`).hostname.replace(/^\[(.*)\]$/, '$1')
+}
+
+/**
+ * Refuses requests whose `Host` is a name that was not configured. A page of any site can let its own
+ * name resolve to an address of this machine (DNS rebinding): the browser then reads answers for it,
+ * and this header is all that shows it. A request without the header is from no browser.
+ */
+export function requireKnownHost(names: readonly string[]): onRequestHookHandler {
+  const known = new Set([...OWN_NAMES, ...names])
+  return ({ headers }, _reply, done) => {
+    const host = headers.host === undefined ? 'localhost' : hostOf(headers.host)
+    if (host !== undefined && (isIP(host) !== 0 || known.has(host))) return done()
+    const shown = (headers.host ?? '').slice(0, 64)
+    done(
+      new RequestError(
+        'address_not_allowed',
+        `Host ${shown} is neither an IP address nor localhost; OPERATIONS_HOSTS names further ones`,
+        'Host',
+      ),
+    )
+  }
 }
 
 /** Headers by which a proxy on this machine passes on a request from elsewhere. */
 const FORWARDED = ['x-forwarded-for', 'forwarded', 'x-real-ip', 'via'] as const
 
-/** Whether a request was sent by a program on this machine. */
-function isFromHere({ headers, raw }: FastifyRequest): boolean {
-  if (FORWARDED.some((name) => headers[name] !== undefined)) return false
+/** Refuses requests that were not sent by a program on this machine. */
+export const requireThisMachine: onRequestHookHandler = ({ headers, raw }, _reply, done) => {
+  const isForwarded = FORWARDED.some((name) => headers[name] !== undefined)
   const { remoteAddress } = raw.socket
-  return remoteAddress !== undefined && isWithinRanges(remoteAddress, ['127.0.0.0/8', '::1'])
+  const isLocal =
+    remoteAddress !== undefined && isWithinRanges(remoteAddress, ['127.0.0.0/8', '::1'])
+  if (isLocal && !isForwarded) return done()
+  done(
+    new RequestError(
+      'address_not_allowed',
+      'On this port only programs on the same machine may read the metrics; set OPERATIONS_PORT to serve them on another port',
+    ),
+  )
 }
 
 const WelcomeSchema = Type.Object({
@@ -155,6 +194,7 @@ export function operatingPlugin(deps: OperatingDeps) {
     app.get(
       '/metrics',
       {
+        onRequest: [...deps.guards],
         schema: {
           operationId: 'getMetrics',
           tags,
@@ -165,17 +205,12 @@ export function operatingPlugin(deps: OperatingDeps) {
             }),
             403: answer({
               json: operatingShape.schema,
-              what: 'On this port only programs on the same machine may read the metrics.',
+              what: 'On this port only programs on the same machine may read the metrics, by an address or a known name.',
             }),
           },
         },
       },
-      async (request, reply) => {
-        if (deps.isPublic && !isFromHere(request))
-          throw new RequestError(
-            'address_not_allowed',
-            'On this port only programs on the same machine may read the metrics; set OPERATIONS_PORT to serve them on another port',
-          )
+      async (_request, reply) => {
         return reply.type(deps.metrics.contentType).send(await metrics())
       },
     )

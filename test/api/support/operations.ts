@@ -8,14 +8,17 @@ import type { Clock } from '../../../src/kernel/clock.ts'
 export function readyOperations({
   metrics = new Registry(),
   clock = { nowMs: () => 0 },
+  operationsHosts = [],
 }: {
   readonly metrics?: Registry
   readonly clock?: Clock
+  readonly operationsHosts?: readonly string[]
 } = {}): Promise<FastifyInstance> {
   return buildOperationsApp({
     logger: pino({ level: 'silent' }),
     clock,
     metrics,
+    operationsHosts,
     health: {
       dependencies: [],
       projections: () => Promise.resolve([]),
