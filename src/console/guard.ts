@@ -28,11 +28,12 @@ export const guardHeaders = {
 const reading: ReadonlySet<string> = new Set(['GET', 'HEAD'])
 
 /** Whether a changing request comes from a page of this origin. */
-function isOwn({ headers: sent }: FastifyRequest): boolean {
+function isOwn({ headers: sent, protocol }: FastifyRequest): boolean {
   const site = sent['sec-fetch-site']
   if (site !== undefined) return site === 'same-origin'
   const { origin, host } = sent
-  return origin !== undefined && URL.canParse(origin) && new URL(origin).host === host
+  const own = `${protocol}://${host ?? ''}`
+  return origin !== undefined && URL.canParse(own) && new URL(own).origin === origin
 }
 
 /** Sets the headers and refuses changes that the page of another site sends. */

@@ -120,6 +120,7 @@ t.test('forms of other sites are refused', async (t) => {
   t.equal((await withoutSite('')).status, 403)
   t.equal((await withoutSite('https://evil.example')).status, 403)
   t.equal((await withoutSite('null')).status, 403)
+  t.equal((await withoutSite(`https://${host}`)).status, 403, 'of another scheme')
   t.equal((await withoutSite(`http://${host}`)).status, 303)
   t.match(
     await ask('/console/sign-out', {
