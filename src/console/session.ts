@@ -8,7 +8,10 @@ import { RequestError } from '../api/kit/request-error.ts'
 import type { ConsoleSessions } from '../app/access/console-sessions.ts'
 import type { Authenticate, Principal, Resume } from '../app/access/principal.ts'
 import type { TenantAccess } from '../app/access/tenant-access.ts'
+import type { CountSignIn } from '../app/spending/throttle/sign-ins.ts'
 import { isOperator } from '../domain/token/events.ts'
+import { sharerOf } from '../domain/token/sharer.ts'
+import { addressBlock } from '../kernel/address-ranges.ts'
 import { sha256Hex } from '../kernel/ids.ts'
 import type { EntryCodes } from './entry-codes.ts'
 import { failureOf } from './failure.ts'
@@ -27,6 +30,7 @@ export interface SessionDeps {
   readonly resume: Resume
   readonly tenantAccess: Pick<TenantAccess, 'check'>
   readonly codes: EntryCodes
+  readonly countSignIn: CountSignIn
 }
 
 declare module 'fastify' {
@@ -72,14 +76,18 @@ export function requireConfidential(request: FastifyRequest): void {
   if (!isConfidential(request)) throw new RequestError('address_not_allowed', OPEN_ADDRESS)
 }
 
-/** Opens a session for the secret of a token; undefined once the answer has its cookie. */
+/**
+ * Opens a session for the secret of a token; undefined once the answer has its cookie.
+ * @throws DomainError `rate_limited` after too many of the address or of the token's user
+ */
 async function signIn(
-  { sessions, authenticate }: SessionDeps,
+  { sessions, authenticate, countSignIn }: SessionDeps,
   request: FastifyRequest,
   reply: FastifyReply,
   secret: string,
 ): Promise<RefusedSignIn | undefined> {
   requireConfidential(request)
+  countSignIn('address', addressBlock(request.ip))
   const answer = await authenticate(secret, request.ip)
   if (!answer.ok) {
     const { status, message } = failureOf(refusalOf(answer), request.id)
@@ -91,6 +99,7 @@ async function signIn(
     const fault = `This is a ${principal.kind} token: use a query token (qak-…) or an admin token (adm-…).`
     return { status: 403, fault }
   }
+  countSignIn('user', sharerOf(principal).user)
   const before = sessionIn(request)
   if (before !== undefined) await sessions.end(before)
   // A new id at each sign-in: one that others have put into the browser becomes no session.
@@ -158,7 +167,10 @@ export function sessionRoutes(
  * Lets only requests with a session below the plugin; others are led to the sign-in, and back after it.
  * Faults: `outage`, `address_not_allowed`, `role_denied`.
  */
-export function requireSession(app: FastifyInstance, deps: Omit<SessionDeps, 'codes'>): void {
+export function requireSession(
+  app: FastifyInstance,
+  deps: Omit<SessionDeps, 'codes' | 'countSignIn'>,
+): void {
   app.decorateRequest('reader', undefined)
   // Set before it is read, as `reader` is: an array as the usual value would be one for all requests.
   app.decorateRequest('viewedTenants')

@@ -5,6 +5,7 @@ import type { Mount, Surface } from '../api/kit/surface.ts'
 import type { OperationsReads } from '../api/operating/operations.ts'
 import type { Queries } from '../api/query/services.ts'
 import { createConsoleSessions } from '../app/access/console-sessions.ts'
+import { createSignIns } from '../app/spending/throttle/sign-ins.ts'
 import type { Clock } from '../kernel/clock.ts'
 import { createEntryCodes } from './entry-codes.ts'
 import { failureOf } from './failure.ts'
@@ -79,19 +80,20 @@ export interface Console {
 /** Opens the console over what the gateway reads and how it checks tokens. */
 export function createConsole(
   queries: Queries,
-  deps: Omit<SessionDeps, 'codes' | 'sessions'> & {
+  deps: Omit<SessionDeps, 'codes' | 'sessions' | 'countSignIn'> & {
     readonly clock: Clock
     readonly operations: OperationsReads
   },
 ): Console {
   const codes = createEntryCodes(deps.clock)
   const sessions = createConsoleSessions(deps.db)
+  const countSignIn = createSignIns(deps.clock)
   const register: Surface['register'] = async (app, given) => {
     const services = { ...given, queries, operations: deps.operations }
     useGuard(app)
     useForms(app)
     assetRoutes(app)
-    sessionRoutes(app, { ...deps, codes, sessions }, signInPages)
+    sessionRoutes(app, { ...deps, codes, sessions, countSignIn }, signInPages)
     // A context of their own: files and the sign-in have no session.
     await app.register((signedIn, _options, done) => {
       requireSession(signedIn, { ...deps, sessions })

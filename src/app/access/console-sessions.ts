@@ -14,6 +14,10 @@ export const SESSION_IDLE_MS = 30 * 60_000
 export const SESSION_MAX_MS = 12 * 3_600_000
 /** The time of the last request is written again only after this. */
 const SEEN_EVERY_MS = 60_000
+/** Sessions of one token at once; the oldest are ended for a new one. */
+export const SESSIONS_PER_TOKEN = 100
+/** Ended sessions that one sign-in deletes at most, of each kind of end. */
+const PURGE_LIMIT = 100
 const PREFIX = 'tcs-'
 
 export interface ConsoleSession {
@@ -24,7 +28,10 @@ export interface ConsoleSession {
 }
 
 export interface ConsoleSessions {
-  /** Opens a session, and deletes those that have ended; its id is returned once and kept nowhere. */
+  /**
+   * Opens a session, and deletes some that have ended, and the oldest beyond the bound of its token; its id
+   * is returned once and kept nowhere.
+   */
   readonly open: (session: {
     readonly secretHash: string
     readonly tokenId: string
@@ -36,17 +43,32 @@ export interface ConsoleSessions {
   readonly end: (id: string) => Promise<void>
 }
 
-const HAS_ENDED = `(last_seen_at <= clock_timestamp() - ${SESSION_IDLE_MS} * interval '1 ms'
-  or opened_at <= clock_timestamp() - ${SESSION_MAX_MS} * interval '1 ms')`
+const IS_IDLE = `last_seen_at <= clock_timestamp() - ${SESSION_IDLE_MS} * interval '1 ms'`
+const IS_TOO_OLD = `opened_at <= clock_timestamp() - ${SESSION_MAX_MS} * interval '1 ms'`
+
+/** Deletes the rows of a query by their key; rows that another sign-in is deleting are left to it. */
+const deletionOf = (which: string): string =>
+  `delete from ops.console_sessions where id_hash = any(array(
+     select id_hash from ops.console_sessions ${which} for update skip locked))`
+
+/** Each goes through an index, and is bounded. */
+const PURGES = [
+  ['console-session-purge-idle', `where ${IS_IDLE} order by last_seen_at limit ${PURGE_LIMIT}`],
+  ['console-session-purge-old', `where ${IS_TOO_OLD} order by opened_at limit ${PURGE_LIMIT}`],
+] as const
 
 /** @throws errors of Postgres */
 export function createConsoleSessions(db: Queryable): ConsoleSessions {
   return {
     open: async ({ secretHash, tokenId }) => {
       const id = newSecret(PREFIX)
+      for (const [name, which] of PURGES) await db.query({ name, text: deletionOf(which) })
       await db.query({
-        name: 'console-session-purge',
-        text: `delete from ops.console_sessions where ${HAS_ENDED}`,
+        name: 'console-session-displace',
+        text: deletionOf(
+          `where token_id = $1 order by opened_at desc offset ${SESSIONS_PER_TOKEN - 1}`,
+        ),
+        values: [tokenId],
       })
       await db.query({
         name: 'console-session-open',
@@ -60,7 +82,7 @@ export function createConsoleSessions(db: Queryable): ConsoleSessions {
       const { rows } = await db.query<ConsoleSession & { is_due: boolean }>({
         name: 'console-session-find',
         text: `select secret_hash as "secretHash", viewed_tenants as "viewedTenants", last_seen_at < clock_timestamp() - ${SEEN_EVERY_MS} * interval '1 ms' as is_due
-               from ops.console_sessions where id_hash = $1 and not ${HAS_ENDED}`,
+               from ops.console_sessions where id_hash = $1 and not ${IS_IDLE} and not ${IS_TOO_OLD}`,
         values: [sha256Hex(id)],
       })
       const [row] = rows
@@ -104,5 +126,9 @@ create table ops.console_sessions (
 create index console_sessions_seen on ops.console_sessions (last_seen_at);
 `,
     `alter table ops.console_sessions add column viewed_tenants text[] not null default '{}'`,
+    `
+create index console_sessions_opened on ops.console_sessions (opened_at);
+create index console_sessions_token on ops.console_sessions (token_id, opened_at);
+`,
   ],
 }

@@ -1,10 +1,12 @@
-import type { Pool } from 'pg'
+import type { Pool, QueryConfig } from 'pg'
 import t, { type Test } from 'tap'
 import {
   createConsoleSessions,
   SESSION_IDLE_MS,
   SESSION_MAX_MS,
+  SESSIONS_PER_TOKEN,
 } from '../../../src/app/access/console-sessions.ts'
+import type { Queryable } from '../../../projections/engine/queryable.ts'
 import { migrateOps } from '../../../src/app/migrations.ts'
 import { testPool } from '../../projections/support/database.ts'
 
@@ -81,4 +83,47 @@ t.test('a session keeps the tenants that it may look at, each once', async (t) =
   for (const tenant of ['tenant_1', 'tenant_2', 'tenant_1']) await sessions.viewed(id, tenant)
   t.same((await sessions.find(id))?.viewedTenants, ['tenant_1', 'tenant_2'])
   t.same((await sessions.find(other))?.viewedTenants, [], 'of this session alone')
+})
+
+t.test('one more session of a token than its bound ends the oldest of that token', async (t) => {
+  const { pool, sessions } = await sessionsIn(t)
+  const other = await sessions.open({ secretHash, tokenId: 'token_2' })
+  const first = await sessions.open({ secretHash, tokenId: 'token_1' })
+  const second = await sessions.open({ secretHash, tokenId: 'token_1' })
+  for (let open = 2; open < SESSIONS_PER_TOKEN; open += 1)
+    await sessions.open({ secretHash, tokenId: 'token_1' })
+  t.equal((await sessions.find(first))?.secretHash, secretHash, 'at the bound')
+  await sessions.open({ secretHash, tokenId: 'token_1' })
+  t.equal(await sessions.find(first), undefined)
+  t.equal((await sessions.find(second))?.secretHash, secretHash)
+  t.equal((await sessions.find(other))?.secretHash, secretHash)
+  t.equal((await rows(pool)).length, SESSIONS_PER_TOKEN + 1)
+})
+
+t.test('no sign-in scans the sessions, however many there are', async (t) => {
+  const { pool, sessions } = await sessionsIn(t)
+  await pool.query(`insert into ops.console_sessions (id_hash, secret_hash, token_id)
+    select md5(n::text), repeat('a', 64), 'token_' || n % 1000 from generate_series(1, 20000) as n`)
+  await pool.query('analyze ops.console_sessions')
+  const plans: string[] = []
+  const explaining = {
+    query: async (config: QueryConfig) => {
+      if (!config.text.startsWith('insert')) {
+        const { name: _name, ...asked } = config
+        const { rows } = await pool.query<Record<string, string>>({
+          ...asked,
+          text: `explain ${config.text}`,
+        })
+        plans.push(rows.map((row) => Object.values(row).join()).join('\n'))
+      }
+      return pool.query(config)
+    },
+  }
+  const id = await createConsoleSessions(explaining as Queryable).open({
+    secretHash,
+    tokenId: 'token_1',
+  })
+  t.equal((await sessions.find(id))?.secretHash, secretHash)
+  t.equal(plans.length, 3)
+  t.notMatch(plans.join('\n'), /Seq Scan/)
 })

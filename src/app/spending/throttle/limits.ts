@@ -70,6 +70,7 @@ type LimitedBy =
   | 'own_requests'
   | 'free_requests'
   | 'refused_forms'
+  | 'sign_ins'
   | 'concurrent_calls'
   | 'concurrent_tasks'
   | 'absorbed_cost'
@@ -83,6 +84,7 @@ const words: Readonly<Record<LimitedBy, string>> = {
   tokens: 'tokens a minute',
   free_requests: 'unbilled requests a minute',
   refused_forms: 'requests a minute that are refused for their form or token',
+  sign_ins: 'sign-ins a minute',
   own_requests: 'reads and repeatable requests a minute',
   concurrent_calls: 'calls at a time',
   concurrent_tasks: 'tasks at a time',
