@@ -12,7 +12,7 @@ import { sessionIn } from './guard.ts'
 import { nextPlace } from './kit/href.ts'
 import { type ConsoleServices, sendPage } from './page.tsx'
 import { LookPage } from './pages/look.tsx'
-import { lookBefore, readingAs } from './reading-as.ts'
+import { lookBefore, seesOtherTenants } from './reading-as.ts'
 
 /**
  * Looks at a tenant by people who are not of it: they say why, once a session and tenant, before its
@@ -52,7 +52,7 @@ export function lookRoutes(
       { config: { roles: ['finance', 'support'] }, schema: { hide: true, querystring: Query } },
       async (request, reply) => {
         const { tenant_id: tenantId, next } = request.query
-        const isNeeded = lookBefore(request, principalOf(request), tenantId) !== undefined
+        const isNeeded = lookBefore(request, principalOf(request), [tenantId]) !== undefined
         return isNeeded ? show(request, reply, request.query) : reply.redirect(nextPlace(next), 303)
       },
     )
@@ -62,7 +62,7 @@ export function lookRoutes(
     async (request, reply) => {
       const written = writtenIn(request, ['tenant_id', 'reason', 'next'])
       const { reason: wanted = '', next } = written
-      if (readingAs(principalOf(request)).scope?.level !== 'all_tenants')
+      if (!seesOtherTenants(principalOf(request)))
         throw new DomainError('scope_denied', 'this needs a token that sees all tenants', {})
       try {
         const { tenant_id: tenantId, reason } = readLook(written)

@@ -16,7 +16,7 @@ import type { FormFault } from './kit/form.tsx'
 import { hrefOf } from './kit/href.ts'
 import { renderPage } from './kit/layout.tsx'
 import { type ZoneClock, zoneClock } from './kit/values.tsx'
-import { lookBefore, readingAs } from './reading-as.ts'
+import { lookBefore, readingAs, seesOtherTenants } from './reading-as.ts'
 
 /** Pages: each declares what it reads, who may see it, and how it looks. */
 
@@ -29,6 +29,8 @@ export interface View {
   readonly token: Principal
   /** A key for the request of a form on the page. */
   readonly requestKey: string
+  /** Where a reason must be given before something of a tenant is shown; undefined: none must. */
+  readonly lookAt: (tenantId: string) => string | undefined
   /** The form that was refused, if this page answers one. */
   readonly fault: FormFault | undefined
 }
@@ -69,8 +71,8 @@ export interface Page<Query extends TObject, Facts> {
     who: Principal,
     asked: Asked<Query> & { readonly token: Principal },
   ) => Promise<Facts | Elsewhere | Unchanged>
-  /** The tenant that the page is about: those who are not of it say first why they look. */
-  readonly tenantOf?: (facts: Facts) => string | undefined
+  /** The tenants that the page is about: those who are not of them say first why they look. */
+  readonly tenantsOf?: (facts: Facts) => readonly (string | undefined)[]
   readonly title: (facts: Facts) => string
   /** The word that the search field shows. */
   readonly word?: (facts: Facts) => string
@@ -117,7 +119,7 @@ function leaveOutEmpty(request: FastifyRequest, _reply: FastifyReply, done: () =
 /** Reads a page and answers it, also where it answers a form that was refused. */
 export async function answerPage<Query extends TObject, Facts>(
   services: ConsoleServices,
-  { read, show, tenantOf, title, word }: Page<Query, Facts>,
+  { read, show, tenantsOf, title, word }: Page<Query, Facts>,
   request: FastifyRequest,
   reply: FastifyReply,
   asked: Asked<Query>,
@@ -131,7 +133,7 @@ export async function answerPage<Query extends TObject, Facts>(
   const facts = await read(services, who, { ...asked, token })
   if (facts instanceof Unchanged) return reply.code(facts.status).send()
   if (facts instanceof Elsewhere) return reply.redirect(facts.href, 303)
-  const look = lookBefore(request, token, tenantOf?.(facts))
+  const look = lookBefore(request, token, tenantsOf?.(facts) ?? [])
   // The script would put a part of the form into the page.
   if (look !== undefined && request.headers['hx-request'] !== undefined)
     return reply.header('hx-redirect', look).send()
@@ -139,13 +141,31 @@ export async function answerPage<Query extends TObject, Facts>(
   const clock = clockOf(Object(asked.query))
   const nowMs = services.clock.nowMs()
   const requestKey = newId('note', nowMs)
-  const children = show(facts, { clock, nowMs, token, requestKey, fault })
+  const lookAt = (tenantId: string) => lookBefore(request, token, [tenantId])
+  const children = show(facts, { clock, nowMs, token, requestKey, lookAt, fault })
   return sendPage(request, reply, {
     title: title(facts),
     zone: clock.zone,
     word: word?.(facts),
     children,
   })
+}
+
+/**
+ * The form that must be sent before a form of a page changes what the page is about; undefined: none must.
+ * @throws what the page throws
+ */
+export async function lookBeforeChange<Query extends TObject, Facts>(
+  services: ConsoleServices,
+  { read, tenantsOf }: Page<Query, Facts>,
+  request: FastifyRequest,
+  id: string,
+): Promise<string | undefined> {
+  const token = principalOf(request)
+  if (tenantsOf === undefined || !seesOtherTenants(token)) return undefined
+  const facts = await read(services, readingAs(token), { id, query: {} as Static<Query>, token })
+  if (facts instanceof Unchanged || facts instanceof Elsewhere) return undefined
+  return lookBefore(request, token, tenantsOf(facts))
 }
 
 /** Registers a page. */

@@ -9,14 +9,41 @@ export function readingAs(principal: Principal): Principal {
   return { ...principal, kind: 'query', scope: principal.scope ?? { level: 'all_tenants' } }
 }
 
-/** The form that must be sent before a page of a tenant; undefined: none must. */
+/** Whether a session sees tenants that its token is not of. */
+export function seesOtherTenants(token: Principal): boolean {
+  return readingAs(token).scope?.level === 'all_tenants'
+}
+
+/** Members of queries that name something of one tenant. */
+const ofOneTenant = ['user_id', 'token_id', 'source_id', 'request_id', 'end_user'] as const
+type Naming = { readonly [Name in (typeof ofOneTenant)[number]]?: string | undefined } & {
+  readonly tenant_id?: string | undefined
+}
+
+/** Whether a query names something of one tenant, and not the tenant itself. */
+export function namesOfOneTenant(query: Naming): boolean {
+  return query.tenant_id === undefined && ofOneTenant.some((name) => query[name] !== undefined)
+}
+
+/** The tenants that a list is about: none where it was asked for all of them. */
+export function tenantsShown(
+  query: Naming,
+  rows: readonly { readonly tenant_id: string }[],
+): readonly (string | undefined)[] {
+  return namesOfOneTenant(query) ? rows.map((row) => row.tenant_id) : [query.tenant_id]
+}
+
+/** The form that must be sent before a page of tenants, the first of them first; undefined: none must. */
 export function lookBefore(
   { method, url, viewedTenants }: Pick<FastifyRequest, 'method' | 'url' | 'viewedTenants'>,
   token: Principal,
-  tenantId: string | undefined,
+  tenantIds: readonly (string | undefined)[],
 ): string | undefined {
-  const isOutside = readingAs(token).scope?.level === 'all_tenants' && token.tenantId !== tenantId
-  if (tenantId === undefined || !isOutside || viewedTenants.includes(tenantId)) return undefined
+  if (!seesOtherTenants(token)) return undefined
+  const tenantId = tenantIds.find(
+    (id) => id !== undefined && id !== token.tenantId && !viewedTenants.includes(id),
+  )
+  if (tenantId === undefined) return undefined
   // A form is sent to an address below its page, which no browser can open.
   const next = method === 'POST' ? url.slice(0, url.lastIndexOf('/')) : url
   return hrefOf('/look', { tenant_id: tenantId, next })

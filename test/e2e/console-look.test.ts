@@ -1,8 +1,9 @@
 import t from 'tap'
 import { issueToken } from '../../src/app/accounts/account-commands.ts'
 import { viewStream } from '../../src/domain/view/events.ts'
+import { until } from '../helpers/eventually.ts'
 import { startStack } from '../helpers/stack.ts'
-import { call, tasksOf } from './support/client.ts'
+import { call, callOnce, tasksOf } from './support/client.ts'
 import { askConsole, type ConsoleRequest, signInToConsole } from './support/console.ts'
 
 /** An operator who is not of a tenant says why, before its first page is shown. */
@@ -12,9 +13,17 @@ t.teardown(() => stack.stop())
 const { url, demo, other, access } = stack
 const ask = (path: string, request?: ConsoleRequest) => askConsole(url, path, request)
 const task = String((await tasksOf(url, demo.modelToken).create()).body.id)
+const settled = await callOnce(url, demo.modelToken)
 const operatorOf = async (tenantId: string, userId: string): Promise<string> =>
   (await issueToken(access, { tenantId, userId, kind: 'admin', name: 'Operator' })).secret
 const operator = await operatorOf(other.tenantId, other.userId)
+// Refused requests are listed by their token too.
+await call(`${url}/v1/chat/completions`, {
+  token: demo.modelToken,
+  method: 'POST',
+  headers: { 'content-type': 'application/json' },
+  body: JSON.stringify({ model: 'text-none', messages: [{ role: 'user', content: 'x' }] }),
+})
 await stack.caughtUp()
 const looks = async (tenantId = demo.tenantId) =>
   (await access.log.readStream(viewStream(tenantId))).map(({ data, metadata }) => ({
@@ -74,6 +83,95 @@ t.test('no page of a tenant is shown before a reason, and every one after it', a
   t.same(more, [])
   t.match(look?.data, { reason: given.reason, by: { tenantId: other.tenantId } })
   t.match(await formOf('/console/look?tenant_id=' + demo.tenantId, cookie), '/console')
+})
+
+const lineOf = async () => {
+  const { body } = await call(`${url}/api/query/v1/ledger/lines?source_id=${settled}`, {
+    token: demo.queryToken,
+  })
+  return body.data.items[0] as Record<'line_id' | 'token_id' | 'request_id', string>
+}
+
+t.test('a list by anything that belongs to a tenant asks for its reason', async (t) => {
+  const line = await lineOf()
+  const cookie = await signInToConsole(url, operator)
+  await until(async () => {
+    const path = `/console/failed?token_id=${line.token_id}`
+    return (await ask(path, { cookie })).status === 303
+  })
+  const lists = [
+    `/console/ledger/lines?user_id=${demo.userId}`,
+    `/console/ledger/lines?token_id=${line.token_id}`,
+    `/console/ledger/lines?source_id=${settled}`,
+    `/console/ledger/lines?request_id=${line.request_id}`,
+    `/console/ledger/summary?user_id=${demo.userId}`,
+    `/console/ledger/summary?token_id=${line.token_id}&by=model`,
+    `/console/failed?token_id=${line.token_id}`,
+    `/console/find?q=${settled}x&tenant_id=${demo.tenantId}`,
+  ]
+  for (const path of lists) {
+    const before = await ask(path, { cookie })
+    t.equal(before.status, 303, path)
+    const next = new URLSearchParams({ tenant_id: demo.tenantId, next: path }).toString()
+    t.equal(before.headers.get('location'), `/console/look?${next}`)
+    t.notMatch(before.text, settled)
+  }
+  t.match(await ask('/console/ledger/lines', { cookie }), { status: 200 }, 'of all tenants')
+  t.match(await ask('/console/ledger/summary?by=tenant', { cookie }), { status: 200 })
+  await ask('/console/look', { cookie, form: given })
+  for (const path of lists) t.match(await ask(path, { cookie }), { status: 200 }, path)
+})
+
+t.test('find shows ids alone of a tenant before its reason', async (t) => {
+  const cookie = await signInToConsole(url, operator)
+  const path = `/console/find?q=${encodeURIComponent(`${task} ${settled}`)}`
+  const before = await ask(path, { cookie })
+  t.equal(before.status, 200)
+  for (const word of [task, settled, demo.tenantId, 'say why you look']) t.match(before.text, word)
+  for (const word of [demo.userId, 'domestic-video-2-0', 'settled']) t.notMatch(before.text, word)
+  await ask('/console/look', { cookie, form: given })
+  const after = await ask(path, { cookie })
+  for (const word of [demo.userId, 'domestic-video-2-0', 'settled']) t.match(after.text, word)
+  t.notMatch(after.text, 'say why you look')
+})
+
+t.test('no form changes anything of a tenant before its reason', async (t) => {
+  const cookie = await signInToConsole(url, operator)
+  const { token_id: tokenId, line_id: line } = await lineOf()
+  const forms = [
+    [
+      `/console/tenants/${demo.tenantId}`,
+      'status',
+      { subject: 'tenant', status: 'suspended', reason: 'x', expected_revision: '0' },
+    ],
+    [
+      `/console/tenants/${demo.tenantId}`,
+      'limits',
+      { subject: 'tenant', requests_per_minute: '1', expected_revision: '0' },
+    ],
+    [`/console/tokens/${tokenId}`, 'disable', {}],
+    [`/console/life/${settled}`, 'note', { text: 'x' }],
+    [
+      `/console/life/${settled}`,
+      'refund',
+      { line_id: line, amount: '0.000001', code: 'goodwill', reason: 'x' },
+    ],
+  ] as const
+  for (const [page, name, fields] of forms) {
+    const form = { key: `note_${name}`, ...fields }
+    const sent = await ask(`${page}/${name}`, { cookie, form })
+    const next = new URLSearchParams({ tenant_id: demo.tenantId, next: page }).toString()
+    t.match(sent, { status: 303 }, name)
+    t.equal(sent.headers.get('location'), `/console/look?${next}`, name)
+  }
+  await stack.caughtUp()
+  t.match(await call(`${url}/v1/key`, { token: demo.modelToken }), { status: 200 })
+  const history = `${url}/api/query/v1/tasks/${settled}/history`
+  t.notMatch((await call(history, { token: demo.queryToken })).text, /NotePosted|Adjust/)
+  await ask('/console/look', { cookie, form: given })
+  const note = { key: 'note_after', text: 'seen' }
+  const done = await ask(`/console/life/${settled}/note`, { cookie, form: note })
+  t.equal(done.headers.get('location'), `/console/life/${settled}`)
 })
 
 t.test('each session is asked, and one hour of a token is one event', async (t) => {

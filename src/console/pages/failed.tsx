@@ -11,6 +11,7 @@ import { pageOf, Pager, withTime } from '../kit/time-pages.tsx'
 import { Table, type TableColumn } from '../kit/table.tsx'
 import { grouped, Id, Moment, type ZoneClock } from '../kit/values.tsx'
 import type { Page, View } from '../page.tsx'
+import { tenantsShown } from '../reading-as.ts'
 
 /** Requests without a result: those that reached a provider, and counts of those that were refused before. */
 
@@ -169,7 +170,11 @@ export const failedPage: Page<typeof query, FailedFacts> = {
     ])
     return { query: shown, failures, refusals }
   },
-  tenantOf: ({ query: { tenant_id: tenantId } }) => tenantId,
+  tenantsOf: ({ query: asked, failures, refusals }) =>
+    tenantsShown(asked, [
+      ...('why' in failures ? [] : failures.facts.list.items),
+      ...('why' in refusals ? [] : refusals.facts.items),
+    ]),
   title: () => 'Failed and refused',
   show: (facts, view) => <FailedPage facts={facts} view={view} />,
 }

@@ -15,6 +15,8 @@ type FoundItem = Found['items'][number]
 
 interface Asked extends Found {
   readonly word: string
+  /** The tenant that was named. */
+  readonly tenantId: string | undefined
 }
 
 /** Undefined: nothing was looked for yet. */
@@ -81,31 +83,47 @@ function Tips(): JSX.Element {
   )
 }
 
-const columnsIn = ({ clock, token }: View): readonly TableColumn<FoundItem>[] => [
-  { name: 'what', cell: ({ kind }) => kind.replaceAll('_', ' ') },
-  {
-    name: 'id',
-    narrow: 'lead',
-    cell: (item) => (
-      <Id
-        id={item.id}
-        href={hrefOfItem(item, token, clock.zone === 'UTC' ? undefined : clock.zone)}
-      />
-    ),
-  },
-  {
-    name: 'of',
-    cell: ({ tenant_id: tenant, user_id: user }) => (user === null ? tenant : `${tenant}, ${user}`),
-  },
-  { name: 'begun', cell: ({ at }) => <Moment atMs={fromTimestamp(at)} clock={clock} /> },
-  { name: 'state', cell: ({ state }) => state },
-  { name: 'about', cell: ({ summary }) => summary },
-  {
-    name: 'more',
-    narrow: 'drop',
-    cell: ({ command }) => (command === null ? '' : <code class="command">{command}</code>),
-  },
-]
+/** Where a reason must be given before more than the ids of an item is shown; tenants are listed without one. */
+const lookBeforeItem = ({ kind, tenant_id: tenant }: FoundItem, { lookAt }: View) =>
+  kind === 'tenant' ? undefined : lookAt(tenant)
+
+/** What an item is about, or the link that leads to it. */
+function About({ item, view }: { readonly item: FoundItem; readonly view: View }): JSX.Element {
+  const look = lookBeforeItem(item, view)
+  return look === undefined ? <>{item.summary}</> : <a href={look}>say why you look</a>
+}
+
+function columnsIn(view: View): readonly TableColumn<FoundItem>[] {
+  const { clock, token } = view
+  const isShown = (item: FoundItem): boolean => lookBeforeItem(item, view) === undefined
+  const tz = clock.zone === 'UTC' ? undefined : clock.zone
+  return [
+    { name: 'what', cell: ({ kind }) => kind.replaceAll('_', ' ') },
+    {
+      name: 'id',
+      narrow: 'lead',
+      cell: (item) => <Id id={item.id} href={hrefOfItem(item, token, tz)} />,
+    },
+    {
+      name: 'of',
+      cell: (item) =>
+        item.user_id === null || !isShown(item)
+          ? item.tenant_id
+          : `${item.tenant_id}, ${item.user_id}`,
+    },
+    {
+      name: 'begun',
+      cell: (item) => (isShown(item) ? <Moment atMs={fromTimestamp(item.at)} clock={clock} /> : ''),
+    },
+    { name: 'state', cell: (item) => (isShown(item) ? item.state : '') },
+    { name: 'about', cell: (item) => <About item={item} view={view} /> },
+    {
+      name: 'more',
+      narrow: 'drop',
+      cell: ({ command }) => (command === null ? '' : <code class="command">{command}</code>),
+    },
+  ]
+}
 
 function Nothing({ word }: { readonly word: string }): JSX.Element {
   return (
@@ -159,8 +177,9 @@ export const findPage: Page<typeof query, FindFacts> = {
     const href =
       only === undefined || second !== undefined ? undefined : hrefOfItem(only, token, tz)
     if (href !== undefined && !found.more) return new Elsewhere(href)
-    return { ...found, word: q }
+    return { ...found, word: q, tenantId: asked.tenant_id }
   },
+  tenantsOf: (found) => [found?.tenantId],
   title: (found) => (found === undefined ? 'Find' : `${found.word.slice(0, 40)} – find`),
   word: (found) => found?.word ?? '',
   show: (found, view) => (found === undefined ? <Tips /> : <FindPage found={found} view={view} />),

@@ -206,7 +206,7 @@ export const historyPage: Page<typeof query, HistoryFacts> = {
     })
     return { tenantId, query: shown, list }
   },
-  tenantOf: ({ tenantId }) => tenantId,
+  tenantsOf: ({ tenantId }) => [tenantId],
   title: ({ tenantId }) => `History of ${tenantId}`,
   show: (facts, view) => <HistoryPage facts={facts} view={view} />,
 }

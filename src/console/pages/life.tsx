@@ -139,7 +139,7 @@ export const lifePage: Page<typeof LifeQuerySchema, LifeFacts> = {
     const history = await panelFacts(who, ['support'], () => readHistory(reads, who, life.id))
     return { life, history, reply: ticketOf(life).reply, at, against, tz }
   },
-  tenantOf: ({ life }) => life.tenant_id,
+  tenantsOf: ({ life }) => [life.tenant_id],
   title: ({ life }) => life.id,
   word: ({ life }) => life.id,
   show: (facts, view) => <LifePage facts={facts} view={view} />,

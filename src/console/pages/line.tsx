@@ -190,7 +190,7 @@ export const linePage: Page<typeof query, LineFacts> = {
   roles: ['finance'],
   query,
   read: (services, who, { id, query: asked }) => read(services, who, id, asked),
-  tenantOf: ({ line }) => line.tenant_id,
+  tenantsOf: ({ line }) => [line.tenant_id],
   title: ({ line }) => `Line ${line.line_id}`,
   show: (facts, view) => <LinePage facts={facts} view={view} />,
 }

@@ -13,6 +13,7 @@ import { Table, type TableColumn } from '../kit/table.tsx'
 import { LedgerTabs } from '../kit/tabs.tsx'
 import { grouped, Id, Money, Moment, type ZoneClock } from '../kit/values.tsx'
 import type { Page, View } from '../page.tsx'
+import { tenantsShown } from '../reading-as.ts'
 
 /** The settled lines of the ledger, newest first. */
 
@@ -165,7 +166,8 @@ export const linesPage: Page<typeof query, LinesFacts> = {
     })
     return { query: shown, list }
   },
-  tenantOf: ({ query: { tenant_id: tenantId } }) => tenantId,
+  tenantsOf: ({ query: asked, list }) =>
+    tenantsShown(asked, 'why' in list ? [] : list.facts.lines.items),
   title: () => 'Ledger',
   show: (facts, view) => <LinesPage facts={facts} view={view} />,
 }

@@ -270,7 +270,7 @@ export const movementsPage: Page<typeof query, MovementsFacts> = {
   roles: ['finance'],
   query,
   read: (services, who, { query: asked }) => read(services, who, asked),
-  tenantOf: ({ query: { tenant_id: tenantId } }) => tenantId,
+  tenantsOf: ({ query: { tenant_id: tenantId } }) => [tenantId],
   title: () => 'Movements',
   show: (facts, view) => <MovementsPage facts={facts} view={view} />,
 }

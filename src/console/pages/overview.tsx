@@ -276,7 +276,7 @@ export const overviewPage: Page<typeof query, OverviewFacts> = {
   roles: ['finance', 'support'],
   query,
   read: (services, who, { query: asked }) => read(services, who, asked),
-  tenantOf: ({ tenantId }) => tenantId,
+  tenantsOf: ({ tenantId }) => [tenantId],
   title: ({ tenantId }) => tenantId ?? 'All tenants',
   show: (facts, view) => <OverviewPage facts={facts} view={view} />,
 }

@@ -172,7 +172,7 @@ export const bookPage: Page<typeof query, BookFacts> = {
   roles: ['finance'],
   query,
   read: (services, _who, { id, query: asked, token }) => read(services, token, id, asked),
-  tenantOf: ({ query: { tenant_id: tenantId } }) => tenantId,
+  tenantsOf: ({ query: { tenant_id: tenantId } }) => [tenantId],
   title: ({ book }) => `Price book ${book.version}`,
   show: (facts, view) => <BookPage facts={facts} view={view} />,
 }

@@ -225,7 +225,7 @@ export const pricesPage: Page<typeof query, PricesFacts> = {
   roles: ['finance'],
   query,
   read: (services, _who, { query: asked, token }) => read(services, token, asked),
-  tenantOf: ({ tenant }) => tenant?.id,
+  tenantsOf: ({ tenant }) => [tenant?.id],
   title: () => 'Prices',
   show: (facts, view) => <PricesPage facts={facts} view={view} />,
 }

@@ -238,6 +238,7 @@ export const proposalPage: Page<typeof oneQuery, ProposalFacts> = {
     })
     return { row, balance }
   },
+  tenantsOf: ({ row }) => [row.tenantId],
   title: ({ row }) => `Proposal for ${row.tenantId}`,
   show: (facts, view) => (
     <>

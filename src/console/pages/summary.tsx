@@ -24,6 +24,7 @@ import {
   wordOf,
 } from '../ledger/dimensions.ts'
 import type { Page, View } from '../page.tsx'
+import { namesOfOneTenant, tenantsShown } from '../reading-as.ts'
 import { lineMembers, timeFields } from './lines.tsx'
 
 /** Sums of settled lines by one or two dimensions. */
@@ -41,6 +42,8 @@ type Query = Static<typeof query>
 interface Sums {
   readonly usage: Usage
   readonly bounds: Bounds
+  /** The tenants of the sums, where something of one tenant was asked for. */
+  readonly tenants: readonly { readonly tenant_id: string }[]
 }
 
 interface SummaryFacts {
@@ -74,13 +77,18 @@ async function read(services: QueryServices, who: Principal, asked: Query): Prom
   const shown = { ...dated, by: dated.by ?? ('day' as const) }
   const { by, and, ...report } = shown
   const dimensionsOf = and === undefined ? [by] : [by, and]
+  const tenantsOf = async (of: typeof report): Promise<Sums['tenants']> => {
+    if (!namesOfOneTenant(of)) return []
+    const { page } = await readUsage(services, who, { ...of, group_by: 'tenant' })
+    return (await page()).items.map((item) => ({ tenant_id: String(item['tenant_id']) }))
+  }
   const sums = await factsOrWords(async () => {
     const { facts, page } = await readUsage(services, who, {
       ...report,
       group_by: dimensionsOf.join(','),
     })
     const { fromMs = 0, toMs = services.clock.nowMs() + 1 } = facts
-    return { usage: await page(), bounds: { fromMs, toMs } }
+    return { usage: await page(), bounds: { fromMs, toMs }, tenants: await tenantsOf(report) }
   })
   return { query: shown, by: dimensionsOf, sums }
 }
@@ -253,7 +261,8 @@ export const summaryPage: Page<typeof query, SummaryFacts> = {
   roles: ['finance'],
   query,
   read: (services, who, { query: asked }) => read(services, who, asked),
-  tenantOf: ({ query: { tenant_id: tenantId } }) => tenantId,
+  tenantsOf: ({ query: asked, sums }) =>
+    tenantsShown(asked, 'why' in sums ? [] : sums.facts.tenants),
   title: ({ by }) => `Ledger by ${by.map(wordOf).join(' and ')}`,
   show: (facts, view) => <SummaryPage facts={facts} view={view} />,
 }

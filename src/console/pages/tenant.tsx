@@ -240,7 +240,7 @@ export const tenantPage: Page<typeof tenantQuery, TenantFacts> = {
   roles: ['finance', 'support'],
   query: tenantQuery,
   read: readTenant,
-  tenantOf: ({ tenant }) => tenant.id,
+  tenantsOf: ({ tenant }) => [tenant.id],
   title: ({ tenant }) => tenant.name,
   show: (facts, view) => <TenantPage facts={facts} view={view} />,
 }

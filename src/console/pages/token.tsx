@@ -170,7 +170,7 @@ export const tokenPage: Page<typeof query, TokenFacts> = {
     const issued = more === null ? String(items.length) : `more than ${MOST_ISSUED}`
     return { token: found, issued }
   },
-  tenantOf: ({ token }) => token.tenant_id,
+  tenantsOf: ({ token }) => [token.tenant_id],
   title: ({ token }) => `Token ${token.name}`,
   show: (facts, view) => (
     <>
