@@ -9,7 +9,7 @@ export interface SearchScope {
 /** Adds a value to a statement and gives its placeholder. */
 export type AddValue = (value: unknown) => string
 
-/** The most ids of one beginning that a statement reads, those of other owners included. */
+/** The most ids of one beginning that a statement reads, of the owners that it is asked for. */
 export const MAX_IDS_READ = 5_000
 
 /**

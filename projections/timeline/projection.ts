@@ -177,7 +177,7 @@ const namesOfSources: StreamTable = {
 export const timelineProjection: Projection = {
   name: 'timeline',
   ownGroup: true,
-  version: 6,
+  version: 7,
   ...fromTables(
     { sources, events },
     {

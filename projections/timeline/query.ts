@@ -22,6 +22,7 @@ export {
 } from './related.ts'
 export { failureTypes, timelineTables } from './tables.ts'
 export {
+  type FoundSources,
   sourcesByKey,
   sourcesByPrefix,
   sourcesByUpstreamRequest,

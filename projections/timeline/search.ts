@@ -1,6 +1,6 @@
 import type { Queryable } from '../engine/queryable.ts'
 import { beginsSql, MAX_IDS_READ, scopeSql, type SearchScope } from '../engine/search.ts'
-import { byRequestSql } from './tables.ts'
+import { byRequestSql, ofCallSql } from './tables.ts'
 
 /** Tasks, calls, files and whatever else has events, by the beginnings of their names. */
 
@@ -8,7 +8,7 @@ import { byRequestSql } from './tables.ts'
 const namings = {
   /** The gateway's ids of all but calls. */
   source: { table: 'timeline.sources', column: 'source_id', of: 'true' },
-  call: { table: 'timeline.events', column: 'source_id', of: 'true' },
+  call: { table: 'timeline.events', column: 'source_id', of: ofCallSql },
   /** The ids of providers. */
   nativeId: { table: 'timeline.sources', column: 'native_id', of: 'true' },
   /** The same without those of the asset library, which operators alone see. */
@@ -18,17 +18,23 @@ const namings = {
 } as const
 export type SourceNaming = keyof typeof namings
 
-/** Ids of the sources whose name begins so; at most 5,000 names are read, those of other owners included. */
+/** Ids of sources in order, and whether more of the scope's own rows begin so than are read. */
+export interface FoundSources {
+  readonly ids: readonly string[]
+  readonly isCut: boolean
+}
+
+/** Ids of the sources whose name begins so; at most 5,000 names of the scope are read. */
 export async function sourcesByPrefix(
   db: Queryable,
   by: { readonly naming: SourceNaming; readonly prefix: string },
   scope: SearchScope,
   limit: number,
-): Promise<readonly string[]> {
+): Promise<FoundSources> {
   const { table, column, of } = namings[by.naming]
-  return sourcesOf(db, scope, limit, (add) => {
-    return `from ${table} where ${beginsSql(column, by.prefix, add)} and ${of}
-            order by ${column} collate "C"`
+  const reads = { most: MAX_IDS_READ, order: `${column} collate "C"` }
+  return sourcesOf(db, reads, limit, (add) => {
+    return `${table} where ${beginsSql(column, by.prefix, add)} and ${of} and ${scopeSql(scope, add)}`
   })
 }
 
@@ -38,13 +44,10 @@ export async function sourcesByKey(
   keyHash: string,
   scope: SearchScope,
   limit: number,
-): Promise<readonly string[]> {
-  return sourcesOf(
-    db,
-    scope,
-    limit,
-    (add) => `from timeline.events where key_hash = ${add(keyHash)}`,
-  )
+): Promise<FoundSources> {
+  return sourcesOf(db, { most: MAX_IDS_READ, order: 'key_hash' }, limit, (add) => {
+    return `timeline.events where key_hash = ${add(keyHash)} and ${scopeSql(scope, add)}`
+  })
 }
 
 /** The most events that are read for an id which no index has. */
@@ -52,47 +55,52 @@ const MAX_EVENTS_READ = 20_000
 
 /**
  * Ids of the sources of a tenant with an event that names this request id of a provider: no index has
- * these, so that the newest 20,000 events of a range of time are read.
+ * these, so that the newest 20,000 events of the scope in a range of time are read.
  */
 export async function sourcesByUpstreamRequest(
   db: Queryable,
   of: { readonly id: string; readonly fromMs: number; readonly toMs: number },
   scope: SearchScope & { readonly tenantId: string },
   limit: number,
-): Promise<readonly string[]> {
-  const { id, fromMs, toMs } = of
-  const values: unknown[] = [scope.tenantId, new Date(fromMs), new Date(toMs), id]
-  const add = (value: unknown): string => `$${values.push(value)}`
-  // Text that does not have the id need not be parsed.
-  const { rows } = await db.query<{ source_id: string }>(
-    `select distinct source_id from (
-       select source_id, tenant_id, user_id, data from timeline.events
-       where tenant_id = $1 and at >= $2 and at < $3
-       order by at desc, position desc limit ${MAX_EVENTS_READ}) as r
-     where source_id is not null and strpos(data::text, $4) > 0 and data->>'upstreamRequestId' = $4
-       and ${scopeSql(scope, add)}
-     order by source_id limit ${add(limit)}`,
-    values,
-  )
-  return rows.map((row) => row.source_id)
+): Promise<FoundSources> {
+  const reads = { most: MAX_EVENTS_READ, order: 'at desc, position desc', upstreamId: of.id }
+  return sourcesOf(db, reads, limit, (add) => {
+    const [from, to] = [add(new Date(of.fromMs)), add(new Date(of.toMs))]
+    return `timeline.events where at >= ${from} and at < ${to} and ${scopeSql(scope, add)}`
+  })
 }
 
+/**
+ * The scope is part of what is read within the bound: what an owner finds does not depend on the rows of
+ * others.
+ */
 async function sourcesOf(
   db: Queryable,
-  scope: SearchScope,
+  {
+    most,
+    order,
+    upstreamId,
+  }: { readonly most: number; readonly order: string; readonly upstreamId?: string },
   limit: number,
   fromSql: (add: (value: unknown) => string) => string,
-): Promise<readonly string[]> {
+): Promise<FoundSources> {
   const values: unknown[] = []
   const add = (value: unknown): string => `$${values.push(value)}`
-  const { rows } = await db.query<{ source_id: string }>(
+  const from = fromSql(add)
+  const at = upstreamId === undefined ? '' : add(upstreamId)
+  // Text that does not have the id need not be parsed.
+  const names =
+    at === '' ? '' : `and strpos(data::text, ${at}) > 0 and data->>'upstreamRequestId' = ${at}`
+  const { rows } = await db.query<{ ids: readonly string[]; is_cut: boolean }>(
     `with found as materialized (
-       select source_id, tenant_id, user_id ${fromSql(add)} limit ${MAX_IDS_READ})
-     select distinct source_id from found where source_id is not null and ${scopeSql(scope, add)}
-     order by source_id limit ${add(limit)}`,
+       select source_id ${at === '' ? '' : ', data'} from ${from} order by ${order} limit ${most})
+     select array(select distinct source_id from found where source_id is not null ${names}
+                  order by source_id limit ${add(limit)}) as ids,
+            (select count(*) from found) >= ${most} as is_cut`,
     values,
   )
-  return rows.map((row) => row.source_id)
+  const [row] = rows
+  return { ids: row?.ids ?? [], isCut: row?.is_cut === true }
 }
 
 /** A source by its first event, and by the last one that says how it is. */

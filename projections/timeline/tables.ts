@@ -6,6 +6,9 @@ import { table } from '../engine/table.ts'
 /** Events that a request caused; events of policies and commands name no request. */
 export const byRequestSql = `metadata->>'correlationId' like 'req\\_%'`
 
+/** Events of calls: these have no row in `sources`. */
+export const ofCallSql = `source_id like 'call\\_%'`
+
 /** The events of one request, in the form in which its index has the ids: in the order of their bytes. */
 export const ofRequestSql = (at: string): string =>
   `metadata->>'correlationId' = ${at}::text collate "C"`
@@ -42,7 +45,13 @@ export const sources = table('timeline.sources', {
   },
   key: ['source_id'],
   storage: 'fillfactor = 80',
-  indexes: { native: '(native_id) where native_id is not null', position: '(position)' },
+  indexes: {
+    native: '(native_id) where native_id is not null',
+    // What a tenant finds by a beginning must not take longer for the ids of others.
+    owner: '(tenant_id, source_id)',
+    owner_native: '(tenant_id, native_id) where native_id is not null',
+    position: '(position)',
+  },
   onConflict: { native_id: 'fill' },
 })
 
@@ -74,7 +83,10 @@ export const events = table('timeline.events', {
     tenant: '(tenant_id, position)',
     time: '(tenant_id, at, position)',
     request: `((metadata->>'correlationId') collate "C") where ${byRequestSql}`,
-    key: '(key_hash) where key_hash is not null',
+    owner_call: `(tenant_id, source_id) where ${ofCallSql}`,
+    owner_request: `(tenant_id, (metadata->>'correlationId') collate "C") where ${byRequestSql}`,
+    // Tenants choose the same keys.
+    key: '(key_hash, tenant_id) where key_hash is not null',
     failures: `(tenant_id, at, position) where ${isFailureSql}`,
     failures_time: `(at, position) where ${isFailureSql}`,
   },

@@ -54,20 +54,21 @@ export async function creditsByPrefix(
   const add = (value: unknown): string => `$${values.push(value)}`
   const { rows } = await db.query<PostingRecord>(
     `with grants as materialized (
-       select * from ledger.grants where ${beginsSql('grant_id', prefix, add)}
-       order by grant_id limit ${MAX_IDS_READ}),
+       select * from (
+         select 'grant' as kind, grant_id as id, tenant_id, null as user_id, granted_at as at, currency,
+                amount, credit as what
+         from ledger.grants) as g
+       where ${beginsSql('id', prefix, add)} and ${scopeSql(scope, add)}
+       order by id limit ${MAX_IDS_READ}),
      adjustments as materialized (
-       select * from ledger.adjustments where ${beginsSql('adjustment_id', prefix, add)}
-       order by adjustment_id limit ${MAX_IDS_READ})
-     select ${columns} from (
-       select 'grant' as kind, grant_id as id, tenant_id, null as user_id, granted_at as at, currency,
-              amount, credit as what
-       from grants
-       union all
-       select 'adjustment', a.adjustment_id, a.tenant_id, l.user_id, a.posted_at, a.currency, a.amount,
-              a.code
-       from adjustments a left join ledger.lines l on l.line_id = a.line_id) as found
-     where ${scopeSql(scope, add)} order by at desc, id limit ${add(limit)}`,
+       select * from (
+         select 'adjustment', a.adjustment_id as id, a.tenant_id, l.user_id, a.posted_at as at, a.currency,
+                a.amount, a.code
+         from ledger.adjustments a left join ledger.lines l on l.line_id = a.line_id) as a
+       where ${beginsSql('id', prefix, add)} and ${scopeSql(scope, add)}
+       order by id limit ${MAX_IDS_READ})
+     select ${columns} from (select * from grants union all select * from adjustments) as found
+     order by at desc, id limit ${add(limit)}`,
     values,
   )
   return rows.map(toPosting)

@@ -4,6 +4,7 @@ import type { SearchScope } from '../../../projections/engine/search.ts'
 import { waitForPosition } from '../../../projections/engine/wait.ts'
 import { creditsByPrefix, linesById } from '../../../projections/ledger/query.ts'
 import {
+  type FoundSources,
   sourcesByKey,
   sourcesByPrefix,
   sourcesByUpstreamRequest,
@@ -30,7 +31,7 @@ export interface SearchResult {
   readonly items: readonly SearchItem[]
   /** Whether the text stands for more. */
   readonly more: boolean
-  /** They follow from the text, never from what others have (P8). */
+  /** They follow from the text, and from what the scope itself has, never from what others have (P8). */
   readonly hints: readonly string[]
 }
 
@@ -68,19 +69,22 @@ const WHOLE_REQUEST_ID = 'req_'.length + 26
 const ULID_TIME = 10
 const FIRST_YEAR_MS = Date.UTC(2020, 0)
 const DAY_MS = 86_400_000
+const CUT_HINT =
+  'not all that may match was read, 5,000 of a beginning or the last 20,000 events of a day: add characters, or the id of the tenant'
 
 export function createSearch(deps: SearchDeps): Search {
   return async (request) => {
     const { text, limit } = request
     const { words, left } = wordsIn(text)
     const find = () => foundOf(deps, words, { ...request, limit: limit + 1 })
-    let items = await find()
+    let { items, isCut } = await find()
     const hints = [...hintsOf(words, left)]
     if (items.length === 0 && words.length > 0) {
       // What was written a moment ago, on any replica, is found.
-      if (await isCurrent(deps)) items = await find()
+      if (await isCurrent(deps)) ({ items, isCut } = await find())
       else hints.push('the latest events are not read yet: search again in a moment')
     }
+    if (isCut) hints.push(CUT_HINT)
     if (items.length === 0) hints.push(...absenceHints(deps, words, request))
     return { items: items.slice(0, limit), more: items.length > limit, hints }
   }
@@ -96,14 +100,16 @@ async function foundOf(
   deps: SearchDeps,
   words: readonly Word[],
   request: SearchRequest,
-): Promise<readonly SearchItem[]> {
+): Promise<{ readonly items: readonly SearchItem[]; readonly isCut: boolean }> {
   const { scope, limit } = request
   const found = new Map<string, SearchItem>()
+  let isCut = false
   for (const word of words) {
     const look = (by: readonly Look[]) => Promise.all(by.map((one) => itemsOf(deps, one, request)))
     let items = await look(word.looks)
     if (items.every(({ sourceIds, others }) => sourceIds.length + others.length === 0))
       items = await look(word.otherwise)
+    isCut ||= items.some((one) => one.isCut)
     const sources = await describedSources(
       deps,
       items.flatMap(({ sourceIds }) => sourceIds),
@@ -115,17 +121,28 @@ async function foundOf(
     }
     if (found.size >= limit) break
   }
-  return [...found.values()].slice(0, limit)
+  return { items: [...found.values()].slice(0, limit), isCut }
 }
 
 /** What one look finds: ids whose events describe them, and things that are described already. */
 interface Looked {
   readonly sourceIds: readonly string[]
   readonly others: readonly Unmatched[]
+  /** Whether there was more to read than is read. */
+  readonly isCut: boolean
 }
 
-const sourcesOnly = (sourceIds: readonly string[]): Looked => ({ sourceIds, others: [] })
-const othersOnly = (others: readonly Unmatched[]): Looked => ({ sourceIds: [], others })
+const nothing: FoundSources = { ids: [], isCut: false }
+const sourcesOnly = ({ ids, isCut }: FoundSources): Looked => ({
+  sourceIds: ids,
+  others: [],
+  isCut,
+})
+const othersOnly = (others: readonly Unmatched[]): Looked => ({
+  sourceIds: [],
+  others,
+  isCut: false,
+})
 
 async function itemsOf(
   deps: SearchDeps,
@@ -147,10 +164,10 @@ async function itemsOf(
     case 'request':
       return requestsOf(deps, look.prefix, scope, limit)
     case 'response':
-      return sourcesOnly(await callsOfAnswer(deps, look.id, scope))
+      return sourcesOnly({ ...nothing, ids: await callsOfAnswer(deps, look.id, scope) })
     case 'upstream': {
       const { tenantId } = scope
-      if (day === undefined || tenantId === undefined) return sourcesOnly([])
+      if (day === undefined || tenantId === undefined) return sourcesOnly(nothing)
       const of = { id: look.id, ...day }
       return sourcesOnly(await sourcesByUpstreamRequest(db, of, { ...scope, tenantId }, limit))
     }
@@ -185,13 +202,13 @@ async function requestsOf(
   const [firstMs, lastMs] = timesOfUlid(prefix.slice(prefix.indexOf('_') + 1))
   const samples = { prefix, firstMs, lastMs }
   const { tenantId, userIds } = scope
-  const [sourceIds, refused] = await Promise.all([
+  const [{ ids: sourceIds, isCut }, refused] = await Promise.all([
     sourcesByPrefix(db, { naming: 'request', prefix }, scope, limit),
     refusedRequests(db, samples, { tenantId, userIds }, limit),
   ])
   // A call that failed is counted as a refusal too: it is shown as a call.
   const isShown = sourceIds.length > 0 && prefix.length === WHOLE_REQUEST_ID
-  return { sourceIds, others: isShown ? [] : refused.map(ofRefused) }
+  return { sourceIds, others: isShown ? [] : refused.map(ofRefused), isCut }
 }
 
 /** The call whose answer a provider keeps under an id that is sealed for one tenant. */

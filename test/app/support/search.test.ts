@@ -245,8 +245,8 @@ t.test('what is not found says what the text itself shows', async (t) => {
   await record(pool, [{ source: last, tenant: 'acme' }])
   const search = searchOf(pool)
   const hint = 'add characters where something is missing: many ids begin so'
-  t.same(await search('call_01M8BM', { tenantId: 'acme' }), {
-    items: [],
+  t.match(await search('call_01M8BM', { tenantId: 'acme' }), {
+    items: [{ id: last }],
     more: false,
     hints: [hint],
   })
@@ -267,4 +267,58 @@ t.test('what is not found says what the text itself shows', async (t) => {
   t.match((await search(ids.join(' '))).hints, [
     'only the first 20 ids are looked up: 110 more are in it',
   ])
+})
+
+t.test('what an owner finds does not depend on the rows of others below it', async (t) => {
+  const pool = await filledPool(t)
+  const ids = `lpad(n::text, 5, '0')`
+  // More of another tenant, and of another user, than one statement reads; the own ones are last in order.
+  await pool.query(`
+    create temp table owned as
+      select n, case when n <= 5500 then 'other' else 'acme' end as tenant_id,
+             case when n = 11001 then 'ann' else 'bob' end as user_id
+      from generate_series(1, 11001) as n;
+    insert into timeline.events (position, tenant_id, user_id, source_id, type, event_id, stream,
+                                 revision, at, data, metadata, key_hash)
+    select n, tenant_id, user_id, 'call_01M8BM' || ${ids}, 'CallSettled', gen_random_uuid(), 'stream', n,
+           to_timestamp(${MADE_MS / 1000}) - n * interval '1 ms',
+           json_build_object('upstreamRequestId', 'upstream-' || n),
+           json_build_object('correlationId', 'req_01M8BM' || ${ids}), 'hash of nightly-1' from owned
+    union all
+    select n + 20000, tenant_id, user_id, 'video_01M8BM' || ${ids}, 'TaskRequested', gen_random_uuid(),
+           'stream', n, to_timestamp(${MADE_MS / 1000}) - interval '2 days', '{}', '{}', null from owned;
+    insert into timeline.sources (source_id, tenant_id, user_id, native_id, position)
+    select 'video_01M8BM' || ${ids}, tenant_id, user_id, 'cgt-2026-' || ${ids}, n from owned;
+    insert into ledger.lines
+    select n, 'call_' || n || ':1', now(), tenant_id, user_id, 'token', 'call_' || n, null, 'v1.chat',
+           'text-basic', 'text-basic-input-token', 'text/1', 17, 'token', 2.5, 1000000, 'USD', 0.0000425,
+           '2026', 'reported', 'req', n, null, null, null, '' from owned;
+    insert into ledger.adjustments (position, adjustment_id, tenant_id, currency, amount, line_id, reason, posted_at)
+    select n, 'adj_2026_' || ${ids}, tenant_id, 'USD', 1, 'call_' || n || ':1', 'x', now() from owned;
+    insert into ledger.grants (position, grant_id, tenant_id, currency, amount, credit, reason, granted_at)
+    select n, 'grant_2026_' || ${ids}, case when n = 11001 then 'acme' else 'other' end, 'USD', 1, 'paid', 'x',
+           now() from owned;
+    analyze`)
+  const search = searchOf(pool)
+  const own = { tenantId: 'acme', userIds: ['ann'] }
+  for (const [text, id, scope] of [
+    ['call_01M8BM', 'call_01M8BM11001', own],
+    ['req_01M8BM', 'call_01M8BM11001', own],
+    ['video_01M8BM', 'video_01M8BM11001', own],
+    ['cgt-2026-', 'video_01M8BM11001', own],
+    ['nightly-1', 'call_01M8BM11001', own],
+    ['adj_2026', 'adj_2026_11001', own],
+    ['grant_2026', 'grant_2026_11001', { tenantId: 'acme' }],
+  ] as const) {
+    const found = await search(text, scope)
+    t.same(idsOf(found), [id], text)
+    t.notMatch(found.hints.join(), /not all that may match/, text)
+  }
+  for (const text of ['call_01M8BM', 'req_01M8BM', 'video_01M8BM', 'nightly-1']) {
+    for (const scope of [{ tenantId: 'acme' }, {}]) {
+      const found = await search(text, scope)
+      t.match(found, { more: true, items: { length: 50 } }, 'support finds the first ones')
+      t.match(found.hints.join(), /not all that may match was read/, text)
+    }
+  }
 })
