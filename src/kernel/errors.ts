@@ -102,6 +102,7 @@ export const domainCodes = [
   'proposal_ended',
   'proposal_expired',
   'proposal_own',
+  'proposal_not_independent',
   'token_exists',
   'token_not_found',
   'token_disabled',

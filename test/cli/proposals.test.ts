@@ -44,6 +44,15 @@ t.test('the limits are set one by one, and shown', async (t) => {
 })
 
 t.test('a shell proposes above the limit, and another user approves it over HTTP', async (t) => {
+  const { tenantId: home } = stack.other
+  await addUser(stack.access, { tenantId: home, userId: 'approver', name: 'Approver' })
+  const { secret } = await issueToken(stack.access, {
+    tenantId: home,
+    userId: 'approver',
+    kind: 'admin',
+    name: 'approver',
+    scope: { level: 'all_tenants' },
+  })
   // The tenant got all its credit from a shell, in this very day.
   const proposed = await grant('large', '101')
   t.equal(proposed.code, 0, proposed.stderr)
@@ -56,15 +65,6 @@ t.test('a shell proposes above the limit, and another user approves it over HTTP
   t.match(table.stdout, new RegExp(`${proposalId} +proposed +grant +101 +USD +shell`))
   t.match((await tollgate(['credit', 'reject', '--help'], env)).stdout, /approves none/)
 
-  const { tenantId: home } = stack.other
-  await addUser(stack.access, { tenantId: home, userId: 'approver', name: 'Approver' })
-  const { secret } = await issueToken(stack.access, {
-    tenantId: home,
-    userId: 'approver',
-    kind: 'admin',
-    name: 'approver',
-    scope: { level: 'all_tenants' },
-  })
   await stack.caughtUp()
   const path = `/api/admin/tenants/${tenantId}/proposals/${proposalId}/approve`
   const done = await call(`${stack.url}${path}`, { method: 'POST', token: secret })

@@ -383,6 +383,7 @@ t.test('a refund is posted once, within what was charged', async (t) => {
 })
 
 t.test('support proposes a refund, and finance above its limit', async (t) => {
+  const approver = await sessionOf({ userId: 'second', role: 'finance' })
   const { path, lineId } = await settledCall()
   const form = { line_id: lineId, amount: '0.000001', code: 'quality', reason: 'ticket 1' }
   t.match((await ask(path, { cookie: support })).text, /moves no money until a user of finance/)
@@ -396,7 +397,6 @@ t.test('support proposes a refund, and finance above its limit', async (t) => {
   t.match(first, /^\/console\/proposals\//)
   t.equal(first, second)
   t.equal(await netOf(path), '0', 'no money moved')
-  const approver = await sessionOf({ userId: 'second', role: 'finance' })
   t.match(await ask(`${first}/approve`, { cookie: approver, form: { key: 'k2' } }), { status: 303 })
   t.equal(await netOf(path), '0.000001')
   const limits = { limits: [{ currency: 'CNY', above: '0' }], lapseHours: 1 } as const

@@ -565,6 +565,15 @@ t.test('a second user approves what another proposed: once, and with figures bef
         reference: 'INV-17',
       }),
     })
+  const scope = { level: 'all_tenants' } as const
+  const wanted = { tenantId: demo.tenantId, userId: 'second', kind: 'admin', name: 'two' } as const
+  const cookieOf = async (role?: 'finance' | 'support') => {
+    const { secret } = await issueToken(access, { ...wanted, scope, ...(role && { role }) })
+    await stack.caughtUp()
+    return signInToConsole(url, secret)
+  }
+  // A token that is younger than the proposal would not approve it.
+  const [finance, support] = [await cookieOf('finance'), await cookieOf('support')]
   const { status, body } = await propose('g1', '1234.5')
   t.equal(status, 202)
   const path = `/console/proposals/${tenantId}~${body.data.id}`
@@ -584,14 +593,6 @@ t.test('a second user approves what another proposed: once, and with figures bef
   t.strictSame(terms, ['promotional', 'INV-17', 'g1', '0 USD', '1 234.5 USD'])
   const own = await ask(`${path}/approve`, { cookie: operator, form: { key: 'k1' } })
   t.match(own, { status: 403, text: /role="alert"/ }, 'its own proposer does not approve it')
-  const scope = { level: 'all_tenants' } as const
-  const wanted = { tenantId: demo.tenantId, userId: 'second', kind: 'admin', name: 'two' } as const
-  const cookieOf = async (role?: 'finance' | 'support') => {
-    const { secret } = await issueToken(access, { ...wanted, scope, ...(role && { role }) })
-    await stack.caughtUp()
-    return signInToConsole(url, secret)
-  }
-  const [finance, support] = [await cookieOf('finance'), await cookieOf('support')]
   for (const cookie of [finance, support]) await lookAt(url, cookie, tenantId)
   t.match(await ask(path, { cookie: support }), { text: /An operator of finance approves/ })
   t.match(await ask(`${path}/approve`, { cookie: support, form: { key: 'k2' } }), { status: 403 })

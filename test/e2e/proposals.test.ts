@@ -148,6 +148,41 @@ t.test('a grant above the limit waits for a second user, and is posted once', as
   t.equal((await granted(posting.id)).length, 1)
 })
 
+t.test('one person does not approve what it proposed, with whatever token', async (t) => {
+  const issue = async (by: string, user_id: string) => {
+    const wanted = { tenant_id: home, user_id, kind: 'admin', name: user_id }
+    const { body } = await ask(by, 'POST', '/tokens', {
+      ...wanted,
+      scope: { level: 'all_tenants' },
+    })
+    return { tokenId: body.data.id as string, secret: body.data.secret as string }
+  }
+  const byAnn = await issue(ann.secret, 'ben')
+  const throughAnn = await issue(byAnn.secret, 'cleo')
+  const byCleo = await issue(cleo, 'ben')
+  const old = await tokenOf('cleo', 'all_tenants')
+  const rotated = await tokenOf('cleo', 'all_tenants')
+  const rotate = async (by: string, tokenId: string) =>
+    (await ask(by, 'POST', `/tokens/${tokenId}/rotate`)).body.data.secret as string
+  const given = await rotate(ann.secret, rotated.tokenId)
+  t.match(await grant('alone', '101'), { status: 202 })
+  const refused = (message: RegExp) => ({
+    status: 403,
+    body: { message, error: { code: 'proposal_not_independent' } },
+  })
+  for (const token of [byAnn.secret, throughAnn.secret, given])
+    t.match(await approve('alone', token), refused(/the proposer issued this token/))
+  const young = await tokenOf('ben', 'all_tenants')
+  t.match(await approve('alone', young.secret), refused(/after the proposal/))
+  const renewed = await rotate(cleo, old.tokenId)
+  for (const secret of [renewed, old.secret])
+    t.match(await approve('alone', secret), refused(/after the proposal/))
+  t.match(await grant('mirrored', '101', byAnn.secret), { status: 202 })
+  t.match(await approve('mirrored', ann.secret), refused(/ann of .* is behind this token/))
+  t.same([...(await granted('alone')), ...(await granted('mirrored'))], [])
+  t.match(await approve('alone', byCleo.secret), { status: 200, body: { data: { changed: true } } })
+})
+
 t.test('two approve it at once, on two replicas: there is one posting', async (t) => {
   t.equal((await grant('race', '500', ann.secret)).status, 202)
   const answers = await Promise.all([
@@ -276,7 +311,9 @@ t.test('proposals are listed by state, of those tenants that the token sees', as
     'approved',
     'approved',
     'approved',
+    'approved',
     'lapsed',
+    'proposed',
     'proposed',
     'rejected',
     'rejected',

@@ -38,6 +38,7 @@ const readFailure = createFailureReader({
   proposal_ended: 'proposal_ended',
   proposal_expired: 'proposal_expired',
   proposal_own: 'proposal_own',
+  proposal_not_independent: 'proposal_not_independent',
   price_book_invalid: 'invalid_request',
   price_book_not_found: { code: 'price_book_not_found', param: 'version' },
   price_book_version_taken: { code: 'price_book_version_taken', param: 'version' },

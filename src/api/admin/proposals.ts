@@ -178,6 +178,7 @@ function decisionRoutes(instance: FastifyInstance, proposals: ManagedProposals):
     failures: [
       ...decisionFailures,
       'proposal_own',
+      'proposal_not_independent',
       'line_not_found',
       'adjustment_out_of_bounds',
       'amount_invalid',

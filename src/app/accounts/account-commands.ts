@@ -190,11 +190,13 @@ export async function rotateToken(
     readonly overlapMs: number
     /** End of the secret that was looked at; absent: any. */
     readonly expectedLastFour?: string | undefined
+    /** The token that asks; absent for a command of an operator. */
+    readonly rotatedBy?: string
     /** The bounds of the token that asks; absent for a command of an operator. */
     readonly manager?: Bounds
   },
 ): Promise<IssuedSecret> {
-  const { tokenId, kind, overlapMs, expectedLastFour, manager } = input
+  const { tokenId, kind, overlapMs, expectedLastFour, rotatedBy, manager } = input
   if (overlapMs > MAX_OVERLAP_MS)
     throw new DomainError(
       'token_expiry_invalid',
@@ -210,6 +212,7 @@ export async function rotateToken(
     lastFour: secret.slice(-4),
     oldValidUntil: toTimestamp(nowMs + overlapMs),
     expectedLastFour,
+    ...(rotatedBy === undefined ? {} : { rotatedBy }),
     ...(manager === undefined ? {} : { manager }),
     at: toTimestamp(nowMs),
   })

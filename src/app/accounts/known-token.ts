@@ -1,6 +1,10 @@
 import type { Queryable } from '../../../projections/engine/queryable.ts'
 import type { TokenRow } from '../../../projections/access/query.ts'
-import type { IssuedToken } from '../../domain/token/decider.ts'
+import type { TokenOrigin } from '../../domain/account/independence.ts'
+import { type IssuedToken, tokenDecider } from '../../domain/token/decider.ts'
+import { type TokenEvent, tokenStream } from '../../domain/token/events.ts'
+import type { EventLog } from '../../eventlog/log/types.ts'
+import { DomainError } from '../../kernel/errors.ts'
 import { lastUsesOf } from './last-uses.ts'
 import { fromTimestamp } from '../../kernel/clock.ts'
 
@@ -47,4 +51,46 @@ export function knownToken(tokenId: string, token: IssuedToken): KnownToken {
     expiresAtMs: msOf(token.expiresAt),
     disabledAtMs: msOf(token.disabledAt),
   }
+}
+
+/** A token by the log; undefined if there is none. @throws errors of the log */
+export async function readToken(
+  log: Pick<EventLog, 'readStream'>,
+  tokenId: string,
+): Promise<IssuedToken | undefined> {
+  const events = await log.readStream(tokenStream(tokenId))
+  const state = (events as readonly TokenEvent[]).reduce(tokenDecider.evolve, tokenDecider.initial)
+  return state.phase === 'none' ? undefined : state
+}
+
+/** The most tokens through which a token was issued: with more of them it approves nothing. */
+const MAX_ISSUERS = 100
+
+/**
+ * Who is behind a token by the log; undefined if there is no such token.
+ * @throws DomainError `proposal_not_independent`; errors of the log
+ */
+export async function originOf(
+  log: Pick<EventLog, 'readStream'>,
+  tokenId: string,
+): Promise<TokenOrigin | undefined> {
+  const token = await readToken(log, tokenId)
+  if (token === undefined) return undefined
+  // A set is walked in the order of insertion, and those added on the way are reached too.
+  const line = new Set([tokenId])
+  const users: TokenOrigin['users'][number][] = []
+  for (const id of line) {
+    const one = await readToken(log, id)
+    if (one === undefined) continue
+    users.push({ tenantId: one.tenantId, userId: one.userId })
+    for (const issuer of one.rotatedBy) line.add(issuer)
+    if (one.issuedBy !== undefined) line.add(one.issuedBy)
+    if (line.size > MAX_ISSUERS)
+      throw new DomainError(
+        'proposal_not_independent',
+        `a token that was issued through more than ${MAX_ISSUERS} others approves nothing`,
+        { tokenId },
+      )
+  }
+  return { users, secretMadeAt: token.rotatedAt ?? token.issuedAt }
 }

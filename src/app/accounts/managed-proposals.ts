@@ -3,11 +3,13 @@ import {
   type ProposalRow,
   type ProposalState,
 } from '../../../projections/proposals/query.ts'
+import type { ApprovalOrigins } from '../../domain/account/independence.ts'
 import { allSettledOrThrow } from '../../kernel/all-settled.ts'
 import { DomainError } from '../../kernel/errors.ts'
 import { readAccountState } from './account-state.ts'
 import { type AdminScope, requireOperator } from './admin-scope.ts'
 import { type DecidedProposal, decideProposal, toProposalRow } from './credit.ts'
+import { originOf } from './known-token.ts'
 import { findTenant, lineOf } from './managed-tenants.ts'
 import { type Actor, depsOf, type ManagementDeps, personOf, shown } from './management.ts'
 import { requireCaughtUp } from '../read-models/catch-up.ts'
@@ -52,6 +54,24 @@ export interface ManagedProposals {
 /** `changed` is false where the proposal was decided so before. */
 type Decided = Pick<DecidedProposal, 'proposal' | 'changed'>
 
+/**
+ * Who is behind the tokens of an approval and of its proposal.
+ * @throws DomainError `scope_denied` where the token of the approval is not in the log
+ */
+async function originsOf(
+  { log }: ManagementDeps,
+  { tokenId }: Actor,
+  proposedBy: ProposalRow['by'],
+): Promise<ApprovalOrigins> {
+  const [approver, proposer] = await allSettledOrThrow([
+    originOf(log, tokenId),
+    proposedBy === null ? undefined : originOf(log, proposedBy.tokenId),
+  ])
+  if (approver === undefined)
+    throw new DomainError('scope_denied', 'The token of this request does not exist', {})
+  return { approver, proposer }
+}
+
 /** @throws the codes of the account decider, of the log and of the database; `read_model_behind` */
 export function createManagedProposals(deps: ManagementDeps): ManagedProposals {
   const { db, clock } = deps
@@ -84,13 +104,15 @@ export function createManagedProposals(deps: ManagementDeps): ManagedProposals {
     },
     approve: async (adminScope, by, { tenantId, proposalId }) => {
       requireOperator(adminScope)
-      const { posting } = await find(adminScope, { tenantId, proposalId })
+      const { posting, by: proposedBy } = await find(adminScope, { tenantId, proposalId })
       const lineId =
         posting.kind === 'adjustment' && posting.corrects.kind === 'line'
           ? posting.corrects.lineId
           : undefined
       const line = lineId === undefined ? undefined : await lineOf(deps, tenantId, lineId)
-      return decide(by, { kind: 'approve', tenantId, proposalId, by: personOf(by), line })
+      const origins = await originsOf(deps, by, proposedBy)
+      const approval = { kind: 'approve', tenantId, proposalId, by: personOf(by) } as const
+      return decide(by, { ...approval, origins, line })
     },
     reject: async (adminScope, by, { tenantId, proposalId, reason }) => {
       requireOperator(adminScope)

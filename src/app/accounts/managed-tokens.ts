@@ -3,8 +3,7 @@ import { countTokens, hasUser, listTokens } from '../../../projections/access/qu
 import { namedAddresses } from '../../domain/token/addresses.ts'
 import { type AskedBounds, inheritedBounds, requireWithin } from '../../domain/token/bounds.ts'
 import type { TokenChanges } from '../../domain/token/changes.ts'
-import { type IssuedToken, tokenDecider } from '../../domain/token/decider.ts'
-import { type TokenEvent, tokenStream } from '../../domain/token/events.ts'
+import type { IssuedToken } from '../../domain/token/decider.ts'
 import type { DefaultTokenLimits } from '../../domain/token/limits.ts'
 import { DomainError } from '../../kernel/errors.ts'
 import { isTokenId } from '../../kernel/ids.ts'
@@ -24,7 +23,13 @@ import { checkTokenModels, createKnownModels } from './known-models.ts'
 import { requireCaughtUp } from '../read-models/catch-up.ts'
 import { isWithin, type AdminScope, requireIssuable, requireManageable } from './admin-scope.ts'
 import { disableIssued, type IssuedCount } from './issued-tokens.ts'
-import { type KnownToken, knownToken, type ShownToken, shownTokens } from './known-token.ts'
+import {
+  type KnownToken,
+  knownToken,
+  readToken,
+  type ShownToken,
+  shownTokens,
+} from './known-token.ts'
 
 /** A token and its secret, which is shown only once. */
 export interface ShownSecret {
@@ -126,7 +131,8 @@ export function createManagedTokens(deps: TokenDeps): ManagedTokens {
     rotate: async (adminScope, by, { tokenId, ...input }) => {
       const { kind } = await manageable(deps, adminScope, tokenId)
       const manager = await requireManager(deps, by)
-      const { secret } = await rotateToken(depsOf(deps, by), { tokenId, kind, manager, ...input })
+      const asked = { tokenId, kind, manager, rotatedBy: by.tokenId, ...input }
+      const { secret } = await rotateToken(depsOf(deps, by), asked)
       return { token: await findToken(deps, adminScope, tokenId), secret }
     },
     disable: async (adminScope, by, { tokenId, withIssued }) => {
@@ -156,15 +162,6 @@ async function findToken(
     token !== undefined && isWithin(adminScope, token) ? await shownTokens(db, [token]) : []
   if (shown === undefined) throw new DomainError('token_not_found', 'the token does not exist', {})
   return shown
-}
-
-async function readToken(
-  log: ManagementDeps['log'],
-  tokenId: string,
-): Promise<IssuedToken | undefined> {
-  const events = await log.readStream(tokenStream(tokenId))
-  const state = (events as readonly TokenEvent[]).reduce(tokenDecider.evolve, tokenDecider.initial)
-  return state.phase === 'none' ? undefined : state
 }
 
 async function manageable(

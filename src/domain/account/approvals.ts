@@ -90,7 +90,7 @@ export interface RecentAmount {
 }
 
 /** Two tokens of one user are one person; all shells together are one more. */
-export function personKey(by: Person | undefined): string {
+export function personKey(by: Pick<Person, 'tenantId' | 'userId'> | undefined): string {
   return by === undefined ? 'shell' : JSON.stringify([by.tenantId, by.userId])
 }
 

@@ -102,7 +102,7 @@ export type AccountCommand =
  * @throws DomainError `tenant_exists`, `tenant_not_found`, `user_exists`, `too_many_users`,
  *   `user_not_found`, `status_refused`, `posting_id_taken`, `limit_id_taken`, `idempotency_key_reused`, `amount_invalid`,
  *   `adjustment_source_invalid`, `adjustment_out_of_bounds`, `proposal_not_found`, `proposal_ended`,
- *   `proposal_expired`, `proposal_own`, those of `decideSetting`
+ *   `proposal_expired`, `proposal_own`, `proposal_not_independent`, those of `decideSetting`
  */
 export const accountDecider: Decider<AccountState, AccountCommand, AccountEvent> = {
   initial: {

@@ -7,6 +7,7 @@ import { isAboveLimit, personKey, type RecentAmount, withRecent } from './approv
 import { checkPosted, type CreditState } from './credit.ts'
 import type { Corrects } from '../pricing/settlement.ts'
 import type { AccountEvent, AccountEventData } from './events.ts'
+import { type ApprovalOrigins, requireAnotherUser, requireIndependent } from './independence.ts'
 import { type Person, type Posting, postingMembers } from './postings.ts'
 import { type AccountSettings, settingIn } from './settings.ts'
 
@@ -52,6 +53,8 @@ export interface ApprovePosting {
   readonly proposalId: string
   /** Always a user by a token: a shell approves nothing. */
   readonly by: Person
+  /** Who is behind its token and that of the proposer. */
+  readonly origins: ApprovalOrigins
   /** The settled line that the posting corrects, if it corrects one. */
   readonly line?: Extract<Correction, { readonly kind: 'line' }>['line'] | undefined
   readonly at: string
@@ -124,40 +127,45 @@ export function postOrPropose(
   const [event] = posted
   if (event?.type !== 'CreditGranted' && event?.type !== 'AdjustmentPosted') return posted
   const { by, currency, amount, keyHash } = event.data
-  const approvals = settingIn(state.settings, 'approvals')
-  const nowMs = fromTimestamp(at)
-  const earlier = (): readonly RecentAmount[] => countedAt(state, nowMs)
-  const mustWait =
-    proposesOnly || isAboveLimit(approvals, { by, currency, amount, atMs: nowMs }, earlier)
-  if (!mustWait) return posted
+  if (!proposesOnly && !mustWait({ by, currency, amount }, state, at)) return posted
+  const { lapseHours } = settingIn(state.settings, 'approvals')
   const data = {
     tenantId,
     proposalId: proposalIdOf(tenantId, postingId),
     posting: postingOf(event),
     ...postingMembers({ by, keyHash }),
     proposedAt: at,
-    expiresAt: toTimestamp(nowMs + approvals.lapseHours * HOUR_MS),
+    expiresAt: toTimestamp(fromTimestamp(at) + lapseHours * HOUR_MS),
   }
   return [{ type: 'PostingProposed', data }]
+}
+
+/** Whether an amount is more than a person may post alone at a time, by the limits in force. */
+function mustWait(
+  amount: Pick<Posting, 'currency' | 'amount'> & { readonly by?: Person | undefined },
+  state: PostingState,
+  at: string,
+): boolean {
+  const approvals = settingIn(state.settings, 'approvals')
+  const atMs = fromTimestamp(at)
+  return isAboveLimit(approvals, { ...amount, atMs }, () => countedAt(state, atMs))
 }
 
 /**
  * The approval of a proposal together with its posting, which carries the person and the key of the
  * proposer. A repetition by the same user decides to no event.
  *
- * @throws DomainError `proposal_not_found`, `proposal_ended`, `proposal_own`, `proposal_expired`,
- *   `amount_invalid`, `adjustment_source_invalid`, `adjustment_out_of_bounds`
+ * @throws DomainError `proposal_not_found`, `proposal_ended`, `proposal_own`,
+ *   `proposal_not_independent`, `proposal_expired`, `amount_invalid`, `adjustment_source_invalid`, `adjustment_out_of_bounds`
  */
 export function approve(command: ApprovePosting, state: PostingState): readonly AccountEvent[] {
-  const { tenantId, proposalId, by, at } = command
+  const { tenantId, proposalId, by, origins, at } = command
   const proposal = knownProposal(state, proposalId)
   const { proposed, end } = proposal
   if (end?.type === 'PostingApproved' && personKey(end.data.by) === personKey(by)) return []
-  if (end === undefined && personKey(proposed.by) === personKey(by))
-    throw new DomainError('proposal_own', 'another user than its proposer approves a proposal', {
-      proposalId,
-    })
+  if (end === undefined) requireAnotherUser(proposed, by)
   requireOpen(proposal, at)
+  requireIndependent(proposed, by, origins, () => !mustWait({ ...proposed.posting, by }, state, at))
   checkAgain(command, proposed.posting, state)
   return [
     { type: 'PostingApproved', data: { tenantId, proposalId, by, approvedAt: at } },

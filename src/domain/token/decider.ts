@@ -2,6 +2,7 @@ import { Set as ManyItems } from 'immutable'
 import { unreachable } from '../../kernel/assert.ts'
 import { fromTimestamp } from '../../kernel/clock.ts'
 import { DomainError } from '../../kernel/errors.ts'
+import { membersGiven } from '../../kernel/json.ts'
 import type { Decider } from '../decider.ts'
 import { checkAddresses } from './addresses.ts'
 import { type Bounds, requireWithin } from './bounds.ts'
@@ -33,6 +34,8 @@ export interface IssuedToken extends Changeable {
   readonly changes: number
   /** The token that issued it; undefined where a command of an operator did. */
   readonly issuedBy: string | undefined
+  /** The tokens that gave it a new secret. */
+  readonly rotatedBy: ManyItems<string>
   readonly issuedAt: string
   readonly rotatedAt: string | undefined
   readonly disabledAt: string | undefined
@@ -49,6 +52,8 @@ export type TokenCommand =
       readonly oldValidUntil: string
       /** End of the secret that was looked at; absent: any. */
       readonly expectedLastFour?: string | undefined
+      /** The token that asks; absent for a command of an operator. */
+      readonly rotatedBy?: string
       /** The bounds of the token that asks: it gets no secret of a wider one. */
       readonly manager?: Bounds
       readonly at: string
@@ -115,6 +120,7 @@ export const tokenDecider: Decider<TokenState, TokenCommand, TokenEvent> = {
           usedHashes: ManyItems([data.secretHash]),
           changes: 0,
           issuedBy: data.issuedBy,
+          rotatedBy: ManyItems(),
           issuedAt: data.issuedAt,
           rotatedAt: undefined,
           disabledAt: undefined,
@@ -122,9 +128,10 @@ export const tokenDecider: Decider<TokenState, TokenCommand, TokenEvent> = {
       }
       case 'TokenRotated': {
         if (state.phase === 'none') return state
-        const { secretHash, lastFour, rotatedAt } = event.data
+        const { secretHash, lastFour, rotatedAt, rotatedBy: by } = event.data
         const usedHashes = state.usedHashes.add(secretHash)
-        return { ...changed(state), secretHash, lastFour, rotatedAt, usedHashes }
+        const rotatedBy = by === undefined ? state.rotatedBy : state.rotatedBy.add(by)
+        return { ...changed(state), secretHash, lastFour, rotatedAt, rotatedBy, usedHashes }
       }
       case 'TokenLimitsChanged':
         return state.phase === 'none' ? state : { ...changed(state), limits: event.data.limits }
@@ -184,7 +191,9 @@ function rotate(
     throw new DomainError('token_expiry_invalid', 'the old secret cannot end in the past', {
       tokenId,
     })
-  const data = { tokenId, secretHash, lastFour, oldValidUntil, rotatedAt: at }
+  const { rotatedBy } = command
+  const given = membersGiven({ rotatedBy })
+  const data = { tokenId, secretHash, lastFour, oldValidUntil, ...given, rotatedAt: at }
   return bounded(state, [{ type: 'TokenRotated', data }])
 }
 

@@ -105,6 +105,8 @@ export const tokenEvents = {
   TokenRotated: Type.Object({
     ...tokenMembers,
     oldValidUntil: Type.String(),
+    /** The token that asked for it; absent in older events, and where a command of an operator did. */
+    rotatedBy: Type.Optional(Type.String()),
     rotatedAt: Type.String(),
   }),
   /** The limits of the token from now on, all of them. */
@@ -144,7 +146,8 @@ export const tokenFacts: FactsOf<typeof tokenEvents> = {
   TokenRotated: {
     source: ofToken,
     at: (d) => d.rotatedAt,
-    words: (d) => `the old secret works until ${d.oldValidUntil}`,
+    words: ({ oldValidUntil, rotatedBy }) =>
+      `the old secret works until ${oldValidUntil}${rotatedBy === undefined ? '' : `, rotated by ${rotatedBy}`}`,
   },
   TokenLimitsChanged: {
     source: ofToken,

@@ -52,7 +52,9 @@ for (const when of ['before', 'after'] as const)
       const proposed = await grantCredit(deps, asked)
       t.match(proposed, { changed: when === 'before', proposal: { state: 'proposed' } })
       const proposalId = proposalIdOf(tenantId, grantId)
-      const approval = { kind: 'approve', tenantId, proposalId, by: person('ben') } as const
+      const by = person('ben')
+      const origins = { approver: { users: [by], secretMadeAt: '2026-01-01T00:00:00.000Z' } }
+      const approval = { kind: 'approve', tenantId, proposalId, by, origins } as const
       t.equal(await killed('approve', when, approval), 'SIGKILL')
       t.match(await decideProposal(deps, approval), {
         changed: when === 'before',

@@ -2,6 +2,7 @@ import * as fc from 'fast-check'
 import t from 'tap'
 import { accountDecider, type AccountCommand } from '../../../src/domain/account/decider.ts'
 import type { AccountEvent } from '../../../src/domain/account/events.ts'
+import type { TokenOrigin } from '../../../src/domain/account/independence.ts'
 import type { Person } from '../../../src/domain/account/postings.ts'
 import { proposalIdOf, statusAt } from '../../../src/domain/account/proposals.ts'
 import { isDomainError } from '../../../src/kernel/errors.ts'
@@ -62,6 +63,7 @@ const approve = (posting: string, more: Partial<Command<'approve'>> = {}) =>
     tenantId,
     proposalId: proposalId(posting),
     by: ben,
+    origins: { approver: { users: [more.by ?? ben], secretMadeAt: at(0) } },
     at: at(2),
     ...more,
   }) as const
@@ -238,6 +240,34 @@ t.test('who may not approve, and when', async (t) => {
       data: { tenantId, proposalId: proposalId('g1'), reason: 'not paid', rejectedAt: at(2) },
     },
   ])
+})
+
+t.test('one person does not propose and approve with two tokens', async (t) => {
+  const proposed = account(grant('g1', '101', { at: at(1) }))
+  const origin = (users: readonly Person[], hours = 0) => ({ users, secretMadeAt: at(hours) })
+  const by = (approver: TokenOrigin, proposer: TokenOrigin = origin([ann])) =>
+    approve('g1', { origins: { approver, proposer } })
+  const refused = (message: RegExp) => ({ code: 'proposal_not_independent', message })
+  t.equal(proposed.when(by(origin([ben], 1))).length, 2, 'as old as the proposal')
+  t.throws(() => proposed.when(by(origin([ben], 1.001))), refused(/after the proposal/))
+  const root = person('root')
+  for (const line of [
+    [ben, ann],
+    [ben, root, ann],
+  ])
+    t.throws(() => proposed.when(by(origin(line))), refused(/the proposer issued this token/))
+  for (const line of [
+    [ann, ben],
+    [ann, person('cleo'), ben],
+  ])
+    t.throws(() => proposed.when(by(origin([ben]), origin(line))), refused(/ben of tenant_1 is/))
+  const both = [origin([ben, root]), origin([ann, root])] as const
+  t.throws(() => proposed.when(by(...both)), refused(/root of tenant_1 is behind/))
+  t.equal(proposed.when(by(both[0], origin([ann, person('cleo')]))).length, 2)
+
+  const support = account(grant('g1', '100', { proposesOnly: true }))
+  t.equal(support.when(by(...both)).length, 2, 'the approver could post it alone')
+  t.throws(() => support.when(by(origin([ben, ann]))), refused(/the proposer issued/))
 })
 
 t.test('bounds are checked when it is proposed and again when it is approved', async (t) => {
