@@ -66,7 +66,7 @@ const end = proposals.table.merging('ended', [
   'position',
 ])
 
-/** Grants and adjustments that wait, or waited, for the approval of a second user. */
+/** Grants, adjustments and credit limits that wait, or waited, for the approval of a second user. */
 export const proposalsProjection: Projection = {
   name: 'proposals',
   version: 1,

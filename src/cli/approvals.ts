@@ -7,8 +7,8 @@ import { type OfTenant, settingCommands } from './settings.ts'
 import { changing, JSON_OPTION, onStores } from './command.ts'
 
 const SET_HELP = `
-Above the limit of its currency a grant or an adjustment is only proposed, and another user approves it. The sum is of what
-one person granted, adjusted and has open proposals for in the last 24 hours. All shells together are one person.
+Above the limit of its currency a grant, an adjustment or a higher credit limit is only proposed, and another user approves it.
+The sum is of what one person granted, adjusted, raised credit limits by and has open proposals for in the last 24 hours. All shells together are one person.
 
   tollgate approvals set --tenant tenant_acme --currency CNY --above 1000
   tollgate approvals set --tenant tenant_acme --currency CNY --above none`
@@ -17,7 +17,7 @@ one person granted, adjusted and has open proposals for in the last 24 hours. Al
 export function addApprovals(program: Command): void {
   const group = program
     .command('approvals')
-    .description('above which amounts another user approves grants and adjustments')
+    .description('above which amounts another user approves grants, adjustments and credit limits')
   changing(group.command('set'))
     .description('set the named values; others are unchanged')
     .requiredOption('--tenant <id>', 'tenant')

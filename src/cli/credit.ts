@@ -109,7 +109,9 @@ async function limitCommand(
   const limitId = namedId(options.id) ?? newPostingId('limit', deps)
   noteId(limitId)
   const { tenant: tenantId } = options
-  const { changed, position } = await setCreditLimit(deps, { tenantId, limitId, currency, limit })
+  const done = await setCreditLimit(deps, { tenantId, limitId, currency, limit })
+  const { changed, position, proposal } = done
+  if (proposal !== undefined) return showProposed(session, options, { limitId }, proposal, position)
   show({ tenantId, currency, limit, limitId }, options.json)
   if (!changed) note('this id was already set; a later limit stays in effect')
   await session.projected('ledger', position)

@@ -19,7 +19,7 @@ import {
 } from './command.ts'
 
 const APPROVE_HELP = `
-A proposal is a grant or an adjustment above what one person may post alone (tollgate approvals). A shell rejects
+A proposal is a grant, an adjustment or a credit limit above what one person may give alone (tollgate approvals). A shell rejects
 proposals and approves none, because it cannot say which user it is: another user than the proposer's approves it over
 HTTP, with an operator's admin token:
 
@@ -33,13 +33,13 @@ interface OfTenant {
 /** Registers `tollgate credit proposals` and `tollgate credit reject`. */
 export function addProposals(command: (name: string) => Command): void {
   command('proposals')
-    .description('proposed grants and adjustments of a tenant, newest first')
+    .description('proposed grants, adjustments and credit limits of a tenant, newest first')
     .option('--state <state>', proposalStates.join(', '))
     .option(...JSON_OPTION)
     .addHelpText('after', APPROVE_HELP)
     .action(onStores(listCommand))
   changing(command('reject'))
-    .description('reject a proposed grant or adjustment')
+    .description('reject a proposed grant, adjustment or credit limit')
     .argument('<proposal>', 'id of the proposal')
     .requiredOption('--reason <text>', 'why')
     .addHelpText('after', APPROVE_HELP)
@@ -65,7 +65,7 @@ async function listCommand(
     row.posting.currency,
     row.by?.userId ?? 'shell',
     toTimestamp(row.expiresAtMs),
-    row.posting.reason,
+    'reason' in row.posting ? row.posting.reason : `${row.posting.before} to ${row.posting.limit}`,
   ])
   const columns = ['proposed', 'proposal', 'state', 'kind', 'amount', 'currency', 'by', 'until']
   for (const line of table([...columns, 'reason'], rows)) print(line)
@@ -87,7 +87,7 @@ async function rejectCommand(
   await session.projected('proposals', position)
 }
 
-/** Shows that a grant or an adjustment is proposed, and how it is approved. */
+/** Shows that a posting is proposed, and how it is approved. */
 export async function showProposed(
   session: Session,
   options: { readonly json?: boolean },

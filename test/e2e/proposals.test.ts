@@ -148,6 +148,37 @@ t.test('a grant above the limit waits for a second user, and is posted once', as
   t.equal((await granted(posting.id)).length, 1)
 })
 
+t.test('a credit limit that gives more than one person may waits for a second', async (t) => {
+  const path = `${tenant}/credit/limit`
+  const set = (limit_id: string, amount: string, token = cleo) =>
+    ask(token, 'PUT', path, { currency: 'USD', amount, limit_id })
+  const proposed = await set('l1', '999999999')
+  const posting = { object: 'credit_limit', id: 'l1', currency: 'USD', amount: '999999999' }
+  const before = { limit: '999999999', limit_before: '0', reason: null, code: null }
+  t.match(proposed, { status: 202, body: { data: { posting: { ...posting, ...before } } } })
+  const usd = async () =>
+    (await ask(cleo, 'GET', `${tenant}/credit`)).body.data.accounts.find(
+      (account: { readonly currency: string }) => account.currency === 'USD',
+    ).credit_limit as string
+  t.match(await usd(), /^0/)
+  t.match(await set('l1', '999999999'), { status: 202, body: { data: { changed: false } } })
+  const one = `${tenant}/proposals/${proposed.body.data.id}`
+  t.match(await ask(cleo, 'POST', `${one}/approve`), { status: 403 })
+  t.match(await ask(cleo, 'POST', `${one}/reject`, { reason: 'too much' }), { status: 200 })
+  t.match(await set('l1', '999999999'), {
+    status: 409,
+    body: { error: { code: 'proposal_ended' } },
+  })
+  const next = (await set('l2', '500')).body.data.id
+  t.match((await ask(ben, 'POST', `${tenant}/proposals/${next}/approve`)).body.data, {
+    state: 'approved',
+    changed: true,
+  })
+  t.match(await usd(), /^500/)
+  t.match(await set('l2', '500'), { status: 200, body: { data: { changed: false } } })
+  t.match(await set('l3', '0'), { status: 200, body: { data: { changed: true } } })
+})
+
 t.test('one person does not approve what it proposed, with whatever token', async (t) => {
   const issue = async (by: string, user_id: string) => {
     const wanted = { tenant_id: home, user_id, kind: 'admin', name: user_id }
@@ -312,9 +343,11 @@ t.test('proposals are listed by state, of those tenants that the token sees', as
     'approved',
     'approved',
     'approved',
+    'approved',
     'lapsed',
     'proposed',
     'proposed',
+    'rejected',
     'rejected',
     'rejected',
   ])

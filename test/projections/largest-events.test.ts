@@ -163,7 +163,13 @@ function commandOf(event: AnyEvent, amount: string): AccountCommand | undefined 
   if (event.type === 'CreditGranted')
     return { kind: 'grant', ...event.data, amount, at: event.data.grantedAt }
   if (event.type === 'CreditLimitSet')
-    return { kind: 'set-limit', ...event.data, limit: amount, at: event.data.setAt }
+    return {
+      kind: 'set-limit',
+      limitId: 'limit',
+      ...event.data,
+      limit: amount,
+      at: event.data.setAt,
+    }
   if (event.type === 'TenantStatusSet') {
     const { tenantId, status, reason, suspendedUsers, setAt: at } = event.data
     const wanted = { tenant: { status, reason }, suspendedUsers }

@@ -8,7 +8,9 @@ const limits = Type.Array(
   Type.Object(
     {
       currency: Currency,
-      above: Amount('What one person may grant and adjust alone within 24 hours.'),
+      above: Amount(
+        'What one person may grant, adjust and raise credit limits by alone within 24 hours.',
+      ),
     },
     { named: 'ApprovalLimit', additionalProperties: false },
   ),
@@ -28,17 +30,19 @@ const ApprovalsBody = Type.Object(
   },
 )
 
-/** Routes of the limits above which a second user approves grants and adjustments. */
+/** Routes of the limits above which a second user approves grants, adjustments and credit limits. */
 export const approvalRoutes = settingRoutes({
   setting: managedApprovals,
   path: 'approvals',
   operation: 'Approvals',
   // Who moves money sees the limit, and never raises it.
   roles: { get: ['finance'] },
-  get: { summary: 'Get above which amounts a second user approves grants and adjustments' },
+  get: {
+    summary: 'Get above which amounts a second user approves grants, adjustments and credit limits',
+  },
   put: {
     summary:
-      'Replace the limits above which a second user approves grants and adjustments (operators only)',
+      'Replace the limits above which a second user approves grants, adjustments and credit limits (operators only)',
     body: ApprovalsBody,
     failures: ['amount_invalid'],
   },

@@ -135,7 +135,8 @@ function limitRoute(instance: FastifyInstance, tenants: ManagedTenants): void {
     operationId: 'setCreditLimit',
     summary: 'Set how far below zero a balance may go (operators only)',
     ok: CreditLimitAnswerSchema,
-    failures: [...postingFailures, 'limit_id_taken'],
+    accepted: ProposedAnswerSchema,
+    failures: [...postingFailures, 'limit_id_taken', 'proposal_ended'],
   })
   instance.withTypeProvider<TypeBoxTypeProvider>().put('/tenants/:tenant_id/credit/limit', {
     schema: {
@@ -149,8 +150,11 @@ function limitRoute(instance: FastifyInstance, tenants: ManagedTenants): void {
       const { tenant_id: tenantId } = request.params
       const name = postingName(request, 'limit_id', limitId)
       const input = { tenantId, currency, limit: amount, ...name }
-      const { id, changed } = await tenants.setLimit(adminScopeOf(request), actorOf(request), input)
+      const done = await tenants.setLimit(adminScopeOf(request), actorOf(request), input)
+      const { changed } = done
       markReplayed(reply, name, changed)
+      if (done.proposal !== undefined) return answerProposed(request, reply, done)
+      const { id } = done
       const object = 'credit_limit' as const
       return success({ object, id, tenant_id: tenantId, currency, amount, changed })
     },

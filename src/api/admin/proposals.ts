@@ -3,6 +3,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { type ProposalRow, proposalStates } from '../../../projections/proposals/query.ts'
 import type { ManagedProposals } from '../../app/accounts/managed-proposals.ts'
+import { postingIdOf } from '../../domain/account/posting-events.ts'
 import { creditKinds, type Person, reasonCodes } from '../../domain/account/postings.ts'
 import { toTimestamp } from '../../kernel/clock.ts'
 import {
@@ -33,16 +34,18 @@ const proposal = {
   state: Type.Enum([...proposalStates]),
   posting: Type.Object(
     {
-      object: Type.Enum(['credit_grant', 'adjustment']),
-      id: Type.String({ description: '`grant_id` or `adjustment_id`.' }),
+      object: Type.Enum(['credit_grant', 'adjustment', 'credit_limit']),
+      id: Type.String({ description: '`grant_id`, `adjustment_id` or `limit_id`.' }),
       currency: Currency,
-      amount: Type.String(),
+      amount: Type.String({ description: 'Of a credit limit: by how much it rises.' }),
+      limit: orNull(Type.String({ description: 'The credit limit that it sets.' })),
+      limit_before: orNull(Type.String({ description: 'The credit limit when it was proposed.' })),
       line_id: orNull(Type.String({ description: 'The line that it corrects.' })),
       grant_id: orNull(Type.String({ description: 'The grant that it corrects.' })),
       credit: orNull(Type.Enum([...creditKinds])),
       reference: orNull(Type.String()),
       code: orNull(Type.Enum([...reasonCodes])),
-      reason: Type.String(),
+      reason: orNull(Type.String({ description: 'A credit limit has none.' })),
     },
     { named: 'ProposedPosting' },
   ),
@@ -62,7 +65,7 @@ const ChangedProposalSchema = Type.Object(
 export const ProposedAnswerSchema = {
   ...successOf(ChangedProposalSchema),
   description:
-    'More than one person may post alone, or by a token of support: it is proposed, and moves no money.',
+    'More than one person may give alone, or by a token of support: it is proposed, and changes nothing yet.',
 }
 
 const ProposalsQuerySchema = Type.Object({
@@ -80,12 +83,20 @@ const RejectionSchema = Type.Object(
   },
 )
 
+const postedObjects = {
+  grant: 'credit_grant',
+  adjustment: 'adjustment',
+  limit: 'credit_limit',
+} as const
+
 /** A proposal as these routes show it; persons are shown to operators only, as in histories. */
 export function toProposal(row: ProposalRow, request: FastifyRequest) {
   const { posting } = row
-  const { currency, amount, reason } = posting
-  const isGrant = posting.kind === 'grant'
-  const corrects = isGrant ? undefined : posting.corrects
+  const { currency, amount } = posting
+  const grant = posting.kind === 'grant' ? posting : undefined
+  const adjustment = posting.kind === 'adjustment' ? posting : undefined
+  const limit = posting.kind === 'limit' ? posting : undefined
+  const corrects = adjustment?.corrects
   const persons = { proposed_by: toPerson(row.by), ended_by: toPerson(row.endedBy) }
   return {
     object: 'proposal' as const,
@@ -93,16 +104,18 @@ export function toProposal(row: ProposalRow, request: FastifyRequest) {
     tenant_id: row.tenantId,
     state: row.state,
     posting: {
-      object: isGrant ? ('credit_grant' as const) : ('adjustment' as const),
-      id: isGrant ? posting.grantId : posting.adjustmentId,
+      object: postedObjects[posting.kind],
+      id: postingIdOf(posting),
       currency,
       amount,
+      limit: limit?.limit ?? null,
+      limit_before: limit?.before ?? null,
       line_id: corrects?.kind === 'line' ? corrects.lineId : null,
       grant_id: corrects?.kind === 'grant' ? corrects.grantId : null,
-      credit: isGrant ? (posting.credit ?? ('paid' as const)) : null,
-      reference: (isGrant ? posting.reference : undefined) ?? null,
-      code: (isGrant ? undefined : posting.code) ?? null,
-      reason,
+      credit: grant ? (grant.credit ?? ('paid' as const)) : null,
+      reference: grant?.reference ?? null,
+      code: adjustment?.code ?? null,
+      reason: grant?.reason ?? adjustment?.reason ?? null,
     },
     ...(adminScopeOf(request).kind === 'all' ? persons : {}),
     proposed_at: toTimestamp(row.proposedAtMs),
@@ -115,7 +128,7 @@ export function toProposal(row: ProposalRow, request: FastifyRequest) {
 const toPerson = (by: Person | null) =>
   by && { tenant_id: by.tenantId, user_id: by.userId, token_id: by.tokenId }
 
-/** Grants and adjustments that wait, or waited, for a second user. */
+/** Grants, adjustments and credit limits that wait, or waited, for a second user. */
 export function proposalRoutes(
   instance: FastifyInstance,
   { proposals }: Pick<Services['accounts'], 'proposals'>,
@@ -123,7 +136,7 @@ export function proposalRoutes(
   const app = instance.withTypeProvider<TypeBoxTypeProvider>()
   const list = describe({
     operationId: 'listProposals',
-    summary: 'List proposed grants and adjustments, newest first',
+    summary: 'List proposed grants, adjustments and credit limits, newest first',
     ok: successOf(Type.Object({ items: Type.Array(ProposalSchema), next_cursor: NextCursor })),
     failures: [...readFailures, 'invalid_cursor', 'tenant_not_found'],
   })
@@ -144,7 +157,7 @@ export function proposalRoutes(
   })
   const one = describe({
     operationId: 'getProposal',
-    summary: 'Get a proposed grant or adjustment',
+    summary: 'Get a proposed grant, adjustment or credit limit',
     ok: successOf(ProposalSchema),
     failures: [...readFailures, 'tenant_not_found', 'proposal_not_found'],
   })

@@ -15,12 +15,7 @@ import { fromTimestamp, toTimestamp } from '../../kernel/clock.ts'
 import { DomainError, isDomainError } from '../../kernel/errors.ts'
 import { newId, sha256Hex } from '../../kernel/ids.ts'
 import type { Currency } from '../../kernel/money.ts'
-import {
-  type AccountCommandDeps,
-  changeAccount,
-  type Changed,
-  decideOnAccount,
-} from './account-commands.ts'
+import { type AccountCommandDeps, type Changed, decideOnAccount } from './account-commands.ts'
 
 /** Commands that move a tenant's money: each has an id, and moves money once under one id. */
 
@@ -60,7 +55,7 @@ export interface GrantInput {
   readonly keyHash?: string
 }
 
-/** The outcome of a grant or an adjustment. */
+/** The outcome of a grant, an adjustment or a credit limit. */
 export interface PostingOutcome extends Changed {
   /** Set where it is only proposed, and nothing is posted. */
   readonly proposal: ProposalRow | undefined
@@ -81,30 +76,25 @@ export async function grantCredit(
 
 export interface CreditLimitInput {
   readonly tenantId: string
-  /**
-   * A repeated id sets nothing, even after a later change; without an id, only a different limit is
-   * set.
-   */
-  readonly limitId?: string
+  /** A repeated id sets nothing, even after a later change. */
+  readonly limitId: string
   readonly currency: Currency
   /** Decimal string, not negative. */
   readonly limit: string
+  readonly by?: Person
   readonly keyHash?: string
 }
 
 /**
- * Sets how far below zero a balance may go.
+ * Sets how far below zero a balance may go, or proposes it.
  * @throws DomainError of the account decider; `posting_outcome_unknown`
  */
-export async function setCreditLimit(
+export function setCreditLimit(
   deps: AccountCommandDeps,
   input: CreditLimitInput,
-): Promise<Changed> {
+): Promise<PostingOutcome> {
   const command = { kind: 'set-limit', ...input, at: now(deps) } as const
-  const { limitId } = input
-  return limitId === undefined
-    ? changeAccount(deps, command)
-    : confirmed(limitId, 'limit_id', () => changeAccount(deps, command))
+  return postOrPropose(deps, command, input.limitId, 'limit_id')
 }
 
 export interface AdjustmentInput {
@@ -188,12 +178,13 @@ export function newPostingId(
 
 async function postOrPropose(
   deps: AccountCommandDeps,
-  command: Extract<AccountCommand, { readonly kind: 'grant' | 'post-adjustment' }>,
+  command: Extract<AccountCommand, { readonly kind: 'grant' | 'post-adjustment' | 'set-limit' }>,
   id: string,
   param: string,
 ): Promise<PostingOutcome> {
   const decided = await confirmed(id, param, () => decideOnAccount(deps, command))
-  const known = proposalOf(decided.state, command.tenantId, id)
+  const kind = command.kind === 'set-limit' ? 'limit' : 'posting'
+  const known = proposalOf(decided.state, command.tenantId, id, kind)
   // One that was approved is posted.
   const isOpen = known !== undefined && known.end === undefined
   return {

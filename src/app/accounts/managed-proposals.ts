@@ -20,7 +20,7 @@ interface ProposalName {
 }
 
 /**
- * Proposals of grants and adjustments, by the bearer of an admin token. A proposal of a tenant
+ * Proposals of grants, adjustments and credit limits, by the bearer of an admin token. A proposal of a tenant
  * outside the token's scope is `tenant_not_found` (P8). Administrators of a tenant see its own;
  * operators decide them, `scope_denied` for others.
  */

@@ -74,12 +74,12 @@ export interface ManagedTenants {
     by: Actor,
     input: Omit<GrantInput, 'grantId' | 'keyHash' | 'by'> & PostingName,
   ) => Promise<Posted | Proposed>
-  /** A repetition with the same id or key sets nothing. */
+  /** A repetition with the same id or key sets or proposes nothing more. */
   readonly setLimit: (
     adminScope: AdminScope,
     by: Actor,
-    input: Omit<CreditLimitInput, 'limitId' | 'keyHash'> & PostingName,
-  ) => Promise<Posted>
+    input: Omit<CreditLimitInput, 'limitId' | 'keyHash' | 'by'> & PostingName,
+  ) => Promise<Posted | Proposed>
   /**
    * Gives a part of a settled line back, or takes such a part back again; a repetition with the same
    * id or key moves nothing more. @throws DomainError `line_not_found`
@@ -237,9 +237,10 @@ function postingsOf(deps: ManagementDeps): Pick<ManagedTenants, 'grant' | 'setLi
       requireWithin(adminScope, input.tenantId)
       const { id: limitId, keyed } = named('limit', input)
       const { tenantId, currency, limit } = input
-      const setting = { tenantId, limitId, currency, limit, ...keyed }
-      const { changed, position } = await setCreditLimit(depsOf(deps, by), setting)
-      await shown(deps, 'ledger', position)
+      const setting = { tenantId, limitId, currency, limit, by: personOf(by), ...keyed }
+      const { changed, position, proposal } = await setCreditLimit(depsOf(deps, by), setting)
+      await shown(deps, proposal === undefined ? 'ledger' : 'proposals', position)
+      if (proposal !== undefined) return { proposal, changed }
       return { id: limitId, changed }
     },
     adjust: async (adminScope, by, input) => {

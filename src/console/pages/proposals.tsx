@@ -20,7 +20,7 @@ import type { Page, View } from '../page.tsx'
 import { requireAdminSession } from '../reading-as.ts'
 import { tenantHref } from './tenants.tsx'
 
-/** Grants and adjustments that wait for a second user, and their approval. */
+/** Postings and credit limits that wait for a second user, and their approval. */
 
 const listQuery = Type.Object({
   cursor: cursorMembers.cursor,
@@ -54,6 +54,7 @@ export const proposalIdOf = ({ tenantId, proposalId }: ProposalRow): string =>
 
 function kindOf({ posting }: ProposalRow): string {
   if (posting.kind === 'grant') return 'credit'
+  if (posting.kind === 'limit') return 'credit limit'
   return posting.corrects.kind === 'line' ? 'refund of a line' : 'correction of a grant'
 }
 
@@ -70,7 +71,7 @@ const columnsIn = (clock: ZoneClock): readonly TableColumn<ProposalRow>[] => [
     right: true,
     cell: ({ posting }) => <Money amount={posting.amount} currency={posting.currency} />,
   },
-  { name: 'reason', cell: ({ posting }) => posting.reason },
+  { name: 'reason', cell: ({ posting }) => ('reason' in posting ? posting.reason : '') },
   { name: 'state', cell: ({ state }) => state },
   { name: 'lapses', cell: ({ expiresAtMs }) => <Moment atMs={expiresAtMs} clock={clock} /> },
 ]
@@ -87,7 +88,7 @@ function ListPage({
       <h1 class="title">Proposals</h1>
       <section class="panel" aria-label="Proposals">
         <Table
-          label="Proposed grants and adjustments"
+          label="Proposed grants, adjustments and credit limits"
           columns={columnsIn(view.clock)}
           rows={facts.items}
           keyOf={proposalIdOf}
@@ -129,6 +130,14 @@ function termsOf({ posting }: ProposalRow) {
       ['reference', posting.reference ?? 'none'],
       ['grant', <Id id={posting.grantId} />],
     ] as const
+  if (posting.kind === 'limit') {
+    const { limitId, currency, limit, before } = posting
+    return [
+      ['limit when it was proposed', <Money amount={before} currency={currency} />],
+      ['limit after', <Money amount={limit} currency={currency} />],
+      ['setting', <Id id={limitId} />],
+    ] as const
+  }
   const { corrects, code } = posting
   return [
     corrects.kind === 'line'
@@ -147,9 +156,15 @@ function balanceFacts({ row: { posting, state }, balance }: ProposalFacts) {
   if (state !== 'proposed') return []
   if ('why' in balance) return [['balance', balance.why]] as const
   const { currency, amount } = posting
-  const after = formatAmount(parseAmount(balance.facts) + parseAmount(amount))
+  const now = balance.facts
+  if (posting.kind === 'limit')
+    return [
+      ['balance', <Money amount={now.balance} currency={currency} />],
+      ['limit now', <Money amount={now.limit} currency={currency} />],
+    ] as const
+  const after = formatAmount(parseAmount(now.balance) + parseAmount(amount))
   return [
-    ['balance before', <Money amount={balance.facts} currency={currency} />],
+    ['balance before', <Money amount={now.balance} currency={currency} />],
     ['balance after', <Money amount={after} currency={currency} />],
   ] as const
 }
@@ -165,7 +180,7 @@ function factsOf(facts: ProposalFacts, { clock, token }: View) {
     ['amount', <Money amount={posting.amount} currency={posting.currency} />],
     ...balanceFacts(facts),
     ...termsOf(row),
-    ['reason', posting.reason],
+    ...('reason' in posting ? [['reason', posting.reason] as const] : []),
     ...persons,
     ['proposed', <Moment atMs={row.proposedAtMs} clock={clock} />],
     ['lapses', <Moment atMs={row.expiresAtMs} clock={clock} />],
@@ -196,8 +211,10 @@ function Decision({ row, view }: { readonly row: ProposalRow; readonly view: Vie
         button="Approve"
         fault={fault}
       >
-        It posts {amount} {currency} to {row.tenantId}, as it was proposed. Another user than the
-        one who proposed it approves it.
+        {row.posting.kind === 'limit'
+          ? `It lets the balance of ${row.tenantId} go ${row.posting.limit} ${currency} below zero`
+          : `It posts ${amount} ${currency} to ${row.tenantId}`}
+        , as it was proposed. Another user than the one who proposed it approves it.
       </ActionForm>
       <ActionForm
         name="reject"
@@ -218,8 +235,8 @@ const oneQuery = Type.Object({ tz: listQuery.properties.tz })
 
 interface ProposalFacts {
   readonly row: ProposalRow
-  /** The tenant's balance in the currency of the posting: a decimal. */
-  readonly balance: PanelFacts<string>
+  /** The tenant's balance and credit limit in the currency of the posting: decimals. */
+  readonly balance: PanelFacts<{ readonly balance: string; readonly limit: string }>
 }
 
 /** One proposal with the forms that decide it. */
@@ -234,7 +251,8 @@ export const proposalPage: Page<typeof oneQuery, ProposalFacts> = {
     const asked = { tenant_id: tenantId, currency: posting.currency }
     const balance = await panelFacts(token, ['finance'], async () => {
       const { items } = await (await readBalance(services, who, asked)).page()
-      return items[0]?.accounts[0]?.balance ?? '0'
+      const account = items[0]?.accounts[0]
+      return { balance: account?.balance ?? '0', limit: account?.credit_limit ?? '0' }
     })
     return { row, balance }
   },

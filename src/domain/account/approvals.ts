@@ -3,7 +3,7 @@ import type { List } from 'immutable'
 import { type Currency, parseAmount } from '../../kernel/money.ts'
 import { CurrencySchema, DecimalSchema } from '../pricing/settlement.ts'
 import { canonicalAmount } from './amount.ts'
-import type { Person } from './postings.ts'
+import type { CountedAmount, Person } from './postings.ts'
 import {
   accountSetting,
   invalidSetting,
@@ -12,7 +12,7 @@ import {
   unordered,
 } from './setting.ts'
 
-/** How much one person may grant and adjust alone within 24 hours. */
+/** How much one person may grant, adjust and raise credit limits by alone within 24 hours. */
 const ApprovalLimitSchema = Type.Object({ currency: CurrencySchema, above: DecimalSchema })
 
 export type ApprovalLimit = Static<typeof ApprovalLimitSchema>
@@ -70,14 +70,6 @@ export const approvals = accountSetting({
 /** Postings and proposals of a person are added up over this time. */
 const WINDOW_MS = 24 * 60 * 60 * 1_000
 
-/** An amount that a person posted or proposed; of an adjustment it may be negative. */
-interface PersonalAmount {
-  readonly by?: Person | undefined
-  readonly currency: Currency
-  readonly amount: string
-  readonly atMs: number
-}
-
 /** An amount that counts towards the sum of a person. */
 export interface RecentAmount {
   readonly person: string
@@ -97,7 +89,7 @@ export function personKey(by: Pick<Person, 'tenantId' | 'userId'> | undefined): 
 /** Adds an amount, and removes those that are a day old by then. */
 export function withRecent(
   recent: List<RecentAmount>,
-  { proposalId, ...one }: PersonalAmount & { readonly proposalId?: string },
+  { proposalId, ...one }: CountedAmount & { readonly proposalId?: string },
 ): List<RecentAmount> {
   let tooOld = 0
   while ((recent.get(tooOld)?.atMs ?? Infinity) <= one.atMs - WINDOW_MS) tooOld += 1
@@ -112,7 +104,7 @@ export function withRecent(
  */
 export function isAboveLimit(
   { limits }: Pick<Approvals, 'limits'>,
-  { by, currency, amount, atMs }: PersonalAmount,
+  { by, currency, amount, atMs }: CountedAmount,
   earlier: () => readonly RecentAmount[],
 ): boolean {
   const limit = limits.find((one) => one.currency === currency)

@@ -61,10 +61,10 @@ export interface GrantCredit {
 export interface SetCreditLimit {
   readonly kind: 'set-limit'
   readonly tenantId: string
-  /** Undefined: only a limit that differs is set. */
-  readonly limitId?: string | undefined
+  readonly limitId: string
   readonly currency: Currency
   readonly limit: string
+  readonly by?: Person | undefined
   readonly keyHash?: string | undefined
   readonly at: string
 }
@@ -93,14 +93,10 @@ export function grant(command: GrantCredit, state: CreditState): readonly Accoun
 
 /** @throws DomainError `amount_invalid`, `limit_id_taken`, `idempotency_key_reused` */
 export function setLimit(command: SetCreditLimit, state: CreditState): readonly AccountEvent[] {
-  const { tenantId, limitId, currency, keyHash, at } = command
+  const { tenantId, limitId, currency, keyHash, by, at } = command
   const limit = canonicalAmount(command.limit)
   if (parseAmount(limit) < 0n)
     throw new DomainError('amount_invalid', 'a credit limit must not be negative', { limit })
-  if (limitId === undefined) {
-    if (state.limits.get(currency) === limit) return []
-    return [{ type: 'CreditLimitSet', data: { tenantId, currency, limit, setAt: at } }]
-  }
   const terms = { limitId, currency, limit }
   if (isKeyRepeated(state, keyHash, limitFingerprint(terms))) return []
   const earlier = state.limitIds.get(limitId)
@@ -110,12 +106,9 @@ export function setLimit(command: SetCreditLimit, state: CreditState): readonly 
       id: limitId,
     })
   // Recorded even if the limit is already set: a retry after the next change must find the id.
-  return [
-    {
-      type: 'CreditLimitSet',
-      data: { tenantId, ...terms, ...postingMembers({ keyHash }), setAt: at },
-    },
-  ]
+  const before = limitIn(state, currency)
+  const data = { tenantId, ...terms, before, ...postingMembers({ keyHash, by }), setAt: at }
+  return [{ type: 'CreditLimitSet', data }]
 }
 
 /** The state after a grant. */
@@ -135,20 +128,33 @@ export function grantNamed(
   }
 }
 
+/** The credit limit of a currency; of one without, zero. */
+export function limitIn({ limits }: Pick<CreditState, 'limits'>, currency: Currency): string {
+  return limits.get(currency) ?? '0'
+}
+
 /** The state after a credit limit was set. */
 export function limitSet(state: CreditState, event: AccountEventData<'CreditLimitSet'>) {
-  const { currency, limit, limitId, keyHash } = event
+  const { currency, limit } = event
+  return { ...limitNamed(state, event), limits: new Map(state.limits).set(currency, limit) }
+}
+
+/** The state in which the id and the key of a credit limit are taken. */
+export function limitNamed(
+  state: CreditState,
+  terms: RequestFields<'CreditLimitSet'> & { readonly keyHash?: string | undefined },
+): Pick<CreditState, 'limitIds' | 'keys'> {
+  const { limitId, currency, limit, keyHash } = terms
   const print = fingerprint('limit', currency, limit)
   return {
-    limits: new Map(state.limits).set(currency, limit),
     limitIds: limitId === undefined ? state.limitIds : state.limitIds.set(limitId, print),
-    keys: withKey(state.keys, keyHash, limitFingerprint(event)),
+    keys: withKey(state.keys, keyHash, limitFingerprint(terms)),
   }
 }
 
 type RequestFields<T extends 'CreditGranted' | 'CreditLimitSet'> = Omit<
   AccountEventData<T>,
-  'tenantId' | 'keyHash' | 'by' | 'grantedAt' | 'setAt'
+  'tenantId' | 'keyHash' | 'by' | 'before' | 'grantedAt' | 'setAt'
 >
 
 /** All members of a request for a grant, as one text. */

@@ -1,7 +1,6 @@
 import { OrderedMap } from 'immutable'
 import { unreachable } from '../../kernel/assert.ts'
 import { isSameText } from '../../kernel/characters.ts'
-import { fromTimestamp } from '../../kernel/clock.ts'
 import { DomainError } from '../../kernel/errors.ts'
 import { parseAmount, type Currency } from '../../kernel/money.ts'
 import type { Decider } from '../decider.ts'
@@ -23,6 +22,7 @@ import {
   granted,
   grantNamed,
   isRepeated,
+  limitNamed,
   limitSet,
   noCredit,
   setLimit,
@@ -33,7 +33,6 @@ import {
   withKey,
 } from './credit.ts'
 import { type Person, postingMembers, type ReasonCode } from './postings.ts'
-import { withRecent } from './approvals.ts'
 import type { AccountEvent, AccountEventData } from './events.ts'
 import {
   approve,
@@ -41,6 +40,7 @@ import {
   noProposals,
   postOrPropose,
   type PostingState,
+  recentAfter,
   reject,
   type RejectPosting,
   withEnd,
@@ -142,7 +142,11 @@ export const accountDecider: Decider<AccountState, AccountCommand, AccountEvent>
           grant(command, state),
         )
       case 'set-limit':
-        return setLimit(command, state)
+        return postOrPropose(
+          { ...command, postingId: command.limitId, proposedKind: 'limit' },
+          state,
+          () => setLimit(command, state),
+        )
       case 'post-adjustment':
         return postOrPropose({ ...command, postingId: command.adjustmentId }, state, () =>
           adjust(command, state),
@@ -178,30 +182,26 @@ export const accountDecider: Decider<AccountState, AccountCommand, AccountEvent>
           ...state,
           ...granted(state, event.data),
           correctable: withGrant(state.correctable, event.data),
-          recent: withRecent(state.recent, {
-            ...event.data,
-            atMs: fromTimestamp(event.data.grantedAt),
-          }),
+          recent: recentAfter(state, event),
         }
       case 'CreditLimitSet':
-        return { ...state, ...limitSet(state, event.data) }
+        return { ...state, ...limitSet(state, event.data), recent: recentAfter(state, event) }
       case 'AdjustmentPosted': {
-        const { currency, amount, postedAt } = event.data
+        const { currency, amount } = event.data
         return {
           ...state,
           ...adjustmentNamed(state, event.data),
           postedPico: withPosted(state, currency, amount),
           correctable: withCorrection(state.correctable, event.data),
-          recent: withRecent(state.recent, { ...event.data, atMs: fromTimestamp(postedAt) }),
+          recent: recentAfter(state, event),
         }
       }
       case 'PostingProposed': {
-        const { posting, keyHash } = event.data
-        const named =
-          posting.kind === 'grant'
-            ? grantNamed(state, { ...posting, keyHash })
-            : adjustmentNamed(state, { ...posting, keyHash })
-        return { ...state, ...named, ...withProposal(state, event.data) }
+        return {
+          ...state,
+          ...proposedNamed(state, event.data),
+          ...withProposal(state, event.data),
+        }
       }
       case 'PostingApproved':
       case 'PostingRejected':
@@ -227,6 +227,16 @@ function adjust(command: Command<'post-adjustment'>, state: AccountState): reado
   checkPosted(state, currency, amount)
   const data = { tenantId, ...terms, ...postingMembers({ keyHash, by }), postedAt: at }
   return [{ type: 'AdjustmentPosted', data }]
+}
+
+/** The state in which the id and the key of a proposed posting are taken. */
+function proposedNamed(
+  state: AccountState,
+  { posting, keyHash }: AccountEventData<'PostingProposed'>,
+): Partial<AccountState> {
+  if (posting.kind === 'grant') return grantNamed(state, { ...posting, keyHash })
+  if (posting.kind === 'limit') return limitNamed(state, { ...posting, keyHash })
+  return adjustmentNamed(state, { ...posting, keyHash })
 }
 
 type AdjustmentTerms = Omit<

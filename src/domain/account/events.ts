@@ -52,7 +52,10 @@ export const accountEvents = {
     limit: DecimalSchema,
     /** Names this setting, so that a retry of it is recognised; absent in older events. */
     limitId: Type.Optional(Type.String()),
+    /** The limit that it replaces; absent in older events. */
+    before: Type.Optional(DecimalSchema),
     keyHash: Type.Optional(KeyHashSchema),
+    by: Type.Optional(PersonSchema),
     setAt: Type.String(),
   }),
   AdjustmentPosted: Type.Object({
@@ -137,9 +140,11 @@ export const accountFacts: FactsOf<typeof accountEvents> = {
     source: ofAccount,
     at: (d) => d.proposedAt,
     words: ({ proposalId, posting }) => {
-      const { kind, amount, currency, reason } = posting
-      const id = posting.kind === 'grant' ? posting.grantId : posting.adjustmentId
-      return `${proposalId}: ${kind} ${id} of ${amount} ${currency}: ${reason}`
+      const { kind, currency } = posting
+      if (kind === 'limit')
+        return `${proposalId}: limit ${posting.limitId} of ${posting.limit} ${currency} instead of ${posting.before}`
+      const id = kind === 'grant' ? posting.grantId : posting.adjustmentId
+      return `${proposalId}: ${kind} ${id} of ${posting.amount} ${currency}: ${posting.reason}`
     },
   },
   PostingApproved: { source: ofAccount, at: (d) => d.approvedAt, words: (d) => d.proposalId },

@@ -1,5 +1,6 @@
 import { type Static, Type } from '@sinclair/typebox'
 import { membersGiven } from '../../kernel/json.ts'
+import type { Currency } from '../../kernel/money.ts'
 import { CorrectsSchema, CurrencySchema, DecimalSchema } from '../pricing/settlement.ts'
 
 /** Grants and adjustments have these members of their events in common. */
@@ -61,13 +62,33 @@ export const adjustmentTerms = {
   reason: Type.String(),
 } as const
 
-/** A grant or an adjustment that is proposed. */
+/** The terms of a credit limit, as a proposal of it has them. */
+const limitTerms = {
+  limitId: Type.String(),
+  /** The amount is that by which it raises the limit. */
+  ...amountMembers,
+  limit: DecimalSchema,
+  /** The limit when it was proposed. */
+  before: DecimalSchema,
+} as const
+
+/** A grant, an adjustment or a credit limit that is proposed. */
 export const PostingSchema = Type.Union([
   Type.Object({ kind: Type.Literal('grant'), ...grantTerms }),
   Type.Object({ kind: Type.Literal('adjustment'), ...adjustmentTerms }),
+  Type.Object({ kind: Type.Literal('limit'), ...limitTerms }),
 ])
 
 export type Posting = Static<typeof PostingSchema>
+
+/** What a posting counts towards the sum of its person. */
+export interface CountedAmount {
+  readonly by?: Person | undefined
+  readonly currency: Currency
+  /** Of an adjustment it may be negative. */
+  readonly amount: string
+  readonly atMs: number
+}
 
 /** Members of a posting as its event has them: those that are undefined are absent. */
 export function postingMembers<Members extends Readonly<Record<string, unknown>>>(

@@ -4,16 +4,23 @@ import { DomainError } from '../../kernel/errors.ts'
 import { sha256Hex } from '../../kernel/ids.ts'
 import { checkCorrection, type Correctable, type Correction } from './adjustments.ts'
 import { isAboveLimit, personKey, type RecentAmount, withRecent } from './approvals.ts'
-import { checkPosted, type CreditState } from './credit.ts'
+import { checkPosted, type CreditState, limitIn } from './credit.ts'
 import type { Corrects } from '../pricing/settlement.ts'
 import type { AccountEvent, AccountEventData } from './events.ts'
 import { type ApprovalOrigins, requireAnotherUser, requireIndependent } from './independence.ts'
+import {
+  countedOf,
+  isPostingEvent,
+  postedBy,
+  type PostingEvent,
+  postingOf,
+} from './posting-events.ts'
 import { type Person, type Posting, postingMembers } from './postings.ts'
 import { type AccountSettings, settingIn } from './settings.ts'
 
 /**
- * Proposals: postings above what one person may post alone within 24 hours, and all postings of
- * support. A proposal holds the id
+ * Proposals: postings above what one person may post alone within 24 hours, credit limits that rise
+ * by more, and all postings of support. A proposal holds the id
  * and the `Idempotency-Key` of its posting and moves no money; the posting is made when a second
  * user approves it.
  */
@@ -70,15 +77,18 @@ export interface RejectPosting {
   readonly at: string
 }
 
-/** One posting id is one proposal, so that a repeated request is the same proposal. */
-export function proposalIdOf(tenantId: string, postingId: string): string {
-  const hash = sha256Hex(JSON.stringify(['proposal', tenantId, postingId]))
-  return `proposal_${hash.slice(0, ID_LENGTH)}`
-}
+/** Postings and credit limits may have the same ids. */
+export type ProposedKind = 'posting' | 'limit'
 
-/** The id of the posting itself. */
-export function postingIdOf(posting: Posting): string {
-  return posting.kind === 'grant' ? posting.grantId : posting.adjustmentId
+/** One posting id is one proposal, so that a repeated request is the same proposal. */
+export function proposalIdOf(
+  tenantId: string,
+  postingId: string,
+  kind: ProposedKind = 'posting',
+): string {
+  const name = kind === 'limit' ? 'limit proposal' : 'proposal'
+  const hash = sha256Hex(JSON.stringify([name, tenantId, postingId]))
+  return `proposal_${hash.slice(0, ID_LENGTH)}`
 }
 
 /** How a proposal is at a time. */
@@ -92,13 +102,15 @@ export function proposalOf(
   { proposals }: Pick<ProposalState, 'proposals'>,
   tenantId: string,
   postingId: string,
+  kind?: ProposedKind,
 ): Proposal | undefined {
-  return proposals.isEmpty() ? undefined : proposals.get(proposalIdOf(tenantId, postingId))
+  return proposals.isEmpty() ? undefined : proposals.get(proposalIdOf(tenantId, postingId, kind))
 }
 
 interface Posted {
   readonly tenantId: string
   readonly postingId: string
+  readonly proposedKind?: ProposedKind
   readonly proposesOnly?: boolean | undefined
   readonly at: string
 }
@@ -111,11 +123,11 @@ interface Posted {
  *   those of `post`
  */
 export function postOrPropose(
-  { tenantId, postingId, proposesOnly = false, at }: Posted,
+  { tenantId, postingId, proposedKind, proposesOnly = false, at }: Posted,
   state: PostingState,
   post: () => readonly AccountEvent[],
 ): readonly AccountEvent[] {
-  const known = proposalOf(state, tenantId, postingId)
+  const known = proposalOf(state, tenantId, postingId, proposedKind)
   const status = known && statusAt(known, fromTimestamp(at))
   if (status === 'rejected' || status === 'lapsed')
     throw new DomainError(
@@ -125,14 +137,15 @@ export function postOrPropose(
     )
   const posted = post()
   const [event] = posted
-  if (event?.type !== 'CreditGranted' && event?.type !== 'AdjustmentPosted') return posted
-  const { by, currency, amount, keyHash } = event.data
-  if (!proposesOnly && !mustWait({ by, currency, amount }, state, at)) return posted
+  const counted = event && isPostingEvent(event) ? countedOf(event) : undefined
+  if (event === undefined || !isPostingEvent(event) || counted === undefined) return posted
+  if (!proposesOnly && !mustWait(counted, state, at)) return posted
+  const { by, keyHash } = event.data
   const { lapseHours } = settingIn(state.settings, 'approvals')
   const data = {
     tenantId,
-    proposalId: proposalIdOf(tenantId, postingId),
-    posting: postingOf(event),
+    proposalId: proposalIdOf(tenantId, postingId, proposedKind),
+    posting: postingOf(event, counted.amount),
     ...postingMembers({ by, keyHash }),
     proposedAt: at,
     expiresAt: toTimestamp(fromTimestamp(at) + lapseHours * HOUR_MS),
@@ -169,7 +182,7 @@ export function approve(command: ApprovePosting, state: PostingState): readonly 
   checkAgain(command, proposed.posting, state)
   return [
     { type: 'PostingApproved', data: { tenantId, proposalId, by, approvedAt: at } },
-    postedBy(proposed, at),
+    postedBy(proposed, limitIn(state, proposed.posting.currency), at),
   ]
 }
 
@@ -190,6 +203,15 @@ export function reject(command: RejectPosting, state: ProposalState): readonly A
   requireOpen(proposal, at)
   const data = { tenantId, proposalId, ...postingMembers({ by }), reason, rejectedAt: at }
   return [{ type: 'PostingRejected', data }]
+}
+
+/** The amounts that count after a posting. */
+export function recentAfter(
+  { recent }: Pick<ProposalState, 'recent'>,
+  event: PostingEvent,
+): ProposalState['recent'] {
+  const counted = countedOf(event)
+  return counted === undefined ? recent : withRecent(recent, counted)
 }
 
 /** The state after a proposal was made. Its posting's id and key are held by the caller. */
@@ -243,6 +265,7 @@ function checkAgain(
   state: PostingState,
 ): void {
   const { currency, amount } = posting
+  if (posting.kind === 'limit') return
   if (posting.kind === 'adjustment') {
     const correction = correctionOf(posting.corrects, line)
     checkCorrection({ tenantId, currency, amount, correction }, state.correctable)
@@ -265,30 +288,4 @@ function countedAt({ recent, proposals }: ProposalState, atMs: number): readonly
     return proposal !== undefined && statusAt(proposal, atMs) === 'proposed'
   }
   return [...recent].filter(({ proposalId }) => proposalId === undefined || isOpen(proposalId))
-}
-
-/** The terms of a posting, out of its event. */
-function postingOf(
-  event: Extract<AccountEvent, { readonly type: 'CreditGranted' | 'AdjustmentPosted' }>,
-): Posting {
-  if (event.type === 'CreditGranted') {
-    const { tenantId: _tenantId, keyHash: _keyHash, by: _by, grantedAt: _at, ...terms } = event.data
-    return { kind: 'grant', ...terms }
-  }
-  const { tenantId: _tenantId, keyHash: _keyHash, by: _by, postedAt: _at, ...terms } = event.data
-  return { kind: 'adjustment', ...terms }
-}
-
-/** The event of a proposed posting, made at a time. */
-function postedBy(
-  { tenantId, posting, by, keyHash }: AccountEventData<'PostingProposed'>,
-  at: string,
-): AccountEvent {
-  const further = postingMembers({ keyHash, by })
-  if (posting.kind === 'grant') {
-    const { kind: _kind, ...terms } = posting
-    return { type: 'CreditGranted', data: { tenantId, ...terms, ...further, grantedAt: at } }
-  }
-  const { kind: _kind, ...terms } = posting
-  return { type: 'AdjustmentPosted', data: { tenantId, ...terms, ...further, postedAt: at } }
 }

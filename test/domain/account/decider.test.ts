@@ -18,6 +18,7 @@ const grant: Extract<AccountCommand, { readonly kind: 'grant' }> = {
 const setLimit: Extract<AccountCommand, { readonly kind: 'set-limit' }> = {
   kind: 'set-limit',
   tenantId,
+  limitId: 'limit_1',
   currency: 'USD',
   limit: '50.0',
   at,
@@ -146,14 +147,20 @@ t.test(
   },
 )
 
-t.test('a credit limit is per currency and recorded when it changes', async (t) => {
-  t.strictSame(after(open).when(setLimit), [
-    { type: 'CreditLimitSet', data: { tenantId, currency: 'USD', limit: '50', setAt: at } },
-  ])
-  t.strictSame(after(open, setLimit).when({ ...setLimit, limit: '50' }), [])
-  t.equal(after(open, setLimit).when({ ...setLimit, limit: '0' }).length, 1)
-  t.equal(after(open, setLimit).when({ ...setLimit, currency: 'CNY' }).length, 1)
-})
+t.test(
+  'a credit limit is per currency and says which one it replaces, and who set it',
+  async (t) => {
+    const terms = { tenantId, limitId: 'limit_1', currency: 'USD' as const, limit: '50' }
+    t.strictSame(after(open).when(setLimit), [
+      { type: 'CreditLimitSet', data: { ...terms, before: '0', setAt: at } },
+    ])
+    t.strictSame(after(open, setLimit).when({ ...setLimit, limit: '50' }), [])
+    const by = { tenantId, userId: 'ann', tokenId: 'token_1' }
+    const next = { ...setLimit, limitId: 'limit_2', limit: '20', by }
+    t.match(after(open, setLimit).when(next), [{ data: { limit: '20', before: '50', by } }])
+    t.match(after(open, setLimit).when({ ...next, currency: 'CNY' }), [{ data: { before: '0' } }])
+  },
+)
 
 t.test('a credit limit under an id is set once, whatever was set since', async (t) => {
   const raise = { ...setLimit, limitId: 'raise' }

@@ -4,6 +4,7 @@ import { accountDecider, type AccountCommand } from '../../../src/domain/account
 import type { AccountEvent } from '../../../src/domain/account/events.ts'
 import type { TokenOrigin } from '../../../src/domain/account/independence.ts'
 import type { Person } from '../../../src/domain/account/postings.ts'
+import { postingIdOf } from '../../../src/domain/account/posting-events.ts'
 import { proposalIdOf, statusAt } from '../../../src/domain/account/proposals.ts'
 import { isDomainError } from '../../../src/kernel/errors.ts'
 import { formatAmount, parseAmount } from '../../../src/kernel/money.ts'
@@ -240,6 +241,55 @@ t.test('who may not approve, and when', async (t) => {
       data: { tenantId, proposalId: proposalId('g1'), reason: 'not paid', rejectedAt: at(2) },
     },
   ])
+})
+
+t.test('a credit limit that rises by more than one person may give waits as well', async (t) => {
+  const limit = (id: string, to: string, more: Partial<Command<'set-limit'>> = {}) =>
+    ({
+      kind: 'set-limit',
+      tenantId,
+      limitId: id,
+      currency: 'USD',
+      limit: to,
+      by: ann,
+      at: at(1),
+      ...more,
+    }) as const
+  const waits = [{ type: 'PostingProposed' }]
+  const isSet = [{ type: 'CreditLimitSet' }]
+  const own = { limitId: 'l1', currency: 'USD' } as const
+  const proposed = account(limit('l1', '999', { keyHash: 'k' }))
+  const id = proposalIdOf(tenantId, 'l1', 'limit')
+  t.match(proposed.state.proposals.get(id)?.proposed, {
+    posting: { kind: 'limit', ...own, amount: '999', limit: '999', before: '0' },
+    by: ann,
+  })
+  t.equal(proposed.state.limits.get('USD'), undefined, 'it gives nothing yet')
+  t.strictSame(proposed.when(limit('l1', '999', { keyHash: 'k' })), [], 'a repetition')
+  t.throws(() => proposed.when(limit('l1', '5')), { code: 'limit_id_taken' })
+  const approval = { ...approve(''), proposalId: id }
+  t.strictSame(proposed.when(approval)[1], {
+    type: 'CreditLimitSet',
+    data: { tenantId, ...own, limit: '999', before: '0', keyHash: 'k', by: ann, setAt: at(2) },
+  })
+  const done = account(limit('l1', '999', { keyHash: 'k' }), approval)
+  t.strictSame(done.when(limit('l1', '999', { keyHash: 'k' })), [], 'it is set')
+  t.match(done.when(limit('l2', '0')), isSet, 'a lower limit gives nothing')
+  t.match(done.when(limit('l2', '1100', { by: ben })), waits, 'the increase counts')
+  t.match(done.when(limit('l2', '1099', { by: ben })), isSet)
+
+  const raised = account(limit('l1', '60'))
+  t.match(raised.when(limit('l2', '100')), isSet, 'the increases of a day are added up')
+  t.match(raised.when(limit('l2', '100.01')), waits)
+  t.match(raised.when(limit('l2', '100.01', { by: ben })), isSet)
+  t.match(raised.when(limit('l2', '160', { at: at(25) })), isSet, 'a day later')
+  t.match(raised.when(grant('g1', '41')), waits, 'with what is granted')
+  t.match(account(grant('g1', '60')).when(limit('g1', '41')), waits, 'an id of both')
+  const both = account(grant('g1', '101'), limit('g1', '200', { by: ben }))
+  t.equal(both.state.proposals.size, 2)
+  const old = { type: 'CreditLimitSet', data: { tenantId, ...own, limit: '900', setAt: at(1) } }
+  const before = accountDecider.evolve(account().state, old as AccountEvent)
+  t.equal(before.recent.size, 0, 'one of before that was a rule counts nothing')
 })
 
 t.test('one person does not propose and approve with two tokens', async (t) => {
@@ -479,7 +529,7 @@ t.test('for any history nothing above the limit is posted without a second user'
       for (const proposal of state.proposals.values())
         if (statusAt(proposal, START_MS) === 'approved') {
           const { posting } = proposal.proposed
-          const id = posting.kind === 'grant' ? posting.grantId : posting.adjustmentId
+          const id = postingIdOf(posting)
           if (!postings.includes(id)) throw new Error('approved without its posting')
         }
     }),
