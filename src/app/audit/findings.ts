@@ -29,6 +29,8 @@ export interface Finding {
     | 'account_price_wrong'
     /** The line has an earlier price, longer after the change than a replica may be late. */
     | 'account_price_outdated'
+    /** A posting, a credit limit or an approval that the approvals in force at its position forbade. */
+    | 'approval_missing'
     /** A read model has no trace of an event it must have applied. */
     | 'event_not_applied'
     /** A read model passed over an event that contradicts earlier ones. */

@@ -1,9 +1,10 @@
 import { createLru } from '../../kernel/lru.ts'
 import type { Quote, Settlement } from '../../domain/pricing/settlement.ts'
-import type { RecordedEvent } from '../../eventlog/log/types.ts'
+import type { EventLog, RecordedEvent } from '../../eventlog/log/types.ts'
 import { fromTimestamp } from '../../kernel/clock.ts'
 import { formatAmount, parseAmount } from '../../kernel/money.ts'
-import type { AccountPriceHistory } from './account-prices.ts'
+import { ApprovalHistory } from './approvals.ts'
+import { AccountPriceHistory } from './account-prices.ts'
 import { settledSource, type Settling } from './expected-ledger.ts'
 import type { Finding, Findings } from './findings.ts'
 import { PublishedBooks } from './published-books.ts'
@@ -26,24 +27,32 @@ export class LogChecks {
   readonly #calls = createLru<string, true>(MAX_REMEMBERED_CALLS)
   readonly #repeats = createLru<bigint, true>(MAX_REMEMBERED_CALLS)
   readonly #accountPrices: AccountPriceHistory
+  readonly #approvals: ApprovalHistory
   readonly #settleTask: SettleTask | undefined
 
   /** @param settleTask the rules of the families; undefined: no task is settled again */
-  constructor(findings: Findings, accountPrices: AccountPriceHistory, settleTask?: SettleTask) {
+  constructor(
+    findings: Findings,
+    { log, wholeLog }: { readonly log: EventLog; readonly wholeLog: boolean },
+    settleTask?: SettleTask,
+  ) {
     this.#findings = findings
-    this.#accountPrices = accountPrices
+    this.#accountPrices = new AccountPriceHistory(log, wholeLog)
+    this.#approvals = new ApprovalHistory(log, wholeLog)
     this.#settleTask = settleTask
   }
 
   /** Reads the earlier events on which these depend. Call it before `check`. */
-  recall(events: readonly RecordedEvent[], upTo: bigint): Promise<void> {
-    return this.#accountPrices.recall(events, upTo)
+  async recall(events: readonly RecordedEvent[], upTo: bigint): Promise<void> {
+    await this.#accountPrices.recall(events, upTo)
+    await this.#approvals.recall(events, upTo)
   }
 
   /** Takes the next event, given its task before it. */
   check(event: RecordedEvent, task: TaskState | undefined): void {
     if (task?.succeeded) this.#expectSettlement(event, task)
     this.#accountPrices.take(event)
+    this.#checkApproval(event)
     if (event.type === 'PriceBookPublished') this.publish(event)
     else if (event.type === 'TaskSettled') this.#checkTask(event, task)
     else if (event.type === 'CallSettled') this.#checkCall(event)
@@ -70,6 +79,13 @@ export class LogChecks {
     if (this.#repeats.get(event.position)) return
     this.#repeats.set(event.position, true)
     this.#find('settled_twice', event, why)
+  }
+
+  #checkApproval(event: RecordedEvent): void {
+    const message = this.#approvals.take(event)
+    if (message === undefined) return
+    const place = { key: event.stream, position: event.position.toString() }
+    this.#findings.push({ code: 'approval_missing', table: 'log', ...place, message })
   }
 
   /** P2: in its stream the event after a success is its settlement, by the same command. */

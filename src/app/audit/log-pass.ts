@@ -6,7 +6,6 @@ import { LogOlderError, notMet } from '../../../projections/engine/older-log.ts'
 import type { Queryable } from '../../../projections/engine/queryable.ts'
 import type { EventLog, RecordedEvent } from '../../eventlog/log/types.ts'
 import { allSettledOrThrow } from '../../kernel/all-settled.ts'
-import { AccountPriceHistory } from './account-prices.ts'
 import type { Balances } from './balances.ts'
 import {
   compareBalances,
@@ -105,7 +104,7 @@ export class LogPass {
     this.balances = beginning.balances
     this.chain = new LineChain(beginning.chain)
     const wholeLog = beginning.position === BEFORE_ALL
-    this.checks = new LogChecks(findings, new AccountPriceHistory(log, wholeLog), settleTask)
+    this.checks = new LogChecks(findings, { log, wholeLog }, settleTask)
     this.ledger = new LedgerRows({ chain: this.chain, checks: this.checks, findings, log })
     this.eventRows = deps.models.flatMap(({ name, eventTables }) =>
       eventTables ? [new EventRows(name, eventTables, findings)] : [],

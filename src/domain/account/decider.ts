@@ -33,6 +33,7 @@ import {
   withKey,
 } from './credit.ts'
 import { type Person, postingMembers, type ReasonCode } from './postings.ts'
+import { ruleAfter } from './approval-rule.ts'
 import type { AccountEvent, AccountEventData } from './events.ts'
 import {
   approve,
@@ -40,13 +41,10 @@ import {
   noProposals,
   postOrPropose,
   type PostingState,
-  recentAfter,
   reject,
   type RejectPosting,
-  withEnd,
-  withProposal,
 } from './proposals.ts'
-import { evolveSettings, isSettingEvent, setSetting, type SetSetting } from './settings.ts'
+import { isSettingEvent, setSetting, type SetSetting } from './settings.ts'
 import { type AccountUsers, addUser, type NameUser, renameUser, withUser } from './users.ts'
 
 /**
@@ -162,11 +160,9 @@ export const accountDecider: Decider<AccountState, AccountCommand, AccountEvent>
     }
   },
 
-  evolve(state, event) {
-    if (isSettingEvent(event)) {
-      const settings = evolveSettings(state.settings, event)
-      return { ...state, name: settings.name?.name ?? state.name, settings }
-    }
+  evolve(before, event) {
+    const state = { ...before, ...ruleAfter(before, event) }
+    if (isSettingEvent(event)) return { ...state, name: state.settings.name?.name ?? state.name }
     switch (event.type) {
       case 'TenantOpened': {
         const { name, openedAt } = event.data
@@ -182,10 +178,9 @@ export const accountDecider: Decider<AccountState, AccountCommand, AccountEvent>
           ...state,
           ...granted(state, event.data),
           correctable: withGrant(state.correctable, event.data),
-          recent: recentAfter(state, event),
         }
       case 'CreditLimitSet':
-        return { ...state, ...limitSet(state, event.data), recent: recentAfter(state, event) }
+        return { ...state, ...limitSet(state, event.data) }
       case 'AdjustmentPosted': {
         const { currency, amount } = event.data
         return {
@@ -193,19 +188,13 @@ export const accountDecider: Decider<AccountState, AccountCommand, AccountEvent>
           ...adjustmentNamed(state, event.data),
           postedPico: withPosted(state, currency, amount),
           correctable: withCorrection(state.correctable, event.data),
-          recent: recentAfter(state, event),
         }
       }
-      case 'PostingProposed': {
-        return {
-          ...state,
-          ...proposedNamed(state, event.data),
-          ...withProposal(state, event.data),
-        }
-      }
+      case 'PostingProposed':
+        return { ...state, ...proposedNamed(state, event.data) }
       case 'PostingApproved':
       case 'PostingRejected':
-        return { ...state, ...withEnd(state, event) }
+        return state
       default:
         return unreachable(event)
     }

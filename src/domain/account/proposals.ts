@@ -47,10 +47,14 @@ export interface ProposalState {
 
 export const noProposals: ProposalState = { proposals: ManyEntries(), recent: List() }
 
-/** The parts of an account that decide about postings. */
-export interface PostingState extends CreditState, ProposalState {
-  readonly correctable: Correctable
+/** The parts of an account that say whether a posting needs a second user. */
+export interface RuleState extends ProposalState {
   readonly settings: AccountSettings
+}
+
+/** The parts of an account that decide about postings. */
+export interface PostingState extends CreditState, RuleState {
+  readonly correctable: Correctable
 }
 
 /** Makes the posting of a proposal. `at` is RFC 3339. */
@@ -139,7 +143,7 @@ export function postOrPropose(
   const [event] = posted
   const counted = event && isPostingEvent(event) ? countedOf(event) : undefined
   if (event === undefined || !isPostingEvent(event) || counted === undefined) return posted
-  if (!proposesOnly && !mustWait(counted, state, at)) return posted
+  if (!proposesOnly && !mustWait(counted, state, counted.atMs)) return posted
   const { by, keyHash } = event.data
   const { lapseHours } = settingIn(state.settings, 'approvals')
   const data = {
@@ -154,13 +158,12 @@ export function postOrPropose(
 }
 
 /** Whether an amount is more than a person may post alone at a time, by the limits in force. */
-function mustWait(
+export function mustWait(
   amount: Pick<Posting, 'currency' | 'amount'> & { readonly by?: Person | undefined },
-  state: PostingState,
-  at: string,
+  state: RuleState,
+  atMs: number,
 ): boolean {
   const approvals = settingIn(state.settings, 'approvals')
-  const atMs = fromTimestamp(at)
   return isAboveLimit(approvals, { ...amount, atMs }, () => countedAt(state, atMs))
 }
 
@@ -178,7 +181,12 @@ export function approve(command: ApprovePosting, state: PostingState): readonly 
   if (end?.type === 'PostingApproved' && personKey(end.data.by) === personKey(by)) return []
   if (end === undefined) requireAnotherUser(proposed, by)
   requireOpen(proposal, at)
-  requireIndependent(proposed, by, origins, () => !mustWait({ ...proposed.posting, by }, state, at))
+  requireIndependent(
+    proposed,
+    by,
+    origins,
+    () => !mustWait({ ...proposed.posting, by }, state, fromTimestamp(at)),
+  )
   checkAgain(command, proposed.posting, state)
   return [
     { type: 'PostingApproved', data: { tenantId, proposalId, by, approvedAt: at } },

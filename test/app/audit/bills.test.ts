@@ -1,5 +1,4 @@
 import t from 'tap'
-import { AccountPriceHistory } from '../../../src/app/audit/account-prices.ts'
 import { Findings } from '../../../src/app/audit/findings.ts'
 import { LogChecks } from '../../../src/app/audit/log-checks.ts'
 import { advance, isTaskEvent, type TaskState } from '../../../src/app/audit/task-state.ts'
@@ -23,8 +22,8 @@ function audited(): {
 } {
   const recorder = new Recorder()
   const findings = new Findings()
-  const history = new AccountPriceHistory({} as never, true)
-  const checks = new LogChecks(findings, history, (family, success) =>
+  const whole = { log: {} as never, wholeLog: true }
+  const checks = new LogChecks(findings, whole, (family, success) =>
     catalog.taskFamily(family).settle(success),
   )
   let task: TaskState | undefined

@@ -2,7 +2,6 @@ import t from 'tap'
 import { foldLedger } from '../../../projections/ledger/fold/fold.ts'
 import { ledgerEffect, type BalanceChange } from '../../../src/app/audit/expected-ledger.ts'
 import type { TaskState } from '../../../src/app/audit/task-state.ts'
-import { AccountPriceHistory } from '../../../src/app/audit/account-prices.ts'
 import { Findings } from '../../../src/app/audit/findings.ts'
 import { LogChecks } from '../../../src/app/audit/log-checks.ts'
 import { advance, isTaskEvent } from '../../../src/app/audit/task-state.ts'
@@ -155,9 +154,9 @@ t.test('a task is settled for the tenant, user and token that requested it', (t)
   const { tenantId, userId, tokenId } = task
   const found = (changes: Partial<typeof settlement.data>) => {
     const findings = new Findings()
-    const history = new AccountPriceHistory({} as never, true)
+    const whole = { log: {} as never, wholeLog: true }
     const data = { ...settlement.data, tenantId, userId, tokenId, ...changes }
-    new LogChecks(findings, history).check({ ...settlement, data }, task)
+    new LogChecks(findings, whole).check({ ...settlement, data }, task)
     return findings.kept.filter(({ code }) => code === 'settled_for_another').length
   }
   t.equal(found({}), 0)
