@@ -1,11 +1,8 @@
-import { createLru } from '../../../kernel/lru.ts'
 import { Counter, type Registry } from 'prom-client'
 import type { AccountLimits, LimitFigures } from '../../../domain/account/limits.ts'
 import type { QueryScope, TokenKind } from '../../../domain/token/events.ts'
 import type { Clock } from '../../../kernel/clock.ts'
 import { isDomainError } from '../../../kernel/errors.ts'
-import { pause } from '../../../kernel/pause.ts'
-import type { Sharer } from '../../../kernel/sharers.ts'
 import { sharerOf } from '../../../domain/token/sharer.ts'
 import type { AccountFacts } from '../../accounts/account-facts.ts'
 import type { ReplicaGauges } from '../replica-gauges.ts'
@@ -15,14 +12,8 @@ import { type Attempt, createAttempts } from './attempts.ts'
 import { createCallsUnderWay } from './concurrent-calls.ts'
 import { type AbsorbedCosts, createAbsorbedCosts } from './absorbed-costs.ts'
 import { createFreeRequests, createRefusals, type FreeRequests } from './free-requests.ts'
-import {
-  type Holder,
-  limitReached,
-  type Limits,
-  noLimits,
-  type Breach,
-  rateKeysOf,
-} from './limits.ts'
+import { type Holder, type Limits, noLimits, rateKeysOf } from './limits.ts'
+import { createOwnRequests, type TakeTurn } from './own-requests.ts'
 import { createRates, type LimitStatus, type LimitStatuses, type Rates } from './rates.ts'
 
 /** The caller of a request that is counted. */
@@ -35,6 +26,9 @@ export interface LimitedCaller {
   /** Limits of the token; undefined means none. */
   readonly limits: Limits | undefined
 }
+
+/** Undefined: the caller has no limit of requests. @throws DomainError `rate_limited` */
+export type TakeAttempt = (caller: LimitedCaller) => Attempt | undefined
 
 /** The status of a holder's limits. */
 export interface HolderStatus {
@@ -253,64 +247,4 @@ const userHolderId = (tenantId: string, userId: string): string => `user\n${tena
 
 function whole(figures: LimitFigures): Limits {
   return { ...noLimits, ...figures }
-}
-
-/** Reads, and requests that may be retries, of one user in one process (P10). */
-export const OWN_REQUESTS_PER_MINUTE = 1_200
-/** Share of the limit that may begin in one burst. */
-const AT_ONCE_MS = 1_000
-/** A request whose turn comes later is refused. */
-const LONGEST_WAIT_MS = 2_000
-/** Maximum number of waiting requests, over all users; further ones are refused immediately. */
-const MAX_WAITING = 10_000
-/** Users and tenants remembered; the oldest are evicted first. */
-const MAX_KEYS = 20_000
-
-/** Undefined: the caller has no limit of requests. @throws DomainError `rate_limited` */
-export type TakeAttempt = (caller: LimitedCaller) => Attempt | undefined
-
-/** Undefined: the request begins immediately. @throws DomainError `rate_limited` */
-export type TakeTurn = (sharer: Sharer) => Promise<void> | undefined
-
-/**
- * Paces requests of model tokens, by user and by tenant, that start no work, or possibly none: statuses, lists, files, and
- * all requests with an `Idempotency-Key`. The pace is even, so that a burst does not take the
- * processor from others. It is kept in memory and not shared with other replicas, so it
- * queries neither Postgres nor the log. A refusal is delayed as long as a wait, so that a loop of
- * refused requests is slow, too.
- */
-export function createOwnRequests(
-  clock: Clock,
-  perMinute: number = OWN_REQUESTS_PER_MINUTE,
-  longestWaitMs: number = LONGEST_WAIT_MS,
-): TakeTurn {
-  /**
-   * Time at which the next request of a key is due at the even pace; a burst may start earlier.
-   */
-  const due = createLru<string, number>(MAX_KEYS)
-  let waiting = 0
-  const wait = async (ms: number): Promise<void> => {
-    waiting += 1
-    await pause(ms)
-    waiting -= 1
-  }
-  const refuse = async (breach: Breach): Promise<never> => {
-    if (waiting < MAX_WAITING) await wait(longestWaitMs)
-    throw limitReached(breach)
-  }
-  return (sharer) => {
-    const nowMs = clock.nowMs()
-    const turns = rateKeysOf(sharer, perMinute).map(({ key, whose, limit }) => {
-      const everyMs = 60_000 / limit
-      const dueMs = Math.max(nowMs, due.get(key) ?? nowMs)
-      const waitMs = dueMs - nowMs - Math.max(0, AT_ONCE_MS - everyMs)
-      return { key, whose, limit, waitMs, nextMs: dueMs + everyMs }
-    })
-    const last = turns.reduce((one, other) => (other.waitMs > one.waitMs ? other : one))
-    const { waitMs, whose, limit } = last
-    if (waitMs > longestWaitMs || (waitMs > 0 && waiting >= MAX_WAITING))
-      return refuse({ whose, limitedBy: 'own_requests', limit, waitMs })
-    for (const { key, nextMs } of turns) due.set(key, nextMs)
-    return waitMs > 0 ? wait(waitMs) : undefined
-  }
 }
