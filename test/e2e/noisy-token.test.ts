@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
-import { OWN_REQUESTS_PER_MINUTE } from '../../src/app/spending/throttle/own-requests.ts'
+import { OWN_REQUESTS_PER_MINUTE } from '../../src/app/spending/throttle/free-requests.ts'
 import { endChild, launchChild } from '../helpers/child.ts'
 import { startStack } from '../helpers/stack.ts'
 import { call } from './support/client.ts'

@@ -31,7 +31,7 @@ import type { ExpiryCatalog } from '../../domain/catalog/latest-end.ts'
 import type { Catalog, ServedModel } from '../../domain/catalog/catalog.ts'
 import type { AccountSettings } from '../../domain/account/settings.ts'
 import type { Clock } from '../../kernel/clock.ts'
-import { DomainError } from '../../kernel/errors.ts'
+import { DomainError, isDomainError } from '../../kernel/errors.ts'
 import { formatAmount } from '../../kernel/money.ts'
 
 /** Maximum time for which the history of an unknown id, or a file, waits for a read model. */
@@ -105,7 +105,7 @@ export function projectionReads(deps: ProjectionReadsDeps): QueryReads {
   /**
    * Reads what depends on the timeline and the ledger as of a position, by default of all that the log has. A read
    * model that is behind must not answer that an item does not exist, that it is still running, or that nothing was
-   * given back of it.
+   * given back of it. While the log is away, what has ended is shown as of the position of the ledger.
    */
   const confirmedLook = async <Found extends object>(
     asked: bigint | undefined,
@@ -113,12 +113,21 @@ export function projectionReads(deps: ProjectionReadsDeps): QueryReads {
     isFinal: (found: Found | undefined) => boolean,
   ): Promise<Found | undefined> => {
     await readModels.requireCurrent('timeline')
-    const asOf = asked ?? (await logEnd())
+    let away: DomainError | undefined
+    const end = () =>
+      logEnd().catch((error: unknown) => {
+        if (!isDomainError(error, 'log_unavailable')) throw error
+        away = error
+        return ledgerPosition(undefined)
+      })
+    const asOf = asked ?? (await end())
     if (asOf === undefined) return undefined
     await ledgerPosition(asOf)
     const look = () => withQueryTimeout(NARROW_HISTORY, () => find(asOf))
     const found = await look()
-    return isFinal(found) || !(await confirmed('timeline', asOf)) ? found : look()
+    if (isFinal(found)) return found
+    if (away !== undefined) throw away
+    return (await confirmed('timeline', asOf)) ? look() : found
   }
   return {
     receipt: async (id, scope, asked) =>

@@ -11,9 +11,14 @@ import { measures } from './allowance.ts'
 import { type Attempt, createAttempts } from './attempts.ts'
 import { createCallsUnderWay } from './concurrent-calls.ts'
 import { type AbsorbedCosts, createAbsorbedCosts } from './absorbed-costs.ts'
-import { createFreeRequests, createRefusals, type FreeRequests } from './free-requests.ts'
+import {
+  createFreeRequests,
+  createOwnRequests,
+  createRefusals,
+  type FreeRequests,
+  type TakeTurn,
+} from './free-requests.ts'
 import { type Holder, type Limits, noLimits, rateKeysOf } from './limits.ts'
-import { createOwnRequests, type TakeTurn } from './own-requests.ts'
 import { createRates, type LimitStatus, type LimitStatuses, type Rates } from './rates.ts'
 
 /** The caller of a request that is counted. */

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { createOwnRequests } from '../../../../src/app/spending/throttle/own-requests.ts'
+import { createOwnRequests } from '../../../../src/app/spending/throttle/free-requests.ts'
 
 const noisy = { user: 'noisy', tenant: 'tenant_1' }
 
