@@ -83,7 +83,7 @@ export function priceEntriesFrom(
       fail(`prices[${index}]`, `repeats the ${entry.currency} price of ${entry.sku}`)
     seen.add(sortKey(entry))
     const fault = unitFault(entry, unitOf)
-    if (fault !== undefined) fail(`prices[${index}].unit`, `is wrong: ${fault}`)
+    if (fault !== undefined) fail(`prices[${index}].unit`, `is wrong: ${entry.sku} ${fault}`)
   }
   return entries.sort(byKey)
 }

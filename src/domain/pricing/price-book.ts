@@ -44,11 +44,11 @@ export function unpricedSkus(billed: readonly BilledSku[], book: PriceBook): rea
 /** The unit that a SKU counts, as a catalog knows it; undefined for SKUs that it does not sell. */
 export type UnitOf = (sku: string) => string | undefined
 
-/** Why a price cannot be in its unit, in words; undefined if it can. */
+/** Why a price cannot be in its unit, in words about its SKU; undefined if it can. */
 export function unitFault({ sku, unit }: Pick<PriceEntry, 'sku' | 'unit'>, unitOf: UnitOf) {
   const counted = unitOf(sku)
   if (counted === undefined || counted === unit) return undefined
-  return `${sku} is not counted in \`${unit}\`: did you mean \`${counted}\`?`
+  return `is not counted in \`${unit}\`: did you mean \`${counted}\`?`
 }
 
 /** The book before any is published. */

@@ -60,7 +60,7 @@ function checkedPrices(
 ): readonly string[] {
   for (const price of prices) {
     const fault = unitFault(price, catalog.unitOf)
-    if (fault !== undefined) refuse(price.sku, fault)
+    if (fault !== undefined) refuse(price.sku, `it ${fault}`)
   }
   const had = new Set(before.prices.map(({ sku }) => sku))
   const unsold = catalog.unsoldSkus(
