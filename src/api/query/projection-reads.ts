@@ -86,15 +86,21 @@ export function ledgerExports({
   }
 }
 
+async function findHistory(
+  db: Queryable,
+  id: string,
+  scope: Visible,
+): Promise<readonly HistoryItem[]> {
+  const { items } = await withQueryTimeout(NARROW_HISTORY, () =>
+    historyOf(db, id, scope, { limit: MAX_HISTORY_ITEMS }),
+  )
+  return items.filter(({ stream }) => shownStreams.test(stream))
+}
+
 /** The queries over the read models in Postgres. */
 export function projectionReads(deps: ProjectionReadsDeps): QueryReads {
   const { db, logEnd, readModels, catalog } = deps
-  const find = async (id: string, scope: Visible): Promise<readonly HistoryItem[]> => {
-    const { items } = await withQueryTimeout(NARROW_HISTORY, () =>
-      historyOf(db, id, scope, { limit: MAX_HISTORY_ITEMS }),
-    )
-    return items.filter(({ stream }) => shownStreams.test(stream))
-  }
+  const find = (id: string, scope: Visible) => findHistory(db, id, scope)
   /** Waits until the read model has processed everything that the log had when the query began. */
   const confirmed = async (name: string, position: bigint | undefined): Promise<boolean> => {
     if (position === undefined) return false
