@@ -2,8 +2,15 @@ import { unreachable } from '../../kernel/assert.ts'
 import { DomainError } from '../../kernel/errors.ts'
 import type { ProviderError } from '../ports/provider.ts'
 
-/** Converts a provider's failure to a domain error; `callId` is set for a call. */
-export function refusalOf(error: ProviderError, callId?: string): DomainError {
+/**
+ * Converts a provider's failure to a domain error; `callId` is set for a call, of which only the stop
+ * of this process ends a request before its time.
+ */
+export function refusalOf(
+  error: ProviderError,
+  callId?: string,
+  isCutOff = callId !== undefined && error.endedByGateway,
+): DomainError {
   const details = {
     callId,
     kind: error.kind,
@@ -23,9 +30,7 @@ export function refusalOf(error: ProviderError, callId?: string): DomainError {
     case 'unavailable':
       return new DomainError('upstream_unavailable', error.message, details)
     case 'timeout':
-      // Only the stop of this process ends a call's request before its time.
-      if (error.endedByGateway && callId !== undefined)
-        return new DomainError('call_cut_off', 'the gateway stopped', details)
+      if (isCutOff) return new DomainError('call_cut_off', 'the gateway stopped', details)
       return new DomainError('upstream_timeout', error.message, details)
     case 'malformed':
       return new DomainError('upstream_malformed', error.message, details)

@@ -1,8 +1,11 @@
+import { once } from 'node:events'
 import { pino } from 'pino'
 import t from 'tap'
 import { uploadDecider } from '../../../src/domain/upload/decider.ts'
 import type { UploadEvent } from '../../../src/domain/upload/events.ts'
 import { uploadStream } from '../../../src/domain/upload/events.ts'
+import { ProviderError } from '../../../src/app/ports/provider.ts'
+import { until } from '../../helpers/eventually.ts'
 import { startWorld } from '../support/world.ts'
 import { mediaOf, sampleIn } from './support/media.ts'
 
@@ -45,4 +48,23 @@ t.test('an upload answered before all bytes were sent fails as malformed', async
   const lines = logged.map((line): unknown => JSON.parse(line))
   const line = { msg: 'upload failed upstream', channelId: /./, kind: 'malformed' }
   t.match(lines, [line, line], 'the operator reads which account failed')
+})
+
+t.test('an upload that the stop of the process cuts off says so', async (t) => {
+  let hasBegun = false
+  const stopping = mediaOf({
+    pool,
+    log,
+    sandboxUrl: sandbox.url,
+    crashPoint: () => undefined,
+    upload: async (_channel, _media, { signal }) => {
+      hasBegun = true
+      await once(signal, 'abort')
+      throw new ProviderError('timeout', 'unknown', 'no answer', { endedByGateway: true })
+    },
+  })
+  const cutOff = t.rejects(sampleIn(stopping), { code: 'call_cut_off' })
+  await until(() => hasBegun)
+  await stopping.stop(0)
+  await cutOff
 })

@@ -89,7 +89,7 @@ async function send(deps: MediaDeps, input: UploadInput, signal: AbortSignal): P
       return { channelId: channel.id, ...attempted.result, sizeBytes: body.sizeBytes() }
     }
     case 'failed':
-      throw refusalOf(attempted.error)
+      throw refusalOf(attempted.error, undefined, signal.aborted)
     case 'untried':
       throw noChannelError(deps, tenantId, channelQuery, {})
   }

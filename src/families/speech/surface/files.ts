@@ -56,6 +56,7 @@ const uploadFailures: readonly FailureCode[] = [
   'refused_account',
   'upstream_unavailable',
   'upstream_timeout',
+  'call_cut_off',
   'upstream_malformed',
 ]
 

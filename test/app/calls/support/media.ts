@@ -39,7 +39,7 @@ export function mediaOf(ground: {
   /** Instead of the adapter. */
   readonly upload?: MediaProvider['upload']
   readonly logger?: Logger
-}): MediaCalls & { readonly stop: () => Promise<void> } {
+}): MediaCalls & { readonly stop: (deadlineMs?: number) => Promise<void> } {
   const { pool, log, sandboxUrl, crashPoint, upload, logger = silentLog } = ground
   const instanceId = newInstanceId(Date.now())
   const parts = compose({
@@ -83,8 +83,8 @@ export function mediaOf(ground: {
   return {
     clone: (input) => runner.complete(speech.clones, input),
     ...createMediaUseCases(deps, running),
-    stop: async () => {
-      await running.close(5_000)
+    stop: async (deadlineMs = 5_000) => {
+      await running.close(deadlineMs)
       await journal.close()
       await Promise.all([provider.close(), clones.close()])
       await parts.stop()
