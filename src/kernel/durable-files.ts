@@ -38,19 +38,24 @@ export async function syncFolder(path: string): Promise<void> {
   }
 }
 
-/**
- * Writes a file for this account alone, in place of one that is there: it is replaced when all of the new
- * one is on the disk. Its former content is lost only then.
- */
-export async function replaceFile(path: string, content: string | Uint8Array): Promise<void> {
-  const next = `${path}.new`
-  const file = await open(next, 'w', 0o600)
+/** Writes the content of a file for this account alone to the disk; its name is durable once the folder is synced. */
+export async function writeSynced(path: string, content: string | Uint8Array): Promise<void> {
+  const file = await open(path, 'w', 0o600)
   try {
     await file.writeFile(content)
     await file.sync()
   } finally {
     await file.close()
   }
+}
+
+/**
+ * Writes a file for this account alone, in place of one that is there: it is replaced when all of the new
+ * one is on the disk. Its former content is lost only then.
+ */
+export async function replaceFile(path: string, content: string | Uint8Array): Promise<void> {
+  const next = `${path}.new`
+  await writeSynced(next, content)
   await rename(next, path)
   await syncFolder(dirname(path))
 }

@@ -1,7 +1,8 @@
-import { open, unlink } from 'node:fs/promises'
+import { rm, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
+import { writeSynced } from '../../kernel/durable-files.ts'
 
-/** Written and removed again; larger than a batch. */
+/** The file that a look for room writes and removes again; it is larger than a batch. */
 const FILE = 'room'
 const ROOM = Buffer.alloc(1 << 20)
 
@@ -38,14 +39,13 @@ export function createRoom(directory: string, checkBound: () => void) {
 
 async function writeRoom(path: string): Promise<void> {
   try {
-    const file = await open(path, 'w', 0o600)
-    try {
-      await file.writeFile(ROOM)
-      await file.sync()
-    } finally {
-      await file.close()
-    }
+    await writeSynced(path, ROOM)
   } finally {
     await unlink(path).catch(() => undefined)
   }
+}
+
+/** Removes the file of a process that died while it looked for room. */
+export async function removeRoom(directory: string): Promise<void> {
+  await rm(join(directory, FILE), { force: true })
 }

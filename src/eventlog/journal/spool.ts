@@ -12,7 +12,7 @@ import {
   type SegmentState,
   type SpoolSegment,
 } from './spool-segment.ts'
-import { createRoom } from './spool-room.ts'
+import { createRoom, removeRoom } from './spool-room.ts'
 import { ulid } from 'ulid'
 
 const SUFFIX = '.spool'
@@ -186,6 +186,7 @@ export async function openSpool(options: SpoolOptions): Promise<Spool> {
   const { maxBytes = DEFAULT_MAX_BYTES, segmentBytes = DEFAULT_SEGMENT_BYTES } = options
   await mkdir(directory, { recursive: true, mode: OWNER_ONLY })
   await removeIfHandled(directory)
+  await removeRoom(directory)
   const existing = (await readdir(directory)).filter((name) => name.endsWith(SUFFIX)).sort()
   const nextName = ownNames(options.instanceId, existing)
   const begin = async (): Promise<SpoolSegment> => {

@@ -364,7 +364,10 @@ void t.test('a record cut off by a full disk is no record, and the file goes on'
 
 void t.test('a spool that could not be written is, once there is room', async (t) => {
   const path = fresh()
+  await mkdir(path)
+  await writeFile(join(path, 'room'), 'of a process that died while it looked')
   const { spool } = await open(path, 'a', { maxBytes: 1 })
+  t.same(await readdir(path), [FILE])
   t.equal(spool.fault(), undefined)
   await spool.lookForRoom()
   await spool.append(batch(0))
