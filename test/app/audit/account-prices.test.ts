@@ -1,6 +1,5 @@
 import t from 'tap'
 import { audit } from '../../../src/app/audit/audit.ts'
-import { parseState, type AuditState } from '../../../src/app/audit/state.ts'
 import { allProjections } from '../../../projections/registry.ts'
 import { accountStream } from '../../../src/domain/account/events.ts'
 import { journalStream } from '../../../src/domain/call/events.ts'
@@ -8,7 +7,7 @@ import type { AccountPrice } from '../../../src/domain/pricing/settlement.ts'
 import type { RecordedEvent } from '../../../src/eventlog/log/types.ts'
 import { formatAmount, lineAmount } from '../../../src/kernel/money.ts'
 import { openTenant, Recorder, START_MS } from '../../projections/support/history.ts'
-import { append, publishBook, startAudited, takenIn } from './support/audited.ts'
+import { append, kept, publishBook, startAudited, takenIn } from './support/audited.ts'
 
 const tenantId = 'tenant_0'
 const OUTPUT = 'gpt-x-output-token'
@@ -176,13 +175,7 @@ t.test('an audit that resumes knows the prices set before it began', async (t) =
     ...begin(recorder),
     set(recorder, 1, 0, { multiplier: '0.5' }),
   ])
-  let state: AuditState | undefined
-  const first = await run.audit({
-    onState: (next) => {
-      state = parseState(JSON.stringify(next))
-      return Promise.resolve()
-    },
-  })
+  const { report: first, state } = await kept(run)
   t.ok(first.ok)
   await append(run.log, [
     settled(run.recorder, 0, '6', multiplied(1, '0.5')),

@@ -1,10 +1,9 @@
 import t from 'tap'
-import { parseState, type AuditState } from '../../../src/app/audit/state.ts'
 import { type AccountEvent, accountStream } from '../../../src/domain/account/events.ts'
 import { proposalIdOf } from '../../../src/domain/account/proposals.ts'
 import type { RecordedEvent } from '../../../src/eventlog/log/types.ts'
 import { openTenant, type Recorder, START_MS } from '../../projections/support/history.ts'
-import { append, publishBook, startAudited } from './support/audited.ts'
+import { append, kept, publishBook, startAudited } from './support/audited.ts'
 
 /** Each posting is judged by the approvals that were in force at its position. */
 
@@ -91,13 +90,7 @@ t.test('what one person did alone is named, also by an audit that resumes', asyn
     ...begin(recorder),
     ...[limited(1, 2_000, '100'), granted('within', '60', 2_001)].map(recordIn(recorder)),
   ])
-  let state: AuditState | undefined
-  const first = await run.audit({
-    onState: (next) => {
-      state = parseState(JSON.stringify(next))
-      return Promise.resolve()
-    },
-  })
+  const { report: first, state } = await kept(run)
   t.ok(first.ok)
   await append(
     run.log,
@@ -115,6 +108,7 @@ t.test('what one person did alone is named, also by an audit that resumes', asyn
       approved('none', 2_008),
     ].map(recordIn(run.recorder)),
   )
+  await run.caughtUp()
   const second = await run.audit({ resume: state })
   const faults = second.findings.filter(({ code }) => code === 'approval_missing')
   t.strictSame(

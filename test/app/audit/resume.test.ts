@@ -11,7 +11,7 @@ import { ledgerProjection } from '../../../projections/ledger/projection.ts'
 import { digestOf } from '../../projections/support/database.ts'
 import { allProjections } from '../../../projections/registry.ts'
 import { audit, type AuditReport } from '../../../src/app/audit/audit.ts'
-import { parseState, type AuditState } from '../../../src/app/audit/state.ts'
+import { parseState } from '../../../src/app/audit/state.ts'
 import { nodeArguments } from '../../helpers/checkout.ts'
 import type { AnyEvent } from '../../../src/domain/any-event.ts'
 import { taskStream } from '../../../src/domain/task/events.ts'
@@ -22,22 +22,7 @@ import {
   recordStep,
   taskSteps,
 } from '../../projections/support/history.ts'
-import { append, history, startAudited, takenIn } from './support/audited.ts'
-
-/** Audits and returns what a later audit goes on from, too. */
-async function kept(
-  run: Awaited<ReturnType<typeof startAudited>>,
-  resume?: AuditState,
-): Promise<{ readonly report: AuditReport; readonly state: AuditState | undefined }> {
-  let state: AuditState | undefined
-  const onState = async (next: AuditState): Promise<void> => {
-    // As it comes back from a file.
-    state = parseState(JSON.stringify(next))
-    await Promise.resolve()
-  }
-  const report = await run.audit({ onState, resume })
-  return { report, state }
-}
+import { append, history, kept, startAudited, takenIn } from './support/audited.ts'
 
 t.test('an audit resumes where an earlier one ended', async (t) => {
   const run = await startAudited(t)

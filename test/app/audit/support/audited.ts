@@ -5,6 +5,7 @@ import { waitForPosition } from '../../../../projections/engine/wait.ts'
 import type { Engine } from '../../../../projections/engine/engine.ts'
 import { allProjections } from '../../../../projections/registry.ts'
 import { audit, type AuditOptions, type AuditReport } from '../../../../src/app/audit/audit.ts'
+import { type AuditState, parseState } from '../../../../src/app/audit/state.ts'
 import { type AccountEvent, accountStream } from '../../../../src/domain/account/events.ts'
 import { fileStream } from '../../../../src/domain/file/events.ts'
 import { uploadStream } from '../../../../src/domain/upload/events.ts'
@@ -217,6 +218,21 @@ export async function startAudited(
   const run = (options: Partial<AuditOptions> = {}): Promise<AuditReport> =>
     audit({ pool, log, models: allProjections, ...options })
   return { pool, log, recorder, engine, caughtUp, audit: run }
+}
+
+/** Audits, and returns besides the report the state from which a later audit goes on. */
+export async function kept(
+  run: Pick<Audited, 'audit'>,
+  resume?: AuditState,
+): Promise<{ readonly report: AuditReport; readonly state: AuditState | undefined }> {
+  let state: AuditState | undefined
+  const onState = async (next: AuditState): Promise<void> => {
+    // As it comes back from a file.
+    state = parseState(JSON.stringify(next))
+    await Promise.resolve()
+  }
+  const report = await run.audit({ onState, resume })
+  return { report, state }
 }
 
 /** Read models of events at hand, taken in; nothing follows them any more. */

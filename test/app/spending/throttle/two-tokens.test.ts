@@ -1,6 +1,7 @@
 import t from 'tap'
 import { createAccountFacts } from '../../../../src/app/accounts/account-facts.ts'
 import { createReplicaGauges } from '../../../../src/app/spending/replica-gauges.ts'
+import type { FreeRequests } from '../../../../src/app/spending/throttle/free-requests.ts'
 import { noLimits } from '../../../../src/app/spending/throttle/limits.ts'
 import {
   createThrottle,
@@ -49,6 +50,13 @@ function isNow(turn: Promise<unknown> | undefined): boolean {
   return turn === undefined
 }
 
+/** A request that is counted if it begins. */
+function isCounted(requests: FreeRequests, of: LimitedCaller): boolean {
+  const begins = isNow(requests.begin(sharerOf(of)))
+  if (begins) requests.count(sharerOf(of))
+  return begins
+}
+
 function passes(take: () => unknown): boolean {
   try {
     take()
@@ -65,24 +73,8 @@ const bounds: readonly (readonly [string, TokenKind, Begins])[] = [
   ['requests of profiles', 'profile', query],
   ['requests of accounts', 'admin', query],
   ['own requests', 'model', (limits, of) => isNow(limits.own(sharerOf(of)))],
-  [
-    'free requests',
-    'model',
-    ({ free }, of) => {
-      const begins = isNow(free.begin(sharerOf(of)))
-      if (begins) free.count(sharerOf(of))
-      return begins
-    },
-  ],
-  [
-    'refused forms',
-    'model',
-    ({ refusedForms }, of) => {
-      const begins = isNow(refusedForms.begin(sharerOf(of)))
-      if (begins) refusedForms.count(sharerOf(of))
-      return begins
-    },
-  ],
+  ['free requests', 'model', ({ free }, of) => isCounted(free, of)],
+  ['refused forms', 'model', ({ refusedForms }, of) => isCounted(refusedForms, of)],
   [
     'absorbed cost',
     'model',
