@@ -47,7 +47,7 @@ export const sources = table('timeline.sources', {
   storage: 'fillfactor = 80',
   indexes: {
     native: '(native_id) where native_id is not null',
-    // What a tenant finds by a beginning must not take longer for the ids of others.
+    // A tenant's search by the beginning of an id passes over no rows of other tenants.
     owner: '(tenant_id, source_id)',
     owner_native: '(tenant_id, native_id) where native_id is not null',
     position: '(position)',

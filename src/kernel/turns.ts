@@ -34,7 +34,7 @@ export async function inTurns<Result>(work: Work<Result>): Promise<Result> {
 /** Items that are mapped or sorted in one part. */
 const ITEMS_AT_ONCE = 256
 
-/** What `map` makes of each item. */
+/** Maps items, a part of them in each turn. */
 export function* mapped<Item, Result>(
   items: readonly Item[],
   map: (item: Item) => Result,
@@ -47,7 +47,7 @@ export function* mapped<Item, Result>(
   return results
 }
 
-/** The items in order; those that compare as equal keep theirs. */
+/** Sorts items, a part of them in each turn; items that compare as equal keep their order. */
 export function* sorted<Item>(
   items: readonly Item[],
   compare: (one: Item, other: Item) => number,
@@ -66,7 +66,7 @@ export function* sorted<Item>(
   return runs[0] ?? []
 }
 
-/** Two ordered lists as one. */
+/** Merges two ordered lists. */
 function* merged<Item>(
   ones: readonly Item[],
   others: readonly Item[],
@@ -85,7 +85,7 @@ function* merged<Item>(
   return items.concat(ones.slice(at))
 }
 
-/** A list in parts, of which each is taken in a turn of its own. */
+/** Splits a list into parts and waits for the next turn of the event loop before each. */
 export async function* partsInTurns<Item>(
   items: readonly Item[],
   perPart: number,

@@ -41,6 +41,7 @@ const UNREAD_BYTES = 128 * 1024 * 1024
 
 /** Requests of one connection that wait for their answers at once: one packet can hold thousands. */
 export const MAX_UNANSWERED = 16
+
 /** The body of an answered request that no handler read. */
 interface Unread {
   readonly request: IncomingMessage
@@ -91,8 +92,8 @@ class Connections {
   }
 
   /**
-   * Whether a request may begin. One too many is refused, and its answer, which comes after those of
-   * the requests before it, ends the connection; what follows it is not read.
+   * Whether a request may begin. The first beyond the bound is refused: its answer comes after those
+   * of the requests before it and ends the connection, and nothing after it is read.
    */
   begins(request: IncomingMessage, answer: ServerResponse): boolean {
     const { socket } = request
@@ -176,7 +177,7 @@ class Connections {
   }
 }
 
-/** What node:http returns for a request that switches protocols: the rest of the packet is no request. */
+/** The answer of `onIncoming` in node:http after which the parser reads no further request in a packet, as for one that switches protocols. */
 const NOT_HTTP = 2
 
 /**
@@ -187,7 +188,7 @@ function stopParsing(socket: Socket): void {
   const parser: unknown = Reflect.get(socket, 'parser')
   if (typeof parser !== 'object' || parser === null || !('onIncoming' in parser)) return
   parser.onIncoming = (request: IncomingMessage & { upgrade?: boolean }) => {
-    // Otherwise the connection would be taken over, or closed before its answers are sent.
+    // With `upgrade` Node would hand the connection over, or close it before its answers are sent.
     request.upgrade = false
     return NOT_HTTP
   }

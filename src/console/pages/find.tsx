@@ -87,7 +87,7 @@ function Tips(): JSX.Element {
 const lookBeforeItem = ({ kind, tenant_id: tenant }: FoundItem, { lookAt }: View) =>
   kind === 'tenant' ? undefined : lookAt(tenant)
 
-/** What an item is about, or the link that leads to it. */
+/** Shows the summary of an item, or the link to the form that asks for a reason first. */
 function About({ item, view }: { readonly item: FoundItem; readonly view: View }): JSX.Element {
   const look = lookBeforeItem(item, view)
   return look === undefined ? <>{item.summary}</> : <a href={look}>say why you look</a>

@@ -16,8 +16,8 @@ export function isPostingEvent(event: AccountEvent): event is PostingEvent {
 }
 
 /**
- * What a posting counts; undefined where it counts nothing: a credit limit counts by its increase,
- * and one of before increases were counted not at all.
+ * The amount by which a posting uses up the limit of its person; undefined if it uses nothing. A
+ * credit limit uses its increase; older events of limits do not say it, and use nothing.
  */
 export function countedOf({ type, data }: PostingEvent): CountedAmount | undefined {
   const { by, currency } = data

@@ -81,7 +81,7 @@ export const PostingSchema = Type.Union([
 
 export type Posting = Static<typeof PostingSchema>
 
-/** What a posting counts towards the sum of its person. */
+/** The amount of a posting, which counts towards the sum of its person. */
 export interface CountedAmount {
   readonly by?: Person | undefined
   readonly currency: Currency

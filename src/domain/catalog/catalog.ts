@@ -10,7 +10,7 @@ import type { TaskFamilyRules, TaskModel } from './task-rules.ts'
 
 /** The families, for code that knows none of them by name. */
 
-/** So many SKUs of one request are compared with sold ones: a person reads no more of them, and others wait. */
+/** Maximum number of SKUs of one request that are compared with sold ones: a person reads no more, and other callers wait. */
 const MAX_COMPARED_SKUS = 500
 
 /** A record whose requests and answers only its own family can make. */

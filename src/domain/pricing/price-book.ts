@@ -19,7 +19,7 @@ export interface PriceBook {
 export interface BilledSku {
   readonly sku: string
   readonly currency: Currency
-  /** What is counted, as its price names it: `token`, `second`. */
+  /** The unit that the SKU counts, as prices name it: `token`, `second`. */
   readonly unit: string
   /** Only some requests need it: where it has no price, only these are refused. */
   readonly optional?: true

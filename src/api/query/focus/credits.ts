@@ -64,7 +64,7 @@ function creditRow(
   }
 }
 
-/** What the balance of a prepaid tenant gained: usage that it pays for is not billed again. */
+/** The row of a purchase into the balance of a prepaid tenant: usage that the balance pays is not billed again. */
 export function purchaseCells(credit: PostedCredit, month: FocusMonth): Cells {
   const { amount } = credit
   return cellsOf({

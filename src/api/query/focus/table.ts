@@ -23,7 +23,7 @@ export interface Billing {
   readonly requirePrices: (asOf: bigint) => Promise<void>
   /** A tenant's account up to a position of the log. @throws errors of the log */
   readonly accountAt: (tenantId: string, asOf: bigint) => Promise<AccountHistory>
-  /** What a tenant owned at a position, in each currency that it had; negative where it owed. */
+  /** Reads the balance of a tenant at a position, in each of its currencies; a debt is negative. */
   readonly balancesAt: (
     tenantId: string,
     asOf: bigint,
@@ -45,7 +45,7 @@ interface FocusPages {
   readonly credits: AsyncIterable<readonly Cells[]> | undefined
 }
 
-/** What a file is of, as of a position. */
+/** The lines, time and position that a file is made for. */
 type FocusFilter = Pick<LedgerFilter, 'tenantId' | 'currency' | 'fromMs' | 'toMs' | 'since'> & {
   readonly asOf: bigint
 }

@@ -31,7 +31,7 @@ interface FrameTally {
   /** Upstream reported that the result is complete. */
   readonly finished: boolean
   readonly failure: object | undefined
-  /** What upstream reported, if it did. */
+  /** The usage that upstream reported; undefined before it did. */
   readonly usage?: object | undefined
 }
 

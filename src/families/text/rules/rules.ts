@@ -92,7 +92,7 @@ function fittingBound(
 }
 
 const TOKEN_SKU = new RegExp(`^(.+)-(?:${tokenUnits.join('|')})-token$`)
-/** Also of a tier of service. */
+/** Matches a token SKU of the usual tier or of another one. */
 const ANY_TOKEN_SKU = new RegExp(`-(?:${tokenUnits.join('|')})-token(?:-[^-]+)?$`)
 
 /** Text on one of its wires. A result without usage is settled at an estimate. */
