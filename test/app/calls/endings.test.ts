@@ -280,11 +280,14 @@ async function end(family: TextFamily, ending: Ending, streamed: boolean, leaves
     ...(ending.body === undefined ? {} : { body: ending.body }),
   })
   const accepted = async () => (await world.accepted(marker))[0]
+  // A call that a starved machine refuses, since its log answers late, is none of these.
+  await until(() => world.log.healthy())
   const leave = () => gone.abort()
   const made = streamed
     ? readStream(calls, input, leaves ? leave : undefined)
     : calls.complete(input).then(() => undefined)
-  const over = made.catch(() => undefined)
+  let failure: unknown
+  const over = made.catch((error: unknown) => void (failure = error))
   if (leaves && !streamed) leave()
   const { stopAfterFrames } = ending
   if (stopAfterFrames !== undefined) {
@@ -293,7 +296,10 @@ async function end(family: TextFamily, ending: Ending, streamed: boolean, leaves
   }
   await over
   await until(() => calls.inFlight() === 0)
-  return { written: await writtenOf(input.requestId), accepted: await accepted() }
+  const written = await writtenOf(input.requestId).catch((error: unknown) => {
+    throw new Error(`${String(error)}; the caller got ${String(failure)}`)
+  })
+  return { written, accepted: await accepted() }
 }
 
 async function writtenOf(requestId: string): Promise<CallEvent> {
