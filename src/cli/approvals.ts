@@ -24,7 +24,7 @@ export function addApprovals(program: Command): void {
     .option('--currency <code>', 'CNY or USD, with --above')
     .option(
       '--above <amount>',
-      'what one person may post alone within 24 hours; or none: any amount',
+      'what one person may post, and raise limits by, alone within 24 hours; or none: any',
     )
     .option('--lapse-hours <hours>', 'how long a proposal can be approved, from 1 to 720')
     .addHelpText('after', SET_HELP)

@@ -135,7 +135,7 @@ function termsOf({ posting }: ProposalRow) {
     return [
       ['limit when it was proposed', <Money amount={before} currency={currency} />],
       ['limit after', <Money amount={limit} currency={currency} />],
-      ['setting', <Id id={limitId} />],
+      ['limit id', <Id id={limitId} />],
     ] as const
   }
   const { corrects, code } = posting
@@ -263,7 +263,7 @@ export const proposalPage: Page<typeof oneQuery, ProposalFacts> = {
       <h1 class="title">
         Proposed {kindOf(facts.row)} for {facts.row.tenantId}
       </h1>
-      <Panel id="terms" title="What would be posted">
+      <Panel id="terms" title="What would change">
         <Facts facts={factsOf(facts, view)} />
       </Panel>
       <Decision row={facts.row} view={view} />
