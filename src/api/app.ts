@@ -38,6 +38,7 @@ import {
 } from './kit/unreadable.ts'
 import { strictValidator, useKnownQueries, useStorableParameters } from './kit/validator.ts'
 import { type FindObject, objectsPlugin } from './objects/plugin.ts'
+import { useBuiltDescription, useDescription } from './operating/description.ts'
 import { useDocumentation } from './operating/documentation.ts'
 import { operatingEnvelope, operatingShape } from './operating/envelope.ts'
 import type { Health } from './operating/health.ts'
@@ -77,6 +78,8 @@ export interface ApiOptions {
   readonly leaving?: () => boolean
   /** Version shown in the OpenAPI description. */
   readonly version: string
+  /** Reads the OpenAPI document that a build made; undefined: it is made when it is first asked for. */
+  readonly description?: (() => Promise<string>) | undefined
   readonly limits?: Partial<ApiLimits>
   readonly streamLimits?: Partial<StreamLimits>
 }
@@ -271,7 +274,12 @@ export async function buildApp(
   // Probes and scrapers may add any query parameter.
   useKnownQueries(app, (url) => envelopeOf(url) !== operatingEnvelope)
   useEnvelope(app, operatingEnvelope)
-  await useDocumentation(app, options.version, tagsOf(mounts))
+  const { description } = options
+  const describe =
+    description === undefined
+      ? await useDescription(app, options.version, tagsOf(mounts))
+      : await useBuiltDescription(app, description)
+  await useDocumentation(app, describe)
   const bodyBudget = createBodyBudget({
     limitBytes: limits.bodyMemoryBytes,
     silenceMs: limits.bodySilenceMs,

@@ -1,3 +1,5 @@
+import { existsSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
 import type { Logger } from 'pino'
 import type { Pool } from 'pg'
 import { totals } from '../../projections/ledger/query.ts'
@@ -13,6 +15,7 @@ import type { ChannelDirectory } from '../app/channels/directory.ts'
 import { readSilentSpools } from '../app/spending/lost-spools.ts'
 import type { Config } from '../config.ts'
 import { monotonicClock } from '../kernel/clock.ts'
+import { programFile } from '../kernel/program-files.ts'
 import type { Console } from '../console/surface.tsx'
 import { withTimeout } from '../kernel/pause.ts'
 import type { OpenedStorage } from '../storage/open.ts'
@@ -91,6 +94,7 @@ export async function listen(
     trustedProxies: config.trustedProxies,
     leaving: lifecycle.leaving,
     version,
+    description: builtDescription(),
     limits: { connections: bounds },
   })
   useLedgerMetrics(metrics, {
@@ -105,6 +109,12 @@ export async function listen(
   const operationsAddress = await operations?.listen({ port: operationsPort ?? 0, host })
   const entryLink = pages && ((secret: string) => `${address}${pages.entryPath(secret)}`)
   return { address, operationsAddress, entryLink }
+}
+
+/** Reads the OpenAPI document of the build; undefined for a program that runs from its sources. */
+function builtDescription(): ApiOptions['description'] {
+  const file = programFile('openapi.json')
+  return existsSync(file) ? () => readFile(file, 'utf8') : undefined
 }
 
 /** The console, unless it is off; a process without it does not load its pages. */
