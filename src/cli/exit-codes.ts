@@ -4,7 +4,7 @@ export const exitCodes = {
   failed: 1,
   /** An unexpected failure. */
   defect: 70,
-  /** The log no longer holds events that the process remembers: a new process can go on. */
+  /** A new process can go on: the log lacks events that this one remembers, or the machine slept. */
   startAgain: 75,
   /** The data, or the database, is of a newer release. */
   newer: 76,

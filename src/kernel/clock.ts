@@ -61,6 +61,32 @@ export const wallClock: Clock = { nowMs: () => Date.now() }
 /** Unix time, for recorded times and for comparisons with them. */
 export const systemClock: SteadyClock = createSteadyClock(wallClock, monotonicClock)
 
+/**
+ * A process whose clock is further behind the machine's ends, to be started again: it would follow for as long as the
+ * machine slept, with late times in all that it records. A clock that was set back ends no process, since a new one
+ * would record times before those of the log.
+ */
+export const MAX_CLOCK_AHEAD_MS = 900_000
+const CLOCK_LOOK_MS = 5_000
+
+/**
+ * Calls once, with the reason, when the machine's clock is too far ahead to be followed. Returns what ends the watch.
+ */
+export function watchClock(
+  clock: Pick<SteadyClock, 'offMs'>,
+  tooFar: (reason: string) => void,
+  everyMs: number = CLOCK_LOOK_MS,
+): () => Promise<void> {
+  const look = (): void => {
+    const offMs = clock.offMs()
+    if (offMs <= MAX_CLOCK_AHEAD_MS) return
+    clearInterval(timer)
+    tooFar(clockFault(offMs) ?? '')
+  }
+  const timer = setInterval(look, everyMs).unref()
+  return () => Promise.resolve(clearInterval(timer))
+}
+
 /** Says that the machine's clock was set, or that it slept; undefined while the clock agrees with it. */
 export function clockFault(offMs: number): string | undefined {
   if (Math.abs(offMs) <= STEP_MS) return undefined

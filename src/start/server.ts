@@ -31,7 +31,7 @@ import { dataFiles } from '../config.ts'
 import { createEventLog } from '../eventlog/log/client.ts'
 import { LogGuard } from '../eventlog/log/guard.ts'
 import type { EventLog } from '../eventlog/log/types.ts'
-import { systemClock } from '../kernel/clock.ts'
+import { systemClock, watchClock } from '../kernel/clock.ts'
 import { newId } from '../kernel/ids.ts'
 import { pause } from '../kernel/pause.ts'
 import { type OpenedStorage, openStorage } from '../storage/open.ts'
@@ -115,6 +115,7 @@ async function start(options: GatewayOptions, onStop: OnStop): Promise<Omit<Gate
   const catalog = catalogOf(families)
   const clock = systemClock
   const metrics = createMetricsRegistry()
+  onStop(watchClock(clock, options.startAgain))
   const { pool, log, unguarded } = await openStores(options, metrics, onStop)
   const startedBook = await publishPrices({ ...options, log, catalog, clock })
   if (options.roles.has('projector'))
@@ -135,8 +136,7 @@ async function start(options: GatewayOptions, onStop: OnStop): Promise<Omit<Gate
   const infra = { pool, log, families, clock, metrics, foreseenMs }
   const deps = composeFor(options, infra, storage)
   onStop(() => deps.stop())
-  const owner = newId('process', clock.nowMs())
-  const context = { metrics, owner, onStop }
+  const context = { metrics, owner: newId('process', clock.nowMs()), onStop }
   await startBackground(options, deps, { ...context, objects: storage.objects })
   let stage: 'starting' | 'serving' | 'leaving' = 'starting'
   const lifecycle: Lifecycle = {

@@ -1,11 +1,14 @@
 import { Client } from 'pg'
 import t from 'tap'
+import { exitCodes } from '../../src/cli/exit-codes.ts'
 import { TASKS } from './driver/tasks/video-a.ts'
 import { openScene } from './scene.ts'
 import { atLength } from '../helpers/long-run.ts'
 
 t.setTimeout(300_000)
 
+/** Both ways together are less than the step that ends a process. */
+const STEP_MS = 420_000
 const HOUR_MS = 3_600_000
 
 t.test('neither a stepped clock nor a late history delays billing', async (t) => {
@@ -41,9 +44,9 @@ t.test('neither a stepped clock nor a late history delays billing', async (t) =>
   await scene.reaches(running, 'running')
 
   const steps = [
-    ['an hour back', -HOUR_MS],
-    ['two hours forward', HOUR_MS],
-    ['an hour back again', 0],
+    ['seven minutes back', -STEP_MS],
+    ['fourteen minutes forward', STEP_MS],
+    ['seven minutes back again', 0],
   ] as const
   for (const [what, aheadMs] of steps.slice(0, atLength(2, 3)))
     await t.test(`the wall clock goes ${what}`, async (t) => {
@@ -92,6 +95,20 @@ t.test('neither a stepped clock nor a late history delays billing', async (t) =>
     await holder.query('rollback')
     await holder.end()
   })
-  await machine.setClock(0)
+  await t.test(
+    'a process whose machine slept for an hour ends, and the next one goes on',
+    async (t) => {
+      const under = await created('running-ms=3000')
+      const { ended } = machine
+      await machine.setClock(HOUR_MS)
+      t.equal(await ended, `exited with status ${exitCodes.startAgain}`)
+      t.match(machine.tail(), /clock is .* ahead of this process: .*; start it again/)
+      await machine.start()
+      await scene.reaches(under, 'succeeded')
+      await machine.stop()
+      await machine.setClock(0)
+      await machine.start()
+    },
+  )
   await scene.judge({ clocksDiffer: true })
 })

@@ -1,5 +1,10 @@
 import t from 'tap'
-import { clockFault, createSteadyClock } from '../../src/kernel/clock.ts'
+import {
+  clockFault,
+  createSteadyClock,
+  MAX_CLOCK_AHEAD_MS,
+  watchClock,
+} from '../../src/kernel/clock.ts'
 
 const START = Date.parse('2026-03-01T12:00:00Z')
 const HOUR_MS = 3_600_000
@@ -84,4 +89,20 @@ t.test('a small correction is adopted at once, but never backwards', (t) => {
   t.equal(pass(0), 5_400)
   t.equal(pass(1_000), 5_800)
   t.end()
+})
+
+t.test('a clock that is too far behind the machine is reported once', async (t) => {
+  const offsMs = [-HOUR_MS, 0, MAX_CLOCK_AHEAD_MS, MAX_CLOCK_AHEAD_MS + 1, HOUR_MS]
+  const looked: number[] = []
+  const offMs = (): number => {
+    const off = offsMs.shift() ?? HOUR_MS
+    looked.push(off)
+    return off
+  }
+  // The watch alone would not keep the test running.
+  const running = setInterval(() => undefined, 1_000)
+  const reason = await new Promise<string>((resolve) => watchClock({ offMs }, resolve, 1))
+  clearInterval(running)
+  t.match(reason, /clock is 15 min 0 s ahead of this process/)
+  t.same(looked, [-HOUR_MS, 0, MAX_CLOCK_AHEAD_MS, MAX_CLOCK_AHEAD_MS + 1])
 })
