@@ -114,8 +114,11 @@ function storeKill(dice: Dice): StoreKill {
 const POINT_TIMEOUT_MS = 8_000
 const LAST_POINT_TIMEOUT_MS = 30_000
 const ABSENCE_TIMEOUT_MS = 120_000
-/** An absence is proven by two looks a minute apart: meanwhile the gateway's clock goes ahead by this much … */
-const ABSENCE_STEP_MS = 60_000
+/**
+ * An absence is proven by two looks a minute apart: meanwhile the gateway's clock goes ahead by this much, which it follows
+ * at twice the speed without falling so far behind that it ends …
+ */
+const ABSENCE_STEP_MS = 6_000
 /** … each time that this long has passed, which is enough for a look. */
 const ABSENCE_LOOK_MS = 2_000
 /** Longer than any lease of the policies. */
