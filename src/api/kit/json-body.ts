@@ -7,6 +7,7 @@ import { LongStringParser } from '../../kernel/long-strings.ts'
 import { atOnce, inTurns, type Work } from '../../kernel/turns.ts'
 import { countBody } from './body-budget.ts'
 import { rememberFingerprint } from './body-fingerprint.ts'
+import { codingOf } from './content-coding.ts'
 import { hasIdempotencyKey, rememberBodyHash } from './idempotency.ts'
 import { typoCheck } from './typo-check.ts'
 import { RequestError } from './request-error.ts'
@@ -68,8 +69,7 @@ function checkEncoding(request: FastifyRequest): void {
   const charset = /;\s*charset\s*=\s*"?([^\s;"]+)/i.exec(request.headers['content-type'] ?? '')?.[1]
   if (charset !== undefined && !/^utf-?8$/i.test(charset))
     throw new RequestError('media_type_unsupported', 'The request body must be UTF-8')
-  const encoding = request.headers['content-encoding']
-  if (encoding !== undefined && encoding.toLowerCase() !== 'identity')
+  if (codingOf(request) !== undefined && !request.isDecoded)
     throw new RequestError('media_type_unsupported', 'A compressed request body is not accepted')
 }
 

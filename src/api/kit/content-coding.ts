@@ -1,0 +1,158 @@
+import { Readable, type Transform } from 'node:stream'
+import * as zlib from 'node:zlib'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { owned } from '../../kernel/owned.ts'
+import { isForm, MEMORY_PER_BYTE } from './body-budget.ts'
+import { bytesInWords, RequestError } from './request-error.ts'
+
+/** Bodies that their callers have compressed, as some agents do with long conversations. */
+
+const PIECE_BYTES = 64 * 1024
+/** RFC 9659: no body in zstd needs a larger window. Power of two. */
+const ZSTD_WINDOW_LOG = 23
+/** `ZSTD_d_windowLogMax` of the library, which the types of Node 20 lack. */
+const ZSTD_WINDOW_LOG_MAX = 100
+
+type CreateDecoder = (options: object) => Transform
+/** Node has it from 22.15 on. */
+const createZstdDecompress: unknown = Reflect.get(zlib, 'createZstdDecompress')
+
+/** The codings by their names. */
+const decoders: ReadonlyMap<string, () => Transform> = new Map([
+  ['gzip', () => zlib.createGunzip({ chunkSize: PIECE_BYTES })],
+  ...(typeof createZstdDecompress === 'function'
+    ? ([
+        [
+          'zstd',
+          () =>
+            (createZstdDecompress as CreateDecoder)({
+              chunkSize: PIECE_BYTES,
+              params: { [ZSTD_WINDOW_LOG_MAX]: ZSTD_WINDOW_LOG },
+            }),
+        ],
+      ] as const)
+    : []),
+])
+
+interface DecodedOptions {
+  readonly decoder: Transform
+  readonly coding: string
+  /** The most bytes that it may stand for. */
+  readonly limitBytes: number
+  /** Called with the number of bytes of each piece. @throws when there is no memory for them */
+  readonly take: (bytes: number) => void
+}
+
+/**
+ * Decodes a body piece by piece, no faster than it is read, and ends at the first byte beyond its bound: what a short
+ * body stands for takes neither memory nor time beyond that.
+ */
+class Decoded extends Readable {
+  /** Fastify compares it with the body limit and with `Content-Length`. */
+  receivedEncodedLength = 0
+  readonly #body: Readable
+  readonly #options: DecodedOptions
+  #decodedBytes = 0
+  #isRead = false
+
+  constructor(body: Readable, options: DecodedOptions) {
+    super()
+    this.#body = body
+    this.#options = options
+  }
+
+  override _read(): void {
+    const { decoder, coding } = this.#options
+    if (this.#isRead) {
+      decoder.resume()
+      return
+    }
+    this.#isRead = true
+    if (this.#body.destroyed) {
+      this.destroy(new Error('the caller hung up'))
+      return
+    }
+    decoder
+      .on('data', this.#onDecoded)
+      .on('drain', () => this.#body.resume())
+      .once('end', () => this.push(null))
+      .on('error', () =>
+        this.destroy(new RequestError('body_invalid', `The request body is not whole ${coding}`)),
+      )
+    this.#body
+      .on('data', this.#onData)
+      .once('end', () => decoder.end())
+      .on('error', (error) => this.destroy(error))
+  }
+
+  override _destroy(error: Error | null, done: (error: Error | null) => void): void {
+    this.#options.decoder.destroy()
+    // The rest of the body is discarded, so that the connection can go on after the answer.
+    if (this.#isRead) this.#body.off('data', this.#onData).resume()
+    done(error)
+  }
+
+  readonly #onData = (chunk: Buffer): void => {
+    this.receivedEncodedLength += chunk.length
+    if (!this.#options.decoder.write(chunk)) this.#body.pause()
+  }
+
+  readonly #onDecoded = (piece: Buffer): void => {
+    const { decoder, limitBytes, take } = this.#options
+    this.#decodedBytes += piece.length
+    try {
+      if (this.#decodedBytes > limitBytes)
+        throw new RequestError(
+          'body_too_large',
+          `The request body is larger than ${bytesInWords(limitBytes)}`,
+        )
+      take(piece.length)
+    } catch (error) {
+      this.destroy(error instanceof Error ? error : new Error('no room', { cause: error }))
+      return
+    }
+    if (!this.push(piece)) decoder.pause()
+  }
+}
+
+/** The coding of a body in lower case; undefined for a body that is as it stands. */
+export function codingOf({ headers }: FastifyRequest): string | undefined {
+  const coding = headers['content-encoding']?.trim().toLowerCase()
+  return coding === undefined || coding === '' || coding === 'identity' ? undefined : coding
+}
+
+function hasBody({ headers }: FastifyRequest): boolean {
+  return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0
+}
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Its body is read as what it stands for. */
+    isDecoded: boolean
+  }
+}
+
+/**
+ * Below this plugin bodies of JSON may be compressed. Must be used after `useBodyBudget`: what a body stands for counts
+ * as it arrives too.
+ */
+export function useContentCodings(app: FastifyInstance): void {
+  if (!app.hasRequestDecorator('isDecoded')) app.decorateRequest('isDecoded', false)
+  app.addHook('preParsing', (request, reply, payload, done) => {
+    const coding = codingOf(request)
+    if (coding === undefined || !hasBody(request)) return done(null, payload)
+    const taken = isForm(request) ? ['identity'] : [...decoders.keys()]
+    const createDecoder = isForm(request) ? undefined : decoders.get(coding)
+    if (createDecoder === undefined) {
+      // RFC 9110, 12.5.3.
+      void reply.header('accept-encoding', taken.join(', '))
+      const message = `This request body may have one of these codings: ${taken.join(', ')}`
+      return done(new RequestError('media_type_unsupported', message))
+    }
+    request.isDecoded = true
+    const decoder = owned(createDecoder())
+    const { bodyLimit: limitBytes } = request.routeOptions
+    const take = (bytes: number): void => request.heldBody?.take(bytes * MEMORY_PER_BYTE.ascii)
+    done(null, owned(new Decoded(payload, { decoder, coding, limitBytes, take })))
+  })
+}
