@@ -12,8 +12,11 @@ export const ABSORBED_COST_PER_HOUR = 10
 const HOUR_MS = 3_600_000
 /** Users and tenants remembered; the oldest are evicted first. */
 const MAX_KEYS = 20_000
-/** Share of the bound that counts as used for a user without failed calls. */
-const LEAST_EXPECTED = 0.01
+/**
+ * Share of the bound that counts as used for a user without failed calls. Its inverse is how many times the bound calls
+ * that are begun at once can cost, where all of them fail.
+ */
+const LEAST_EXPECTED = 0.1
 
 /**
  * Bounds what callers can cost the operator: results that a provider charges for and that no caller
@@ -27,7 +30,7 @@ export interface AbsorbedCosts {
   readonly check: (sharer: Sharer) => void
   /**
    * Reserves the hold of a call while it runs. Calls under way are expected to fail in the
-   * proportion in which the bound is used, so that many begun at once do not pass it together.
+   * proportion in which the bound is used, so that many begun at once cost ten times the bound at most, or one call.
    * @throws DomainError `rate_limited`
    */
   readonly reserve: (sharer: Sharer, holdPico: bigint) => Reservation

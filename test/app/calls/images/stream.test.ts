@@ -1,6 +1,7 @@
 import sharp from 'sharp'
 import t from 'tap'
 import type { CallDeps } from '../../../../src/app/calls/deps.ts'
+import { createAbsorbedCosts } from '../../../../src/app/spending/throttle/absorbed-costs.ts'
 import { createImageFamily } from '../../../../src/app/calls/images/family.ts'
 import type { ImageCallInput, ImageDeps } from '../../../../src/app/calls/images/types.ts'
 import { createCallRunner, createRunningCalls } from '../../../../src/app/calls/running-calls.ts'
@@ -220,6 +221,32 @@ void t.test('a call without a deliverable picture bills nothing, and is our cost
     },
   ])
   t.equal(s.ends.at(-1), 'failed')
+})
+
+void t.test('black pictures of calls begun at once cost ten times the bound at most', async (t) => {
+  const BOUND = 0.1
+  const sources = Array.from({ length: 60 }, () => upstream('wait', made('black'), whole))
+  const { throttle } = scene(upstream()).deps
+  const absorbed = createAbsorbedCosts({ nowMs: () => 1_000 }, BOUND)
+  const scenes = sources.map((source) =>
+    scene(source, { deps: { throttle: { ...throttle, absorbed } } }),
+  )
+  const reading = Promise.all(scenes.map((s) => s.read()))
+  // All that are admitted run before the first is looked at.
+  await until(() => scenes.every((s) => s.ends.length > 0))
+  const proceeding = setInterval(() => {
+    for (const source of sources) source.proceed()
+  }, 10)
+  await reading
+  clearInterval(proceeding)
+  const cost = scenes
+    .flatMap(({ events }) => events)
+    .flatMap((event) =>
+      event.type === 'CallFailed' ? [Number(event.data.absorbed?.settlement.amount)] : [],
+    )
+    .reduce((sum, amount) => sum + amount, 0)
+  t.ok(cost > BOUND, `${cost} of ${BOUND}`)
+  t.ok(cost <= 10 * BOUND, `${cost} of ${BOUND}`)
 })
 
 void t.test('a picture with other sides than upstream states is not delivered', async (t) => {

@@ -69,6 +69,7 @@ export interface TextReplicaOptions {
   readonly log?: EventLog
   readonly breaker?: BreakerSettings
   readonly deps?: Partial<CallDeps>
+  readonly absorbedCostPerHour?: number
 }
 
 /** Calls of every wire of text. */
@@ -157,6 +158,9 @@ export async function startTextWorld(t: Test, options: WorldOptions = {}): Promi
       // The read models follow the log of the world.
       lag: watchLedger(world.pool, world.log),
       breaker: given.breaker ?? TOLERANT,
+      ...(given.absorbedCostPerHour === undefined
+        ? {}
+        : { absorbedCostPerHour: given.absorbedCostPerHour }),
     })
     const deps: CallDeps = {
       ...parts.calls(instanceId),

@@ -35,7 +35,8 @@ t.test('the users of a tenant together have four times the bound of one', (t) =>
 t.test('calls reserve their holds while they run, in the proportion of the bound in use', (t) => {
   const absorbed = createAbsorbedCosts({ nowMs: () => 1_000 }, 10)
   const begun = (units: number) => absorbed.reserve(user('a'), pico(units))
-  const many = Array.from({ length: 60 }, () => begun(2))
+  const many = Array.from({ length: 44 }, () => begun(2))
+  t.throws(() => begun(2), { code: 'rate_limited' }, 'all of them would cost nine times the bound')
   for (const one of many) one.release('failed')
   absorbed.add(user('a'), '5')
   const running = [begun(2), begun(2), begun(2), begun(2)]
@@ -47,5 +48,23 @@ t.test('calls reserve their holds while they run, in the proportion of the bound
   const only = begun(1_000)
   t.throws(() => begun(1), { code: 'rate_limited' }, 'a large one runs alone')
   only.release('failed')
+  t.end()
+})
+
+t.test('calls begun at once cost ten times the bound at most, whatever failed before', (t) => {
+  for (const before of [0, 0.4, 1, 2.5, 5, 9.9]) {
+    const absorbed = createAbsorbedCosts({ nowMs: () => 1_000 }, 10)
+    absorbed.add(user('a'), String(before))
+    let cost = before
+    for (let n = 0; n < 200; n += 1)
+      try {
+        absorbed.reserve(user('a'), pico(1))
+        cost += 1
+      } catch {
+        break
+      }
+    t.ok(cost <= 100, `${before}: ${cost}`)
+    t.ok(cost >= 10, `${before}: ${cost}`)
+  }
   t.end()
 })

@@ -1,0 +1,58 @@
+import t from 'tap'
+import { isDomainError } from '../../../src/kernel/errors.ts'
+import { until } from '../../helpers/eventually.ts'
+import { startTextWorld, textInput } from './support/text-world.ts'
+
+/** What calls of one user cost that are begun at once and all fail, in each way that costs the operator something. */
+
+const world = await startTextWorld(t)
+const CALLS = 60
+/** A twentieth of what the calls hold together: 1,000 tokens of output each, at 2 USD for a million. */
+const BOUND = (CALLS * 0.002) / 20
+
+const ways = [
+  ['streams that the provider breaks off', 'chat', true, 'words=900 cut-after=800'],
+  [
+    'answers that the provider calls failed',
+    'responses',
+    false,
+    'words=900 fail=server_error usage-in-failed',
+  ],
+] as const
+
+for (const [way, family, streamed, switches] of ways)
+  t.test(`${CALLS} ${way} at once cost ten times the bound at most`, async (t) => {
+    const { calls } = await world.text({ absorbedCostPerHour: BOUND })
+    const input = () =>
+      textInput({
+        prompt: `[[sandbox ${switches}]]`,
+        body: { [family === 'chat' ? 'max_tokens' : 'max_output_tokens']: 1_000 },
+        family,
+      })
+    const inputs = Array.from({ length: CALLS }, input)
+    const errors: unknown[] = []
+    const make = async (each: (typeof inputs)[number]): Promise<void> => {
+      if (!streamed) return void (await calls.complete(each))
+      const { frames } = await calls.stream(each)
+      for await (const _frame of frames);
+    }
+    await Promise.all(inputs.map((each) => make(each).catch((error) => errors.push(error))))
+    await until(() => calls.inFlight() === 0)
+    const refused = errors.filter(
+      (error) =>
+        isDomainError(error, 'rate_limited') && error.details['limitedBy'] === 'absorbed_cost',
+    )
+    t.ok(refused.length > 0, `${refused.length} are refused`)
+    const ids = new Set(inputs.map(({ requestId }) => requestId))
+    const failed = async () =>
+      (await world.callEvents()).flatMap((event) =>
+        event.type === 'CallFailed' && ids.has(event.data.requestId) ? [event.data] : [],
+      )
+    await until(async () => (await failed()).length === CALLS - refused.length)
+    const cost = (await failed())
+      .map(({ absorbed }) => Number(absorbed?.settlement.amount))
+      .reduce((sum, amount) => sum + amount, 0)
+    t.ok(cost > BOUND, `${cost} of ${BOUND}`)
+    t.ok(cost <= 10 * BOUND, `${cost} of ${BOUND}`)
+    await t.rejects(make(input()), { code: 'rate_limited' }, 'what is above it is paid back first')
+  })
