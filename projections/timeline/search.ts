@@ -24,7 +24,7 @@ export interface FoundSources {
   readonly isCut: boolean
 }
 
-/** Ids of the sources whose name begins so; at most 5,000 names of the scope are read. */
+/** Ids of the sources whose name begins so; of the scope, 5,000 names are read, and one more shows that there are more. */
 export async function sourcesByPrefix(
   db: Queryable,
   by: { readonly naming: SourceNaming; readonly prefix: string },
@@ -93,10 +93,10 @@ async function sourcesOf(
     at === '' ? '' : `and strpos(data::text, ${at}) > 0 and data->>'upstreamRequestId' = ${at}`
   const { rows } = await db.query<{ ids: readonly string[]; is_cut: boolean }>(
     `with found as materialized (
-       select source_id ${at === '' ? '' : ', data'} from ${from} order by ${order} limit ${most})
+       select source_id ${at === '' ? '' : ', data'} from ${from} order by ${order} limit ${most + 1})
      select array(select distinct source_id from found where source_id is not null ${names}
                   order by source_id limit ${add(limit)}) as ids,
-            (select count(*) from found) >= ${most} as is_cut`,
+            (select count(*) from found) > ${most} as is_cut`,
     values,
   )
   const [row] = rows

@@ -1,7 +1,9 @@
 import t from 'tap'
+import { MAX_IDS_READ } from '../../../projections/engine/search.ts'
 import { timelineProjection } from '../../../projections/timeline/projection.ts'
 import {
   historyOf,
+  sourcesByPrefix,
   type TimelineScope,
   tenantTimeline,
 } from '../../../projections/timeline/query.ts'
@@ -182,4 +184,23 @@ t.test('an event without a user belongs to the user who began its source', async
   const oneByOne = await testPool(t)
   await applied(t, oneByOne, events, [timelineProjection], 1)
   t.same(await digestOf(oneByOne, timelineProjection), await digestOf(pool, timelineProjection))
+})
+
+t.test('a search is cut only where more names of the scope begin so than are read', async (t) => {
+  const pool = await testPool(t)
+  await applied(t, pool, [], [timelineProjection])
+  const addNames = (tenantId: string, from: number, to: number): Promise<unknown> =>
+    pool.query(
+      `insert into timeline.sources (source_id, tenant_id, user_id, position)
+       select $1 || '_' || n, $1, 'user', n from generate_series($2::int, $3::int) n`,
+      [tenantId, from, to],
+    )
+  const scope = { tenantId: 'asked' }
+  const isCut = async () =>
+    (await sourcesByPrefix(pool, { naming: 'source', prefix: 'asked' }, scope, 10)).isCut
+  await addNames('asked', 1, MAX_IDS_READ)
+  await addNames('asked_by_others', 100_001, 100_000 + MAX_IDS_READ)
+  t.equal(await isCut(), false)
+  await addNames('asked', 200_000, 200_000)
+  t.equal(await isCut(), true)
 })
