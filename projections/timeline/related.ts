@@ -7,7 +7,7 @@ const isOpeningSql = typesSql(openingTypes)
 
 /** Time before and after an event in which others like it are looked for. */
 const NEAR_MS = 600_000
-/** Most events of a tenant that are looked through on either side of it. */
+/** Most events of the owner that are looked through on either side of it. */
 const MOST_LOOKED_THROUGH = 2_500
 /** Most that one answer names. */
 const MOST_FOUND = 50
@@ -56,7 +56,7 @@ export async function openingsNear(
   if (texts.length === 0) return []
   const side = (condition: string, order: 'asc' | 'desc'): string =>
     `(select e.source_id, e.user_id, e.type, e.at, e.position, e.data from timeline.events e
-      where ${ofTenantSql} and ${condition}
+      where ${ofScopeSql} and ${condition}
       order by e.at ${order}, e.position ${order} limit ${MOST_LOOKED_THROUGH})`
   const { rows } = await db.query<OpeningRecord>({
     name: 'timeline.near',
@@ -65,7 +65,7 @@ export async function openingsNear(
              union all
              ${side(`e.at >= $3::timestamptz and e.at < $3::timestamptz + interval '${NEAR_MS} ms'`, 'asc')}
            ) e
-           where ${ofUsersSql} and e.${isOpeningSql} and e.source_id <> $4
+           where e.${isOpeningSql} and e.source_id <> $4
              and exists (select from unnest($6::text[]) w where strpos(e.data::text, w) > 0)
              and e.data->>'tokenId' = $5
            order by e.at, e.position limit ${MOST_FOUND}`,

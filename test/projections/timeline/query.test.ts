@@ -3,6 +3,7 @@ import { MAX_IDS_READ } from '../../../projections/engine/search.ts'
 import { timelineProjection } from '../../../projections/timeline/projection.ts'
 import {
   historyOf,
+  openingsNear,
   sourcesByPrefix,
   type TimelineScope,
   tenantTimeline,
@@ -203,4 +204,28 @@ t.test('a search is cut only where more names of the scope begin so than are rea
   t.equal(await isCut(), false)
   await addNames('asked', 200_000, 200_000)
   t.equal(await isCut(), true)
+})
+
+t.test('requests near one of a user are found beside many of its colleagues', async (t) => {
+  const pool = await testPool(t)
+  await applied(t, pool, [], [timelineProjection])
+  const atMs = Date.parse('2026-03-04T05:06:07.000Z')
+  const add = (userId: string, rows: number, secondsBefore: number): Promise<unknown> =>
+    pool.query(
+      `insert into timeline.events
+         (position, tenant_id, user_id, source_id, type, event_id, stream, revision, at, data, metadata)
+       select $3::int * 10000 + n, 'tenant_0', $1, 'call_' || $1 || n, 'CallSettled', gen_random_uuid(), 'journal', n,
+              $4::timestamptz - $3::int * interval '1 s', '{"tokenId":"tok_0","bodyFingerprint":"print"}', '{}'
+       from generate_series(1, $2::int) n`,
+      [userId, rows, secondsBefore, new Date(atMs)],
+    )
+  await add('own', 1, 300)
+  await add('colleague', 3_000, 100)
+  const opening = { sourceId: 'call_this', atMs, tokenId: 'tok_0' }
+  const owner = { tenantId: 'tenant_0', userIds: ['own'] }
+  const found = await openingsNear(pool, owner, opening, ['print'])
+  t.same(
+    found.map(({ sourceId }) => sourceId),
+    ['call_own1'],
+  )
 })
