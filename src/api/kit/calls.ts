@@ -2,6 +2,7 @@ import type { FastifyReply, FastifyRequest, FastifySchema } from 'fastify'
 import type { TSchema } from 'typebox'
 import type { CallerGone, CallFamily, CallInput, PricingInput } from '../../app/calls/family.ts'
 import type { CallRunner } from '../../app/calls/running-calls.ts'
+import type { Settlement } from '../../domain/pricing/settlement.ts'
 import type { JsonObject } from '../../kernel/json.ts'
 import { costInStream, setCallHeaders } from './answer-headers.ts'
 import { principalOf } from './authenticate.ts'
@@ -140,7 +141,7 @@ export async function answerWhole<Input extends CallInput, Request, Seen, Body>(
 interface StreamedCall<Frame> {
   readonly callId: string
   readonly frames: AsyncIterable<Frame>
-  readonly settlement: Parameters<typeof costInStream>[1]
+  readonly settlement: () => Settlement | undefined
 }
 
 /** Answers with the frames of a call, as a stream of events. */
@@ -154,6 +155,7 @@ export async function answerStream<Frame>(
   const started = options.call.then(({ callId, frames, settlement }) => ({
     headers: { 'x-call-id': callId },
     frames,
+    settlement,
     cost: costInStream(request, settlement),
   }))
   await sendEventStream(request, reply, { ...options, started })

@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { Cost } from '../../domain/pricing/settlement.ts'
+import type { Cost, Settlement } from '../../domain/pricing/settlement.ts'
 import { withTimeout } from '../../kernel/pause.ts'
 import { failureFields } from '../../kernel/errors.ts'
 
@@ -29,6 +29,8 @@ export const defaultStreamLimits: StreamLimits = {
 export interface Started<Frame> {
   readonly headers: Readonly<Record<string, string>>
   readonly frames: AsyncIterable<Frame>
+  /** The settlement of the call, once that is durable. */
+  readonly settlement?: (() => Settlement | undefined) | undefined
   /** Cost of the call, once that is durable; absent if the stream does not report it. */
   readonly cost?: (() => Cost | undefined) | undefined
 }
@@ -43,7 +45,9 @@ export interface StreamDialect<Frame> {
   readonly failure: (error: unknown) => string
   /** Written after the last frame, if nothing failed. */
   readonly end: string
-  /** Written before that, if the caller asked for the cost. */
+  /** Written before that, once the call is settled; undefined where nothing is to be added. */
+  readonly settled?: (settlement: Settlement) => string | undefined
+  /** Written before the end, if the caller asked for the cost. */
   readonly last?: (cost: Cost) => string
 }
 
@@ -139,14 +143,16 @@ export async function sendEventStream<Frame>(
   const headers = { ...options.headers?.(), ...early?.headers }
   const writer = new EventWriter(open(reply, headers), limits, gone)
   try {
-    const { frames, cost } = early ?? (await started)
+    const { frames, cost, settlement } = early ?? (await started)
     for await (const frame of frames) {
       const text = dialect.frame(frame, cost?.())
       if (text !== undefined) await writer.write(text)
     }
+    const settled = settlement?.()
+    const added = (settled && dialect.settled?.(settled)) ?? ''
     const costMembers = cost?.()
     const last = costMembers === undefined ? '' : (dialect.last?.(costMembers) ?? '')
-    await writer.write(last + dialect.end)
+    await writer.write(added + last + dialect.end)
   } catch (error) {
     if (gone.signal.aborted)
       request.log.info(failureFields(error), 'a stream ended after its caller had disconnected')

@@ -7,7 +7,7 @@ import type { SpoolState } from '../../eventlog/journal/spool.ts'
 export interface CallMetrics {
   /** Ended calls, by family and outcome; refusals by their code. */
   readonly ended: Counter<'family' | 'outcome'>
-  readonly estimated: Counter<'family' | 'why'>
+  readonly estimated: Counter<'family' | 'channel' | 'why'>
   /**
    * Probable cost of failed calls for the operator, at the prices their callers would have paid.
    */
@@ -15,7 +15,7 @@ export interface CallMetrics {
   /** Settled calls that upstream answered with another model or service tier than requested. */
   readonly answeredOtherwise: Counter<'family' | 'what'>
   /** Irregularities of the usage that upstream reported for settled calls. */
-  readonly reportsDoubted: Counter<'family' | 'what' | 'why'>
+  readonly reportsDoubted: Counter<'family' | 'channel' | 'what' | 'why'>
   readonly attempts: Counter<'channel' | 'outcome'>
   readonly inFlight: Gauge
   /** From the provider's last byte until the settlement was durable. */
@@ -39,7 +39,7 @@ export function createCallMetrics(registry: Registry): CallMetrics {
     estimated: new Counter({
       name: 'tollgate_calls_estimated_total',
       help: 'Calls settled from an estimate, by reason.',
-      labelNames: ['family', 'why'],
+      labelNames: ['family', 'channel', 'why'],
       registers,
     }),
     absorbed: new Counter({
@@ -57,7 +57,7 @@ export function createCallMetrics(registry: Registry): CallMetrics {
     reportsDoubted: new Counter({
       name: 'tollgate_calls_reports_doubted_total',
       help: 'Settled calls whose reported usage was corrected, by figure and reason.',
-      labelNames: ['family', 'what', 'why'],
+      labelNames: ['family', 'channel', 'what', 'why'],
       registers,
     }),
     attempts: new Counter({

@@ -39,6 +39,7 @@ export async function settle<Seen>(
   deps.metrics.settleSeconds.observe((monotonicClock.nowMs() - startedMs) / 1_000)
   const { settlement, measurement } = rated
   const { family } = call.input
+  const { id: channel } = served.channel
   absorbUndelivered(deps, call, rated)
   deps.metrics.ended.inc({ family, outcome: ended.outcome })
   const { answeredOtherwise: other = {} } = rated
@@ -46,9 +47,9 @@ export async function settle<Seen>(
   if (other.serviceTier !== undefined)
     deps.metrics.answeredOtherwise.inc({ family, what: 'service_tier' })
   for (const { what, why } of rated.doubted?.notes ?? [])
-    deps.metrics.reportsDoubted.inc({ family, what, why })
+    deps.metrics.reportsDoubted.inc({ family, channel, what, why })
   if (measurement === 'estimated')
-    deps.metrics.estimated.inc({ family, why: endedBy ?? ended.outcome })
+    deps.metrics.estimated.inc({ family, channel, why: endedBy ?? ended.outcome })
   return { settlement, measurement }
 }
 

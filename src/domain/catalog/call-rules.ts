@@ -31,12 +31,13 @@ export interface ReportNote {
    * - `missing`: there is no such figure, or it is no count
    * - `parts`: a part is more than its whole, or no count
    * - `ceiling`: it is more than the request can have used
+   * - `floor`: it is less than what came can be
    * - `undone`: a later report of a stream took a figure back, which it keeps
    * - `elsewhere`: it was read from another member than usual
    *
-   * The first three lead to an estimate.
+   * The first four lead to an estimate.
    */
-  readonly why: 'missing' | 'parts' | 'ceiling' | 'undone' | 'elsewhere'
+  readonly why: 'missing' | 'parts' | 'ceiling' | 'floor' | 'undone' | 'elsewhere'
 }
 
 /**

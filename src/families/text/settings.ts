@@ -15,6 +15,10 @@ import type { Channel, SandboxAccount } from '../../app/ports/provider.ts'
 export interface TextSettings {
   /** The most tokens each model can answer with, by external name. */
   readonly largestOutputTokens?: Readonly<Record<string, number>>
+  /** The only member that the account follows as the bound of its output, where it knows one. */
+  readonly outputBound?: string
+  /** The most alternatives that the account answers a call with, where it has a bound. */
+  readonly largestN?: number
   /** From sending a request to the first byte of its stream. */
   readonly firstByteTimeoutMs?: number
   /** Longest silence within a stream. */
@@ -36,6 +40,15 @@ export function textSettings({ settings }: Pick<Channel, 'settings'>): TextSetti
 
 /** No model answers with more, whatever a channel file says. */
 const MAX_LARGEST_OUTPUT_TOKENS = 10_000_000
+/** Names under which servers take the bound of an answer. */
+const OUTPUT_BOUNDS = [
+  'max_completion_tokens',
+  'max_tokens',
+  'max_new_tokens',
+  'max_gen_len',
+  'n_predict',
+  'num_predict',
+]
 const Milliseconds = Type.Optional(Type.Integer({ minimum: 10, maximum: 3_600_000 }))
 
 /**
@@ -52,6 +65,8 @@ export const textChannel = channelSettings(
     largest_output_tokens: Type.Optional(
       Type.Record(Type.String(), Type.Integer({ minimum: 1, maximum: MAX_LARGEST_OUTPUT_TOKENS })),
     ),
+    output_bound: Type.Optional(Type.Enum([...OUTPUT_BOUNDS])),
+    largest_n: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000 })),
     vector_stores: Type.Optional(
       Type.Array(Type.String({ minLength: 1, maxLength: 200 }), { maxItems: 1_000 }),
     ),
@@ -77,6 +92,8 @@ export const textChannel = channelSettings(
         idleTimeoutMs: entry.idle_timeout_ms,
         drainTimeoutMs: entry.drain_timeout_ms,
         drainMaxBytes: entry.drain_max_bytes,
+        outputBound: entry.output_bound,
+        largestN: entry.largest_n,
         vectorStores: entry.vector_stores,
         passes: entry.passes,
         serviceTiers: entry.service_tiers,

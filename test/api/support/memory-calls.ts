@@ -11,6 +11,7 @@ import type {
   SpokenBody,
 } from '../../../src/families/speech/calls/family.ts'
 import type { TextCallInput, TextFrame } from '../../../src/families/text/calls/types.ts'
+import type { Settlement } from '../../../src/domain/pricing/settlement.ts'
 import { DomainError } from '../../../src/kernel/errors.ts'
 import { sandboxSpeechChannels, sandboxTextChannels } from '../../helpers/sandbox-channels.ts'
 
@@ -49,6 +50,8 @@ export class MemoryTexts {
   begin: (input: TextCallInput) => Promise<void> | void = () => undefined
   /** Thrown by every call while set. */
   failure: unknown
+  /** The settlement of streams. */
+  settled: Settlement | undefined
   /** Streams whose frames were read to their end. */
   finished = 0
   /** What channels serve. */
@@ -76,7 +79,7 @@ export class MemoryTexts {
     return {
       callId: `call_${this.streams.length}`,
       frames: this.#frames(input),
-      settlement: () => undefined,
+      settlement: () => this.settled,
     }
   }
 

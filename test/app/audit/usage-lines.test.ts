@@ -53,6 +53,7 @@ t.test('settlements made by the gateway have no finding', (t) => {
       per: 1_000_000 as const,
     })),
   })
+  const output = () => ({ bytes: 0, characters: 0, answers: 1 })
   for (const wire of textFamilies)
     for (const book of [shippedBook, bare]) {
       const terms = textRules(wires[wire]).price(
@@ -65,7 +66,7 @@ t.test('settlements made by the gateway have no finding', (t) => {
         },
         book,
       )
-      const rated = terms.settle({ usage, outputBytes: () => 0, finished: true })
+      const rated = terms.settle({ usage, output, finished: true })
       t.ok(rated && rated.settlement.lines.length >= 5)
       t.same(rated && usageFaults(rated.usage, rated.settlement), [], wire)
     }

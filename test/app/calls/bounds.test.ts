@@ -55,6 +55,8 @@ const event = (data: object, type?: string): string =>
   `${type === undefined ? '' : `event: ${type}\n`}data: ${JSON.stringify(data)}\n\n`
 const filler = (length: number): string => 'a'.repeat(length)
 const textFrame = 18 * MEBIBYTE
+/** The output tokens that upstream reports: as many as a piece of 1,000 letters can be. */
+const FIGURE = 70
 
 const surfaces: Readonly<Record<string, Wire>> = {
   chat: {
@@ -62,7 +64,7 @@ const surfaces: Readonly<Record<string, Wire>> = {
     whole: (length) =>
       event({
         choices: [{ index: 0, delta: { content: filler(length) }, finish_reason: 'stop' }],
-        usage: { prompt_tokens: 5, completion_tokens: 7 },
+        usage: { prompt_tokens: 5, completion_tokens: FIGURE },
       }),
     overFrame: textFrame,
     overLength: 90 * MEBIBYTE,
@@ -71,7 +73,7 @@ const surfaces: Readonly<Record<string, Wire>> = {
     piece: (length) =>
       event({ type: 'response.output_text.delta', item_id: 'm', delta: filler(length) }),
     whole: (length) => {
-      const usage = { input_tokens: 5, output_tokens: 7 }
+      const usage = { input_tokens: 5, output_tokens: FIGURE }
       const response = { id: 'r', instructions: filler(length), output: [], usage }
       return event({ type: 'response.completed', response: { ...response, status: 'completed' } })
     },
@@ -85,7 +87,7 @@ const surfaces: Readonly<Record<string, Wire>> = {
       const content = { parts: [{ text: filler(length) }] }
       return event({
         candidates: [{ index: 0, content, finishReason: 'STOP' }],
-        usageMetadata: { promptTokenCount: 5, candidatesTokenCount: 7 },
+        usageMetadata: { promptTokenCount: 5, candidatesTokenCount: FIGURE },
       })
     },
     overFrame: 82 * MEBIBYTE,
@@ -105,7 +107,7 @@ const surfaces: Readonly<Record<string, Wire>> = {
     piece: (length) => event({ type: 'image_generation.partial_image', b64_json: filler(length) }),
     whole: (length) => {
       const details = { text_tokens: 5, image_tokens: 0 }
-      const usage = { input_tokens: 5, output_tokens: 7, input_tokens_details: details }
+      const usage = { input_tokens: 5, output_tokens: FIGURE, input_tokens_details: details }
       return event({ type: 'image_generation.completed', b64_json: filler(length), usage })
     },
     overFrame: 88 * MEBIBYTE,
@@ -269,7 +271,7 @@ for (const [name, wire] of Object.entries(surfaces)) {
     }
     t.match(error, charged)
     t.match(settled.data, { outcome: 'disconnected', endedBy: 'frame' })
-    t.equal(settled.data.usage[name === 'image' ? 'image-output' : 'output'], 7)
+    t.equal(settled.data.usage[name === 'image' ? 'image-output' : 'output'], FIGURE)
     t.ok(settled.data.settlement.lines.every(({ measurement }) => measurement === 'reported'))
   })
 
@@ -286,7 +288,9 @@ for (const [name, wire] of Object.entries(surfaces)) {
     })
 
   t.test(`${name}: a provider that breaks off while held back by the caller is paid`, async (t) => {
-    const { stream, events } = gateway(t, name)
+    // More than can wait between upstream and a caller.
+    const settings = { largestOutputTokens: { 'text-basic': 4 * MEBIBYTE } }
+    const { stream, events } = gateway(t, name, { settings })
     let blocked = false
     script = async (send, response) => {
       const timer = setTimeout(() => {
@@ -381,27 +385,37 @@ for (const name of ['chat', 'native'])
       t.equal(error, undefined)
       t.ok(seen > 10, 'what was withheld is delivered')
       t.match(events, [
-        { type: 'CallSettled', data: { outcome: 'completed', usage: { output: 7 } } },
+        { type: 'CallSettled', data: { outcome: 'completed', usage: { output: Number } } },
       ])
     },
   )
 
-t.test('an estimate is never above the bounds of the request', async (t) => {
-  const bounds = { chat: { max_tokens: 100, n: 2 }, responses: { max_output_tokens: 100 } }
-  for (const [name, body] of Object.entries(bounds)) {
-    const settings = { drainMaxBytes: 2 * MEBIBYTE }
-    const { stream, events, gone, running } = gateway(t, name, { settings, body })
-    script = async (send, response) => {
-      while (!response.destroyed) await send(surfaces[name]!.piece(64 * 1024))
+t.test(
+  'a stream far beyond the bound of its request is ended, and billed by its size',
+  async (t) => {
+    const bounds = {
+      chat: { max_tokens: 100, n: 2 },
+      responses: { max_output_tokens: 100 },
+      native: { generationConfig: { maxOutputTokens: 100 } },
     }
-    const iterator = (await stream()).frames[Symbol.asyncIterator]()
-    await iterator.next()
-    gone.abort()
-    await until(() => running.inFlight() === 0)
-    t.match(events, [{ type: 'CallSettled', data: { endedBy: 'drain' } }])
-    t.match(events[0], { data: { usage: { output: name === 'chat' ? 200 : 100 } } })
-  }
-})
+    for (const [name, body] of Object.entries(bounds))
+      for (const leaves of [false, true]) {
+        const { stream, events, gone, running } = gateway(t, name, { body })
+        script = async (send, response) => {
+          while (!response.destroyed) await send(surfaces[name]!.piece(100))
+        }
+        const iterator = (await stream()).frames[Symbol.asyncIterator]()
+        await iterator.next()
+        if (leaves) gone.abort()
+        else t.match((await readAll({ [Symbol.asyncIterator]: () => iterator })).error, charged)
+        await until(() => running.inFlight() === 0)
+        t.match(events, [{ type: 'CallSettled', data: { endedBy: 'length' } }], name)
+        const [settled] = events
+        const output = settled?.type === 'CallSettled' ? Number(settled.data.usage['output']) : 0
+        t.ok(output > 1_000 && output <= 16_384, `${output} tokens, by what came`)
+      }
+  },
+)
 
 t.test('speech: a sound too long for one answer is refused, and streamed instead', async (t) => {
   const text = filler(9_900)

@@ -19,6 +19,7 @@ const isNothing: IsUsual = (value) =>
   (Array.isArray(value) && value.length === 0) ||
   (isJsonObject(value) && Object.keys(value).length === 0)
 const isOne: IsUsual = (value) => value === 1
+const never: IsUsual = () => false
 const isInMemory: IsUsual = (value) => typeof value === 'string' && /^in[-_]memory$/i.test(value)
 const isText: IsUsual = (value) =>
   Array.isArray(value) && value.every((one) => typeof one === 'string' && /^text$/i.test(one))
@@ -51,8 +52,15 @@ const anyWire: Members = {
     plugins transforms extra_body extra_headers extra_query deployment deployment_id
     custom_llm_provider api_base base_url api_key inference_geo betas anthropic_beta container
     enable_search search_options search_parameters web_search deferred
-    prompt_cache_options context_management access_programs`,
+    prompt_cache_options context_management access_programs
+    lora lora_request adapter adapter_id draft_model
+    user_config mock_response mock_tool_calls mock_timeout mock_testing_fallbacks
+    mock_testing_context_fallbacks mock_testing_content_policy_fallbacks
+    litellm_params litellm_credential_name vertex_credentials azure_ad_token
+    aws_bedrock_runtime_endpoint`,
   ),
+  // Some servers follow these bounds of the output instead of the wire's own.
+  ...all(never, 'max_new_tokens max_gen_len max_length n_predict num_predict'),
 }
 
 /** Members of pictures: animations, drawings and further pictures. An empty object asks for one. */

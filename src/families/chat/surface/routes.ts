@@ -11,7 +11,7 @@ import { omitMembers } from '../../../api/kit/member-checks.ts'
 import { v1Error } from '../../../api/v1/envelope.ts'
 import { v1 } from '../../../api/v1/mount.ts'
 import type { TextFrame } from '../../text/calls/types.ts'
-import type { Cost } from '../../../domain/pricing/settlement.ts'
+import type { Cost, Settlement } from '../../../domain/pricing/settlement.ts'
 import { parseExactly } from '../../../kernel/exact-integers.ts'
 import { isJsonObject, type JsonObject } from '../../../kernel/json.ts'
 
@@ -52,22 +52,56 @@ function chatChunk(frame: TextFrame, includeUsage: boolean): string | undefined 
  * `usage`: clients that merge chunks would take a null as the final usage.
  */
 function costChunk(before: string, cost: Cost): string {
+  return chunkAfter(before, { cost: costMember(cost) })
+}
+
+/** A chunk of the gateway's own without choices, with the id of the one before it. */
+function chunkAfter(before: string, members: JsonObject): string {
   const chunk: unknown = JSON.parse(before)
   const { id, created, model } = isJsonObject(chunk) ? chunk : {}
-  const object = 'chat.completion.chunk'
-  return JSON.stringify({ id, object, created, model, choices: [], cost: costMember(cost) })
+  return JSON.stringify({
+    id,
+    object: 'chat.completion.chunk',
+    created,
+    model,
+    choices: [],
+    ...members,
+  })
 }
+
+/** The chunk with the settled usage, for a caller who asked for what upstream did not report. */
+function usageChunk(before: string, { lines }: Settlement): string {
+  const tokens = (isCounted: (rule: string) => boolean): number =>
+    lines.reduce((sum, { rule, quantity }) => sum + (isCounted(rule) ? Number(quantity) : 0), 0)
+  const completion = tokens((rule) => rule.endsWith('/output'))
+  const prompt = tokens((rule) => !rule.endsWith('/output') && !rule.endsWith('-count'))
+  return chunkAfter(before, {
+    usage: {
+      prompt_tokens: prompt,
+      completion_tokens: completion,
+      total_tokens: prompt + completion,
+    },
+  })
+}
+
+const USAGE_OBJECT = /"usage"\s*:\s*\{/
 
 /** Frames of chat streams: `data:` lines only, `[DONE]` at the end. */
 function chatDialect(includeUsage: boolean): StreamDialect<TextFrame> {
   let before = '{}'
+  let isUsageDue = includeUsage
   return {
     frame: (frame) => {
       const data = chatChunk(frame, includeUsage)
       if (data === undefined) return undefined
       before = data
+      isUsageDue &&= !USAGE_OBJECT.test(data)
       return `data: ${oneLine(data)}\n\n`
     },
+    settled: (settlement) =>
+      isUsageDue && settlement.lines.length > 0
+        ? `data: ${usageChunk(before, settlement)}\n\n`
+        : undefined,
     last: (cost) => `data: ${costChunk(before, cost)}\n\n`,
     failure: (error) => `data: ${JSON.stringify({ error: v1Error(error) })}\n\n`,
     end: 'data: [DONE]\n\n',

@@ -9,31 +9,29 @@ import { objectOf, objectsOf, parseObject, upstreamIdOf } from '../../kit/http/f
 import { readPlainError, unknownError } from '../../kit/http/error-bodies.ts'
 import {
   answeredWith,
-  bytesOf,
   createIdRewriter,
   createMemberRewriter,
   expectedChoices,
+  OutputCount,
 } from '../../text/upstream/answer-differences.ts'
 import type { TextReader, TextWire } from '../../text/upstream/client.ts'
 import { trackReports, wholeTally } from '../../text/upstream/report.ts'
 import { chatUsage, citesPages, withShownUsage } from './usage.ts'
 
-/** UTF-8 bytes of the text, reasoning and calls of a message or a delta. */
-function chatOutputBytes(message: unknown): number {
-  if (!isJsonObject(message)) return 0
-  let bytes =
-    bytesOf(message['content']) +
-    bytesOf(message['reasoning_content']) +
-    bytesOf(message['reasoning']) +
-    bytesOf(message['refusal'])
-  if (isJsonObject(message['function_call'])) bytes += callBytes(message['function_call'])
-  for (const call of objectsOf(message['tool_calls']))
-    bytes += callBytes(objectOf(call['function']))
-  return bytes
+/** Counts the text, reasoning and calls of a message or a delta. */
+function countMessage(count: OutputCount, message: unknown): void {
+  if (!isJsonObject(message)) return
+  count.add(message['content'])
+  count.addReasoning(message['reasoning_content'])
+  count.addReasoning(message['reasoning'])
+  count.add(message['refusal'])
+  if (isJsonObject(message['function_call'])) countCall(count, message['function_call'])
+  for (const call of objectsOf(message['tool_calls'])) countCall(count, objectOf(call['function']))
 }
 
-function callBytes(called: JsonObject): number {
-  return bytesOf(called['name']) + bytesOf(called['arguments'])
+function countCall(count: OutputCount, called: JsonObject): void {
+  count.add(called['name'])
+  count.add(called['arguments'])
 }
 
 const DONE = '[DONE]'
@@ -77,6 +75,9 @@ function trackChoices(expected: number) {
     /** The error of the first one once all have failed. */
     failure: () => (failed.size >= expected ? [...failed.values()][0] : undefined),
     haveEnded: () => ended.size >= expected,
+    /** Whether every choice that has begun has ended, however many were asked for. */
+    haveAllEnded: () => begun.size > 0 && ended.size >= begun.size,
+    begun: () => begun.size,
     isAnyMade: () => begun.size > failed.size,
   }
 }
@@ -88,9 +89,10 @@ function chatFrameReader(request: TextRequest, scrub: Scrubber): TextReader {
   const said = answeredWith(request)
   let cites = false
   const reports = trackReports((report) => chatUsage(report, cites))
-  let outputBytes = 0
+  const count = new OutputCount()
   const tracked = trackChoices(expectedChoices(request.body['n']))
   let done = false
+  let bodyEnded = false
   let failure: TextTally['failure']
 
   const fail = (error: UpstreamError): never => {
@@ -102,7 +104,7 @@ function chatFrameReader(request: TextRequest, scrub: Scrubber): TextReader {
   const follow = (choices: readonly JsonObject[]): boolean => {
     let ends = false
     for (const choice of choices) {
-      outputBytes += chatOutputBytes(choice['delta'])
+      countMessage(count, choice['delta'])
       cites ||= citesPages(choice['delta'])
       if (tracked.note(choice)) ends = true
     }
@@ -133,10 +135,17 @@ function chatFrameReader(request: TextRequest, scrub: Scrubber): TextReader {
       }
     },
     tally: () => {
-      // An end mark alone is no result.
-      const finished = (done && tracked.isAnyMade()) || tracked.haveEnded()
-      const heard = { outputBytes: () => outputBytes, finished, failure }
-      return { ...reports.reading(), ...heard, ...said.otherwise() }
+      const reading = reports.reading()
+      // An end mark alone is no result. Some servers answer with fewer choices, and write none.
+      const finished =
+        (done && tracked.isAnyMade()) ||
+        tracked.haveEnded() ||
+        (bodyEnded && tracked.haveAllEnded() && reading.usage !== undefined)
+      const heard = { output: () => count.size(tracked.begun()), finished, failure }
+      return { ...reading, ...heard, ...said.otherwise() }
+    },
+    bodyEnded: () => {
+      bodyEnded = true
     },
     upstreamId: ids.upstreamId,
     over: () => done,
@@ -181,8 +190,11 @@ export const chatWire: TextWire = {
         said.note({ model: body['model'], serviceTier: body['service_tier'] })
         const cites = choices.some((choice) => citesPages(choice['message']))
         return wholeTally(body['usage'], chatUsage(body['usage'], cites), {
-          outputBytes: () =>
-            choices.reduce((sum, choice) => sum + chatOutputBytes(choice['message']), 0),
+          output: () => {
+            const count = new OutputCount()
+            for (const choice of choices) countMessage(count, choice['message'])
+            return count.size(choices.length)
+          },
           failure: undefined,
           ...said.otherwise(),
         })
@@ -194,7 +206,8 @@ export const chatWire: TextWire = {
 
 function requestBody(request: TextRequest, streamed: boolean): JsonObject {
   const { stream: _stream, stream_options: options, ...body } = request.body
-  if (!streamed) return { ...body, model: request.upstreamModel }
+  // Some servers stream unless they are told not to.
+  if (!streamed) return { ...body, model: request.upstreamModel, stream: false }
   return {
     ...body,
     model: request.upstreamModel,

@@ -6,11 +6,13 @@ import { BoundError, createFrameParser, type Frame, type FrameParser } from './f
 import { afterAcceptance, malformed } from './refusals.ts'
 
 /** The bounds of a stream, which are above all that its request can yield (P10). */
-export interface FrameBounds {
+export interface FrameBounds<Tally> {
   /** UTF-16 units of one frame; strings longer than `LONGEST_KEPT` are passed over in a larger one. */
   readonly maxFrameLength: number
   /** Bytes of the whole stream. */
   readonly maxBytes: number
+  /** Whether the result so far is larger than any that the request allows. */
+  readonly isBeyond?: (tally: Tally) => boolean
 }
 
 /**
@@ -49,6 +51,8 @@ export interface FrameReader<Chunk, Tally extends FrameTally> {
    */
   readonly readCut?: (frame: Frame) => Chunk | undefined
   readonly tally: () => Tally
+  /** The body ended as it should; absent: that says nothing about the result. */
+  readonly bodyEnded?: () => void
   /** Upstream's id of the answer, from its frames; used where no header names one. */
   readonly upstreamId?: () => string | undefined
   /** Whatever follows does not matter. */
@@ -64,7 +68,7 @@ export async function beginFrameStream<Chunk, Tally extends FrameTally>(
   opened: OpenedStream,
   reader: FrameReader<Chunk, Tally>,
   head: Pick<AnswerStream<Chunk, Tally>, 'upstreamRequestId' | 'restMs'>,
-  bounds: FrameBounds,
+  bounds: FrameBounds<Tally>,
 ): Promise<AnswerStream<Chunk, Tally>> {
   const chunks = new Chunks(opened, reader, bounds)
   await chunks.begin()
@@ -95,15 +99,15 @@ class Chunks<Chunk, Tally extends FrameTally> {
   /** The silence that a finished stream may have; undefined before its end. */
   #lastIdleMs: number | undefined
 
-  readonly #maxBytes: number
+  readonly #bounds: FrameBounds<Tally>
   /** Frames that have arrived and are not read yet. */
   #unread: Buffer[] = []
 
-  constructor(opened: OpenedStream, reader: FrameReader<Chunk, Tally>, bounds: FrameBounds) {
+  constructor(opened: OpenedStream, reader: FrameReader<Chunk, Tally>, bounds: FrameBounds<Tally>) {
     this.#opened = opened
     this.#reader = reader
     this.#parser = createFrameParser(bounds.maxFrameLength)
-    this.#maxBytes = bounds.maxBytes
+    this.#bounds = bounds
   }
 
   endedBy(): StreamBound | undefined {
@@ -147,20 +151,24 @@ class Chunks<Chunk, Tally extends FrameTally> {
       if (pieces === undefined) return this.#readRest(chunks)
       this.#unread = [...pieces]
     }
-    if (this.#opened.receivedBytes() > this.#maxBytes) throw new BoundError('length')
+    if (this.#opened.receivedBytes() > this.#bounds.maxBytes) throw new BoundError('length')
     for (let room = turns.room(); room !== undefined; room = turns.room()) await room
     const slice = this.#nextSlice()
     const frames = this.#parser.feed(this.#decoder.write(slice))
     turns.take(frames.length + slice.length / BYTES_AS_FRAME)
     this.#readAll(frames, chunks)
-    this.#hurry()
+    this.#checkTally()
   }
 
   /** Callers wait for the last frames of a complete result, which come with its settlement. */
-  #hurry(): void {
+  #checkTally(): void {
     if (this.#lastIdleMs === REPORTED_IDLE_MS) return
-    const { finished, usage } = this.#reader.tally()
-    if (!finished) return
+    const tally = this.#reader.tally()
+    const { finished, usage } = tally
+    if (!finished) {
+      if (this.#bounds.isBeyond?.(tally) === true) throw new BoundError('length')
+      return
+    }
     const idleMs = usage === undefined ? FINISHED_IDLE_MS : REPORTED_IDLE_MS
     if (idleMs === this.#lastIdleMs) return
     this.#lastIdleMs = idleMs
@@ -214,10 +222,10 @@ class Chunks<Chunk, Tally extends FrameTally> {
   #readRest(chunks: Chunk[]): void {
     this.#ended = true
     const rest = this.#parser.end()
-    if (rest === undefined) return
     try {
-      const chunk = this.#reader.read(rest)
+      const chunk = rest && this.#reader.read(rest)
       if (chunk !== undefined) chunks.push(chunk)
+      this.#reader.bodyEnded?.()
     } catch (error) {
       if (this.#reader.tally().failure !== undefined) this.#failed = error
     }

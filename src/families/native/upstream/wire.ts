@@ -16,10 +16,10 @@ import {
 import { readNativeError } from '../../kit/http/error-bodies.ts'
 import {
   answeredWith,
-  bytesOf,
   createIdRewriter,
   createMemberRewriter,
   expectedChoices,
+  OutputCount,
 } from '../../text/upstream/answer-differences.ts'
 import type { TextReader, TextWire } from '../../text/upstream/client.ts'
 import {
@@ -30,8 +30,8 @@ import {
   wholeTally,
 } from '../../text/upstream/report.ts'
 
-/** The bytes that an inline image of the answer counts as in an estimate of usage. */
-const MEDIA_PART_BYTES = 1_032
+/** An inline image of the answer counts as a text of this length. */
+const MEDIA_PART = ' '.repeat(1_032)
 
 /** The lists of a candidate's searches. */
 const QUERY_LISTS = ['webSearchQueries', 'imageSearchQueries'] as const
@@ -84,19 +84,18 @@ function nativeAnsweredWith(body: JsonObject) {
   return { model, serviceTier: objectOf(usageMetadata)['serviceTier'] }
 }
 
-/** UTF-8 bytes of the candidates' content. */
-export function nativeOutputBytes(body: JsonObject): number {
-  let bytes = 0
+/** Counts the candidates' content. */
+export function countCandidates(count: OutputCount, body: JsonObject): void {
   for (const candidate of objectsOf(body['candidates']))
-    for (const part of objectsOf(objectOf(candidate['content'])['parts'])) bytes += partBytes(part)
-  return bytes
+    for (const part of objectsOf(objectOf(candidate['content'])['parts'])) countPart(count, part)
 }
 
-function partBytes(part: JsonObject): number {
-  if (typeof part['text'] === 'string') return bytesOf(part['text'])
-  if (part['inlineData'] !== undefined) return MEDIA_PART_BYTES
-  const { thoughtSignature: _signature, ...said } = part
-  return Buffer.byteLength(JSON.stringify(said))
+function countPart(count: OutputCount, part: JsonObject): void {
+  const { thoughtSignature: _signature, text, thought, ...said } = part
+  if (typeof text === 'string') {
+    if (thought === true) count.addReasoning(text)
+    else count.add(text)
+  } else count.add('inlineData' in said ? MEDIA_PART : JSON.stringify(said))
 }
 
 /** Follows a native stream: usage is cumulative. */
@@ -106,10 +105,12 @@ function nativeFrameReader(request: TextRequest, scrub: Scrubber): TextReader {
   const said = answeredWith(request)
   const searches = new Set<string>()
   const reports = trackReports((report) => nativeUsage(report, searches.size))
-  let outputBytes = 0
+  const count = new OutputCount()
+  const begun = new Set<unknown>()
   const expected = expectedChoices(objectOf(request.body['generationConfig'])['candidateCount'])
   const ended = new Set<unknown>()
   let blocked = false
+  let bodyEnded = false
   let failure: { readonly code: string; readonly message: string } | undefined
   return {
     read: ({ data }) => {
@@ -121,13 +122,14 @@ function nativeFrameReader(request: TextRequest, scrub: Scrubber): TextReader {
         failure = { code: thrown.code ?? 'UNKNOWN', message: thrown.message }
         throw thrown
       }
-      outputBytes += nativeOutputBytes(body)
+      countCandidates(count, body)
       addSearches(body, searches)
       reports.note(body['usageMetadata'])
       said.note(nativeAnsweredWith(body))
       blocked ||= isBlocked(body)
       let ends = blocked
       for (const candidate of objectsOf(body['candidates'])) {
+        begun.add(candidate['index'] ?? 0)
         if (textOf(candidate['finishReason']) === undefined) continue
         ended.add(candidate['index'] ?? 0)
         ends = true
@@ -140,16 +142,25 @@ function nativeFrameReader(request: TextRequest, scrub: Scrubber): TextReader {
       }
     },
     tally: () => {
-      const finished = blocked || ended.size >= expected
+      const reading = reports.reading()
+      // Some servers answer with fewer candidates.
+      const haveAllEnded = begun.size > 0 && ended.size >= begun.size
+      const finished =
+        blocked ||
+        ended.size >= expected ||
+        (bodyEnded && haveAllEnded && reading.usage !== undefined)
       return {
-        ...reports.reading(),
-        outputBytes: () => outputBytes,
+        ...reading,
+        output: () => count.size(begun.size),
         finished,
         failure,
         ...said.otherwise(),
       }
     },
     upstreamId: ids.upstreamId,
+    bodyEnded: () => {
+      bodyEnded = true
+    },
     // There is no end mark; figures may follow the reason until the connection ends.
     over: () => false,
   }
@@ -196,7 +207,11 @@ export const nativeWire: TextWire = {
           body['usageMetadata'],
           nativeUsage(body['usageMetadata'], searches.size),
           {
-            outputBytes: () => nativeOutputBytes(body),
+            output: () => {
+              const count = new OutputCount()
+              countCandidates(count, body)
+              return count.size(objectsOf(body['candidates']).length)
+            },
             failure: undefined,
             ...said.otherwise(),
           },

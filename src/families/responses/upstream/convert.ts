@@ -3,7 +3,8 @@ import type { TextUsage, ToolUnit } from '../../text/rules/tokens.ts'
 import { countOf, isJsonObject, type JsonObject } from '../../../kernel/json.ts'
 import { objectOf, objectsOf, textOf } from '../../kit/http/fields.ts'
 import type { Scrubber } from '../../kit/http/scrubber.ts'
-import { bytesOf, cacheDetails, cacheUsageOf } from '../../text/upstream/answer-differences.ts'
+import type { OutputSize } from '../../text/rules/measure.ts'
+import { cacheDetails, cacheUsageOf, OutputCount } from '../../text/upstream/answer-differences.ts'
 import { NOTHING_READ, readFigures, type TextReading } from '../../text/upstream/report.ts'
 
 /** Calls of the provider's own tools; upstream's `usage` has no counters for them. */
@@ -142,13 +143,17 @@ function failureMessage(error: JsonObject, scrub: Scrubber): string {
   return scrub(textOf(error['message']) ?? '')
 }
 
-/** UTF-8 bytes of the output items' content. */
-export function outputBytes(output: readonly JsonObject[]): number {
-  let bytes = 0
+/** Size of the output items' content. */
+export function outputSize(output: readonly JsonObject[]): OutputSize {
+  const count = new OutputCount()
   for (const item of output) {
-    bytes += bytesOf(item['name']) + bytesOf(item['arguments']) + bytesOf(item['input'])
-    for (const part of [...objectsOf(item['content']), ...objectsOf(item['summary'])])
-      bytes += bytesOf(part['text']) + bytesOf(part['refusal'])
+    for (const name of ['name', 'arguments', 'input']) count.add(item[name])
+    const isReasoning = item['type'] === 'reasoning'
+    for (const part of [...objectsOf(item['content']), ...objectsOf(item['summary'])]) {
+      if (isReasoning) count.addReasoning(part['text'])
+      else count.add(part['text'])
+      count.add(part['refusal'])
+    }
   }
-  return bytes
+  return count.size(1)
 }

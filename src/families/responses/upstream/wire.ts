@@ -14,9 +14,9 @@ import { objectOf, objectsOf, parseObject, textOf } from '../../kit/http/fields.
 import { plainError, readPlainError } from '../../kit/http/error-bodies.ts'
 import {
   answeredWith,
-  bytesOf,
   createMemberRewriter,
   type MemberRewriter,
+  OutputCount,
 } from '../../text/upstream/answer-differences.ts'
 import type { TextReader, TextWire } from '../../text/upstream/client.ts'
 import { trackReports, wholeTally } from '../../text/upstream/report.ts'
@@ -24,7 +24,7 @@ import {
   failureOf,
   itemView,
   noTools,
-  outputBytes,
+  outputSize,
   responsesUsage,
   responseView,
   toolCounts,
@@ -83,7 +83,7 @@ export function responsesFrameReader(request: TextRequest, scrub: Scrubber): Tex
   const items: JsonObject[] = []
   let counted = noTools
   const reports = trackReports((report) => responsesUsage(report, counted))
-  let outputBytes = 0
+  const count = new OutputCount()
   let finished = false
   let failure: TextTally['failure']
 
@@ -120,7 +120,7 @@ export function responsesFrameReader(request: TextRequest, scrub: Scrubber): Tex
         return fail(readPlainError(body) ?? plainError(body))
       const wrapped = type === '' ? readPlainError(body) : undefined
       if (wrapped !== undefined) return fail(wrapped)
-      outputBytes += bytesAdded(type, body)
+      countEvent(count, type, body)
       if (type === 'response.output_item.done' && isJsonObject(body['item']))
         items.push(body['item'])
       const { response } = body
@@ -132,7 +132,7 @@ export function responsesFrameReader(request: TextRequest, scrub: Scrubber): Tex
       }
     },
     tally: () => {
-      const ended = { outputBytes: () => outputBytes, finished, failure }
+      const ended = { output: () => count.size(1), finished, failure }
       return { ...reports.reading(), ...ended, ...said.otherwise() }
     },
     over: () => finished,
@@ -147,11 +147,11 @@ function failureIn(response: JsonObject, scrub: Scrubber): TextTally['failure'] 
   return { ...failure, error: afterAcceptance(fromStreamError(error, scrub)) }
 }
 
-/** The bytes that a piece adds to the count, in case upstream reports no usage. */
-function bytesAdded(type: string, { delta, item }: JsonObject): number {
-  if (type.endsWith('.delta')) return bytesOf(delta)
-  const isNew = type === 'response.output_item.added' && isJsonObject(item)
-  return isNew ? bytesOf(item['name']) : 0
+/** Counts what an event adds to the output. */
+function countEvent(count: OutputCount, type: string, { delta, item }: JsonObject): void {
+  if (type.startsWith('response.reasoning')) count.addReasoning(delta)
+  else if (type.endsWith('.delta')) count.add(delta)
+  else if (type === 'response.output_item.added' && isJsonObject(item)) count.add(item['name'])
 }
 
 /**
@@ -181,7 +181,7 @@ export const responsesWire: TextWire = {
         const said = answeredWith(request)
         said.note({ model: body['model'], serviceTier: body['service_tier'] })
         return wholeTally(body['usage'], responsesUsage(body['usage'], tools), {
-          outputBytes: () => outputBytes(output),
+          output: () => outputSize(output),
           failure: failureOf(body, scrub),
           ...said.otherwise(),
         })
@@ -196,6 +196,7 @@ function requestBody(request: TextRequest, streamed: boolean): JsonObject {
   return {
     ...body,
     model: request.upstreamModel,
-    ...(streamed ? { stream: true } : {}),
+    // Some servers stream unless they are told not to.
+    stream: streamed,
   }
 }

@@ -1,6 +1,6 @@
 import { type JsonObject, membersGiven } from '../../../kernel/json.ts'
 import { heldInputTokens, LARGEST_CONVERSATION_TOKENS } from '../rules/tokens.ts'
-import { largestAnswer, withHeldBound } from '../rules/expected.ts'
+import { answersOf, largestAnswer, withHeldBound } from '../rules/expected.ts'
 import { checkAnswerFits, type LargestAnswer, largestOf } from '../rules/answer-size.ts'
 import { textRules } from '../rules/rules.ts'
 import { invariant } from '../../../kernel/assert.ts'
@@ -72,6 +72,30 @@ function queryWithPriceMembers(
   return refuse(path, `\`${path}\` must be one of ${['default', ...new Set(tiers)].join(', ')}`)
 }
 
+/**
+ * Binds a call for several alternatives to channels that answer with as many.
+ * @throws DomainError `invalid_request` where there is none
+ */
+function queryWithAnswers(
+  { wire, channels }: TextDeps,
+  { body }: PricingInput<TextCallInput>,
+  channelQuery: ChannelQuery,
+): ChannelQuery {
+  const asked = answersOf(wire, body)
+  if (asked === 1) return channelQuery
+  const largestOf = (channel: Channel) => textSettings(channel).largestN ?? asked
+  const suiting: ChannelQuery = {
+    ...channelQuery,
+    suits: (channel) => channelQuery.suits?.(channel) !== false && largestOf(channel) >= asked,
+  }
+  if (channels.serving(suiting).length > 0) return suiting
+  const counts = channels.serving(channelQuery).map(largestOf)
+  if (counts.length === 0) return suiting
+  const { holder, answers = '' } = wire.output
+  const path = holder === undefined ? answers : `${holder}.${answers}`
+  return refuse(path, `\`${path}\` must be at most ${Math.max(...counts)} for this model`)
+}
+
 /** The request, whatever the channel, and the bounds of its answer. */
 interface TextAsk {
   readonly body: JsonObject
@@ -91,7 +115,8 @@ export function createTextFamily(deps: TextDeps): TextCallFamily {
       const { model } = input
       const largestOutputTokens = largestOutput(serving, model)
       const kept = resolveKept(deps, input, largestOutputTokens)
-      const { channelQuery, serviceTier } = queryWithPriceMembers(deps, input, kept.channelQuery)
+      const countQuery = queryWithAnswers(deps, input, kept.channelQuery)
+      const { channelQuery, serviceTier } = queryWithPriceMembers(deps, input, countQuery)
       const heldTokens = (input.inputSize.heldTokens ?? 0) + kept.keptTokens
       const inputSize = { ...input.inputSize, heldTokens }
       const outputTokens = largestAnswer(wire, input.body, largestOutputTokens)
@@ -107,7 +132,7 @@ export function createTextFamily(deps: TextDeps): TextCallFamily {
       }
       return {
         request: {
-          body: withHeldBound(wire, kept.body, largestOutputTokens),
+          body: kept.body,
           largest: largestOf(wire, input.body, largestOutputTokens),
           bounds: {
             conversationTokens: Math.min(conversationTokens, LARGEST_CONVERSATION_TOKENS),
@@ -150,9 +175,14 @@ function requestAt(
   { wire, keptIds }: TextDeps,
   { principal, model }: TextCallInput,
   channel: Channel,
-  { body, largest, bounds, callId }: TextAsk & Pick<TextRequest, 'callId'>,
+  { body: asked, largest, bounds, callId }: TextAsk & Pick<TextRequest, 'callId'>,
 ): TextRequest {
   const at = { tenantId: principal.tenantId, channelId: channel.id }
+  const held = {
+    largest: largestOutput([channel], model),
+    known: textSettings(channel).outputBound,
+  }
+  const body = withHeldBound(wire, asked, held)
   return {
     model,
     upstreamModel: channel.models[model] ?? model,

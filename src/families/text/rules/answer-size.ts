@@ -1,6 +1,7 @@
 import { isJsonObject, type JsonObject } from '../../../kernel/json.ts'
 import { refuse } from '../../../domain/catalog/checks/fields.ts'
 import { answersOf, largestAnswer } from './expected.ts'
+import { MOST_CHARACTERS_PER_TOKEN, type OutputSize } from './measure.ts'
 import type { TextWireRules } from './wire.ts'
 
 /**
@@ -86,6 +87,14 @@ export function largestAnswerBytes(largest: LargestAnswer, requestLength: number
       requestLength * ESCAPED_LENGTH +
       outputTokens * (BYTES_PER_TOKEN + bytesOfLogprobs),
   )
+}
+
+/** Characters that may come beyond a bound of few tokens. */
+const SPARE_CHARACTERS = 4_096
+
+/** Whether more output came than the request allows: upstream does not follow its bound. */
+export function isBeyond({ outputTokens }: LargestAnswer, { characters }: OutputSize): boolean {
+  return characters > outputTokens * MOST_CHARACTERS_PER_TOKEN + SPARE_CHARACTERS
 }
 
 /** The bounds of a streamed answer; its last frame may hold all of it. */

@@ -42,18 +42,34 @@ export function boundsAbove(wire: TextWireRules, body: JsonObject): (each: numbe
 
 /**
  * The body with the held number of tokens in each member that bounds the output: it is not known
- * which of several an account follows, and no answer may be longer than its hold. A body without a
- * bound stays unchanged, and so does an invalid value: the model's largest output is held then, and
- * upstream refuses the value.
+ * which of several an account follows, and no answer may be longer than its hold. `known` is the
+ * only member that an account follows, where its channel says so. A body without a bound gets one:
+ * what an account answers without it is unknown. An invalid value stays: the model's largest output
+ * is held then, and upstream refuses the value.
  */
-export function withHeldBound(wire: TextWireRules, body: JsonObject, largest: number): JsonObject {
-  const members = given(wire, body).filter(([, value]) => countOf(value) !== undefined)
+export function withHeldBound(
+  wire: TextWireRules,
+  body: JsonObject,
+  { largest, known }: { readonly largest: number; readonly known?: string | undefined },
+): JsonObject {
+  const written = given(wire, body)
+  if (written.some(([, value]) => countOf(value) === undefined)) return body
   const each = largestAnswer(wire, body, largest)
-  if (members.every(([, value]) => value === each)) return body
-  const held = Object.fromEntries(members.map(([name]) => [name, each]))
+  const names =
+    known === undefined && written.length > 0
+      ? written.map(([name]) => name)
+      : [known ?? wire.output.bounds[0]]
+  if (names.length === written.length && names.every((name) => isSet(written, name, each)))
+    return body
+  const held = Object.fromEntries(names.map((name) => [name, each]))
   const { holder } = wire.output
-  if (holder === undefined) return { ...body, ...held }
-  return { ...body, [holder]: { ...holderOf(wire, body), ...held } }
+  const rest = { ...holderOf(wire, body) }
+  for (const [name] of written) delete rest[name]
+  return holder === undefined ? { ...rest, ...held } : { ...body, [holder]: { ...rest, ...held } }
+}
+
+function isSet(written: ReturnType<typeof given>, name: string, value: number): boolean {
+  return written.some((one) => one[0] === name && one[1] === value)
 }
 
 /** Output tokens that limits per minute assume for a call. */

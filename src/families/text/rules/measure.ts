@@ -15,9 +15,20 @@ import {
 /**
  * Determines the usage of a text call. Input and output of a report are checked separately: figures
  * of a complete result count, also of a failed one, unless they are above what the request can have
- * used; figures that came with a part of a result are a lower bound; without figures the received
- * bytes are counted, up to the most that the request allows. An explicit zero is a figure.
+ * used, or below what came of output; figures that came with a part of a result are a lower bound;
+ * without figures the received bytes are counted, up to the most that the model allows. An explicit
+ * zero is a figure.
  */
+
+/** The size of the received output. */
+export interface OutputSize {
+  /** UTF-8 bytes of text, reasoning, tool names and arguments. */
+  readonly bytes: number
+  /** UTF-16 units of the same without reasoning, which not every provider counts. */
+  readonly characters: number
+  /** Alternatives of which something came. */
+  readonly answers: number
+}
 
 /** The received part of a text answer. */
 export interface TextSeen {
@@ -29,8 +40,7 @@ export interface TextSeen {
   readonly notes?: readonly ReportNote[]
   /** The report as it came. */
   readonly report?: JsonObject
-  /** Counts the UTF-8 bytes of text, reasoning, tool names and arguments; an estimate alone needs them. */
-  readonly outputBytes: () => number
+  readonly output: () => OutputSize
   /** Upstream reported that the result is complete. */
   readonly finished: boolean
   /** Present if upstream answered with another model or service tier than requested. */
@@ -83,10 +93,29 @@ function inputCeiling({ inputSize, runsTools }: MostUsed): number {
   )
 }
 
-function outputCeiling(most: MostUsed, reasoningTokens: number): number {
-  const { largestOutputTokens, unboundedOutputTokens, answers } = most
-  const tokens = Math.min(largestOutputTokens + reasoningTokens, unboundedOutputTokens)
-  return tokens * OUTPUT_FACTOR + OUTPUT_ALLOWANCE_TOKENS * answers
+/**
+ * The most output tokens of an answer: what the request allows, or what came where a provider does
+ * not follow the bound of the request. A tokenizer makes at most one token per byte.
+ */
+function mostOutput(most: MostUsed, { output, reasoningTokens = 0 }: TextSeen): number {
+  const { largestOutputTokens, unboundedOutputTokens } = most
+  const allowed = Math.max(largestOutputTokens + reasoningTokens, output().bytes)
+  return Math.min(allowed, unboundedOutputTokens)
+}
+
+/** No text that a model usually writes has as many characters to a token on average. */
+export const MOST_CHARACTERS_PER_TOKEN = 16
+/** The same for several alternatives, of which some providers count one only. */
+const MOST_CHARACTERS_OF_SEVERAL = 6
+
+/** The fewest output tokens of the received output, where a report may say less; else 0. */
+function leastOutput({ usage, output }: TextSeen, estimate: () => TextUsage): number {
+  const reported = usage?.output ?? 0
+  // An explicit zero stays zero.
+  if (reported === 0) return 0
+  const { characters, answers } = output()
+  if (answers > 1) return characters > reported * MOST_CHARACTERS_OF_SEVERAL ? estimate().output : 0
+  return Math.ceil(characters / MOST_CHARACTERS_PER_TOKEN)
 }
 
 /** The settled usage, its estimated sides, and the irregularities of the report. */
@@ -103,16 +132,20 @@ const NO_NOTES: readonly ReportNote[] = []
 export function measureText(most: MostUsed, seen: TextSeen): Measured {
   const { usage, finished, notes = NO_NOTES } = seen
   if (usage === undefined) return { usage: bounded(most, seen), estimated: ALL, notes }
-  const above = sidesAbove(most, usage, seen.reasoningTokens ?? 0)
-  if (finished && above.length === 0 && notes.length === 0) return { usage, estimated: NONE, notes }
-  const allNotes = [...notes, ...above.map((what): ReportNote => ({ what, why: 'ceiling' }))]
+  const above = sidesAbove(most, usage, seen)
+  // Of a part, the estimate is the least.
+  const least = finished ? leastOutput(seen, () => bounded(most, seen)) : 0
+  const isFew = least > usage.output
+  if (finished && above.length === 0 && !isFew && notes.length === 0)
+    return { usage, estimated: NONE, notes }
+  const allNotes = [
+    ...notes,
+    ...above.map((what): ReportNote => ({ what, why: 'ceiling' })),
+    ...(isFew ? [FEW] : []),
+  ]
   const doubted = new Set(allNotes.filter(isDoubt).map(({ what }) => what as Side))
   const estimate = bounded(most, seen)
-  const output = doubted.has('output')
-    ? estimate.output
-    : finished
-      ? usage.output
-      : Math.max(estimate.output, Math.min(usage.output, most.largestOutputTokens))
+  const output = outputOf(most, seen, { doubted, least, estimated: estimate.output })
   return {
     usage: {
       ...usage,
@@ -125,28 +158,42 @@ export function measureText(most: MostUsed, seen: TextSeen): Measured {
   }
 }
 
-/** An estimate is never above what the request allows. */
-function bounded(
-  { inputSize, largestOutputTokens }: MostUsed,
-  { outputBytes }: TextSeen,
-): TextUsage {
-  const estimate = estimateText(inputSize, outputBytes())
-  return { ...estimate, output: Math.min(estimate.output, largestOutputTokens) }
+const FEW: ReportNote = { what: 'output', why: 'floor' }
+
+function outputOf(
+  most: MostUsed,
+  seen: TextSeen,
+  { doubted, least, estimated }: { doubted: ReadonlySet<Side>; least: number; estimated: number },
+): number {
+  const reported = seen.usage?.output ?? 0
+  if (doubted.has('output')) return least > reported ? Math.min(least, estimated) : estimated
+  return seen.finished ? reported : Math.max(estimated, Math.min(reported, mostOutput(most, seen)))
 }
 
-function sidesAbove(most: MostUsed, usage: TextUsage, reasoningTokens: number): readonly Side[] {
+/** An estimate is never above what the model allows. */
+function bounded({ inputSize, unboundedOutputTokens }: MostUsed, { output }: TextSeen): TextUsage {
+  const estimate = estimateText(inputSize, output().bytes)
+  return { ...estimate, output: Math.min(estimate.output, unboundedOutputTokens) }
+}
+
+function sidesAbove(most: MostUsed, usage: TextUsage, seen: TextSeen): readonly Side[] {
   const above: Side[] = []
   const input =
     usage.input + usage['cached-input'] + usage['cache-write-5m'] + usage['cache-write-1h']
   if (input > inputCeiling(most)) above.push('input')
-  if (usage.output > outputCeiling(most, reasoningTokens)) above.push('output')
+  const largest = most.largestOutputTokens * OUTPUT_FACTOR
+  // Most reports are below this, and then what came need not be counted.
+  if (usage.output > largest) {
+    const ceiling = mostOutput(most, seen) * OUTPUT_FACTOR + OUTPUT_ALLOWANCE_TOKENS * most.answers
+    if (usage.output > ceiling) above.push('output')
+  }
   const calls = toolUnits.reduce((sum, unit) => sum + usage[unit], 0)
   if (calls > LARGEST_TOOL_CALLS * most.answers) above.push('tools')
   return above
 }
 
 function isDoubt({ why }: ReportNote): boolean {
-  return why === 'missing' || why === 'parts' || why === 'ceiling'
+  return why === 'missing' || why === 'parts' || why === 'ceiling' || why === 'floor'
 }
 
 function inputOf({ input }: TextUsage): Partial<TextUsage> {

@@ -36,8 +36,9 @@ export interface TextCallRequest {
   readonly serviceTier?: string
 }
 
+const nothing = { bytes: 0, characters: 0, answers: 0 }
 /** The received part of an answer that never arrived. */
-const nothingSeen: TextSeen = { usage: undefined, outputBytes: () => 0, finished: false }
+const nothingSeen: TextSeen = { usage: undefined, output: () => nothing, finished: false }
 
 /** Quotes by book and by the facts on which they depend; a new book begins without quotes. */
 const quotes = new WeakMap<PriceBook, Map<string, TextQuote>>()

@@ -3,6 +3,7 @@ import { countOf, type JsonObject } from '../../../kernel/json.ts'
 import { parseExactly } from '../../../kernel/exact-integers.ts'
 import { countOrZero, isGiven, objectOf, textOf, upstreamIdOf } from '../../kit/http/fields.ts'
 import type { TextRequest } from '../ports.ts'
+import type { OutputSize } from '../rules/measure.ts'
 import { isSameTier, serviceTierOf } from '../rules/price-members.ts'
 
 const MAX_NAME_LENGTH = 200
@@ -155,11 +156,27 @@ export function cacheDetails(details: JsonObject): JsonObject {
   return renamed
 }
 
-/** Content of an answer from which usage is estimated. */
+/** Counts the output of an answer piece by piece; its usage is checked and estimated by that. */
+export class OutputCount {
+  #bytes = 0
+  #characters = 0
 
-/** UTF-8 bytes of a value if it is a string. */
-export function bytesOf(value: unknown): number {
-  return typeof value === 'string' ? Buffer.byteLength(value) : 0
+  /** Adds a value if it is a string. */
+  add(value: unknown): void {
+    if (typeof value !== 'string') return
+    this.#bytes += Buffer.byteLength(value)
+    this.#characters += value.length
+  }
+
+  /** Adds a value if it is a string; not every provider counts reasoning as output. */
+  addReasoning(value: unknown): void {
+    if (typeof value === 'string') this.#bytes += Buffer.byteLength(value)
+  }
+
+  /** @param answers alternatives of which something came */
+  size(answers: number): OutputSize {
+    return { bytes: this.#bytes, characters: this.#characters, answers }
+  }
 }
 
 /** Number of alternatives that a request asks for, by the member that sets it. */

@@ -14,7 +14,7 @@ import {
   type UpstreamError,
 } from '../../kit/http/refusals.ts'
 import type { TextAnswer, TextChunk, TextProvider, TextRequest, TextTally } from '../ports.ts'
-import { frameBounds, largestAnswerBytes } from '../rules/answer-size.ts'
+import { frameBounds, isBeyond, largestAnswerBytes } from '../rules/answer-size.ts'
 import { textSettings } from '../settings.ts'
 
 const DEFAULT_FIRST_BYTE_TIMEOUT_MS = 60_000
@@ -74,8 +74,11 @@ export function createTextProvider(
         wire.readError,
       )
       const reader = wire.frameReader(request, line.scrub)
-      const bounds = frameBounds(request.largest, lengthOf(sent))
-      return beginFrameStream(opened, reader, headOf(opened.headers), bounds)
+      const { largest } = request
+      return beginFrameStream(opened, reader, headOf(opened.headers), {
+        ...frameBounds(largest, lengthOf(sent)),
+        isBeyond: ({ output }) => isBeyond(largest, output()),
+      })
     },
     close: () => lines.close(),
   }

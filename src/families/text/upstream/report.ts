@@ -149,7 +149,7 @@ function keptValue(was: unknown, is: unknown, onUndone: () => void): unknown {
 export function wholeTally(
   report: unknown,
   reading: TextReading,
-  rest: Pick<TextTally, 'failure' | 'answeredOtherwise' | 'outputBytes'>,
+  rest: Pick<TextTally, 'failure' | 'answeredOtherwise' | 'output'>,
 ): TextTally {
   return {
     ...reading,

@@ -1,5 +1,6 @@
 import t from 'tap'
 import { until } from '../../../helpers/eventually.ts'
+import { settlement, settlementLine } from '../../../../src/domain/pricing/settlement.ts'
 import { DomainError } from '../../../../src/kernel/errors.ts'
 import { asModel } from '../../../api/support/app.ts'
 import { frame, type Step } from '../../../api/support/memory-calls.ts'
@@ -52,6 +53,36 @@ void t.test('200 as an event stream that proxies do not buffer', async (t) => {
   t.match(answer.headers.get('x-request-id'), /^req_/)
   t.match(answer.headers.get('x-call-id'), /^call_/)
   await cancel()
+})
+
+void t.test('usage that upstream did not report is sent as it was settled', async (t) => {
+  texts.steps = () => [frame(chunk('a')), frame('[DONE]')]
+  const line = (rule: string, quantity: number) =>
+    settlementLine(
+      { sku: rule, rule, unit: 'token', price: '1', per: 1_000_000 },
+      quantity,
+      'estimated',
+    )
+  texts.settled = settlement({ priceBookVersion: '1', currency: 'USD' }, [
+    line('text/chat/input', 2),
+    line('text/chat/cached-input/at-input-rate', 1),
+    line('text/chat/flex/output', 1),
+    line('text/chat/web-search-count', 7),
+  ])
+  t.teardown(() => {
+    texts.settled = undefined
+  })
+  const told = dataOf((await post(chatPath, asked)).body)
+  t.equal(told.pop(), '[DONE]')
+  t.same(JSON.parse(told.at(-1) ?? ''), {
+    id: 'chatcmpl-1',
+    object: 'chat.completion.chunk',
+    model: 'text-basic',
+    choices: [],
+    usage,
+  })
+  const untold = dataOf((await post(chatPath, plain)).body)
+  t.equal(untold.length, 2)
 })
 
 void t.test('usage is in a stream only if its caller requested it', async (t) => {

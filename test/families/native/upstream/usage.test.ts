@@ -1,9 +1,10 @@
 import t from 'tap'
 import {
   addSearches,
-  nativeOutputBytes,
+  countCandidates,
   nativeUsage,
 } from '../../../../src/families/native/upstream/wire.ts'
+import { OutputCount } from '../../../../src/families/text/upstream/answer-differences.ts'
 import { readNativeError } from '../../../../src/families/kit/http/error-bodies.ts'
 
 t.test('thoughts are output, cached tokens are prompt, tool tokens are input', async (t) => {
@@ -51,10 +52,12 @@ t.test('each distinct non-empty query is one search, however often reported', as
 
 t.test('pictures and calls count as output', async (t) => {
   const parts = [{ text: 'é' }, { inlineData: { data: 'AA' } }, { functionCall: { name: 'f' } }]
-  t.equal(
-    nativeOutputBytes({ candidates: [{ content: { parts } }] }),
-    2 + 1_032 + JSON.stringify({ functionCall: { name: 'f' } }).length,
-  )
+  const count = new OutputCount()
+  countCandidates(count, { candidates: [{ content: { parts } }] })
+  const call = JSON.stringify({ functionCall: { name: 'f' } }).length
+  t.same(count.size(1), { bytes: 2 + 1_032 + call, characters: 1 + 1_032 + call, answers: 1 })
+  countCandidates(count, { candidates: [{ content: { parts: [{ text: 'ab', thought: true }] } }] })
+  t.match(count.size(1), { bytes: 4 + 1_032 + call, characters: 1 + 1_032 + call })
 })
 
 t.test('errors are read wrapped or not, with their retry delay', async (t) => {

@@ -37,6 +37,12 @@ t.test('members that change price or model are found in any spelling', (t) => {
     { promptCacheOptions: { mode: 'explicit' } },
     { context_management: [{ type: 'compaction' }] },
     { access_programs: ['early'] },
+    { n_predict: 220 },
+    { max_new_tokens: 0 },
+    { numPredict: 1 },
+    { user_config: { model_list: [{}] } },
+    { mock_response: 'made up' },
+    { lora: [{ id: 0, scale: 1 }] },
   ]
   for (const family of textFamilies)
     for (const body of bodies) {

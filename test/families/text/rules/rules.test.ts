@@ -6,7 +6,7 @@ import t from 'tap'
 import { withHeldBound } from '../../../../src/families/text/rules/expected.ts'
 import { textFamilies, type TextFamily, wires } from '../wires.ts'
 import { textRules, type TextCallRequest } from '../../../../src/families/text/rules/rules.ts'
-import type { TextSeen } from '../../../../src/families/text/rules/measure.ts'
+import type { OutputSize, TextSeen } from '../../../../src/families/text/rules/measure.ts'
 import { noTextUsage } from '../../../../src/families/text/rules/tokens.ts'
 import { priceBookFromPublished } from '../../../../src/domain/pricing/price-book.ts'
 import { shippedBook } from '../../../domain/pricing/books.ts'
@@ -22,6 +22,13 @@ function request(
 /** What a request is of, it says itself. */
 const chatText = textRules(wires.chat)
 const heldFor = (asked: TextCallRequest): bigint => chatText.price(asked, shippedBook).holdPico
+
+/** The size of an answer of so many letters. */
+const sizeOf = (letters: number, answers = 1): OutputSize => ({
+  bytes: letters,
+  characters: letters,
+  answers,
+})
 
 /** How each wire bounds the output of an answer. */
 const boundedBy: Readonly<Record<TextFamily, (bound: number) => TextCallRequest['body']>> = {
@@ -77,7 +84,7 @@ t.test('upstream gets the held bound, in every member that bounds', (t) => {
       const body = JSON.parse(
         JSON.stringify({ ...flat, generationConfig: { maxOutputTokens } }),
       ) as TextCallRequest['body']
-      const sent = withHeldBound(wires[family], body, largest)
+      const sent = withHeldBound(wires[family], body, { largest })
       const bounds = {
         chat: [sent['max_completion_tokens'], sent['max_tokens']],
         responses: [sent['max_output_tokens']],
@@ -86,16 +93,35 @@ t.test('upstream gets the held bound, in every member that bounds', (t) => {
       const most = held(family, body, largest)
       const counts = bounds.filter((bound) => Number.isSafeInteger(bound) && Number(bound) > 0)
       // What is no count goes as it came, and the largest there is is held.
-      return counts.length < bounds.length || counts.length === 0
+      return counts.length < bounds.length
         ? most === largest
-        : counts.every((bound) => bound === most)
+        : counts.length > 0 && counts.every((bound) => bound === most)
     }),
     { numRuns: 10_000 },
   )
   const body = { max_tokens: 5, n: 2 }
-  t.equal(withHeldBound(wires.chat, body, 8_192), body, 'nothing to change, nothing is copied')
+  t.equal(withHeldBound(wires.chat, body, { largest: 8_192 }), body, 'nothing is copied')
   t.end()
 })
+
+t.test(
+  'upstream gets the one bound that its channel names, and one where the caller has none',
+  (t) => {
+    const sent = (family: TextFamily, body: TextCallRequest['body'], known?: string) =>
+      withHeldBound(wires[family], body, { largest: 8_192, known })
+    t.same(sent('chat', { n: 2 }), { n: 2, max_completion_tokens: 8_192 })
+    t.same(sent('responses', {}), { max_output_tokens: 8_192 })
+    t.same(sent('native', {}), { generationConfig: { maxOutputTokens: 8_192 } })
+    t.same(sent('chat', {}, 'max_tokens'), { max_tokens: 8_192 })
+    t.same(sent('chat', { max_completion_tokens: 5 }, 'max_tokens'), { max_tokens: 5 })
+    t.same(sent('chat', { max_completion_tokens: 5, max_tokens: 9 }, 'n_predict'), { n_predict: 9 })
+    const kept = { max_tokens: 5 }
+    t.equal(sent('chat', kept, 'max_tokens'), kept)
+    const invalid = { max_tokens: -1 }
+    t.equal(sent('chat', invalid, 'max_completion_tokens'), invalid, 'upstream refuses it')
+    t.end()
+  },
+)
 
 t.test('a hold without a limit covers the largest output of the model, for each answer', (t) => {
   t.equal(held('chat', {}), 8_192)
@@ -164,7 +190,7 @@ t.test('the seen part of an answer gives its settlement, and the cost of a failu
   const terms = chatText.price(request({}), shippedBook)
   const seen = (more: Partial<TextSeen>): TextSeen => ({
     usage: undefined,
-    outputBytes: () => 41,
+    output: () => sizeOf(41),
     finished: true,
     ...more,
   })
@@ -195,7 +221,13 @@ t.test('usage above the possible maximum is settled as an estimate, member by me
     const settle = (more: Partial<typeof noTextUsage>, reasoningTokens = 0) => {
       const usage = { ...noTextUsage, input: 30, output: 5, ...more }
       const report = { prompt_tokens: usage.input, completion_tokens: usage.output }
-      return terms.settle({ usage, reasoningTokens, report, outputBytes: () => 41, finished: true })
+      return terms.settle({
+        usage,
+        reasoningTokens,
+        report,
+        output: () => sizeOf(41),
+        finished: true,
+      })
     }
     t.match(settle({ input: 30_000, output: 4_100 }), { measurement: 'reported' }, wire)
     t.notOk(settle({})?.doubted)
@@ -235,11 +267,54 @@ t.test('usage above the possible maximum is settled as an estimate, member by me
   t.end()
 })
 
+t.test(
+  'what came beyond the bound of a request is billed, up to what the model can answer',
+  (t) => {
+    const settle = (output: number | undefined, size: OutputSize, finished = true) => {
+      const usage = output === undefined ? undefined : { ...noTextUsage, input: 30, output }
+      const terms = chatText.price(request({ max_tokens: 5 }), shippedBook)
+      return terms.settle({ usage, report: {}, output: () => size, finished })
+    }
+    t.match(settle(478, sizeOf(1_912)), { measurement: 'reported', usage: { output: 478 } })
+    t.match(settle(undefined, sizeOf(880)), { measurement: 'estimated', usage: { output: 220 } })
+    t.match(settle(undefined, sizeOf(99_999)), { usage: { output: 8_192 } }, 'the largest there is')
+    t.match(settle(3, sizeOf(880), false), { usage: { output: 220 } }, 'ended by the gateway')
+    t.match(settle(9_999, sizeOf(1_912)), {
+      usage: { output: 478 },
+      doubted: { notes: [{ what: 'output', why: 'ceiling' }] },
+    })
+    t.end()
+  },
+)
+
+t.test('a report of less than what came can be is not believed', (t) => {
+  const terms = chatText.price(request({ n: 3 }), shippedBook)
+  const settle = (output: number, size: OutputSize) =>
+    terms.settle({
+      usage: { ...noTextUsage, input: 30, output },
+      report: { completion_tokens: output },
+      output: () => size,
+      finished: true,
+    })
+  const few = { notes: [{ what: 'output', why: 'floor' }] }
+  t.match(settle(20, sizeOf(160, 2)), { usage: { output: 40 }, doubted: few }, 'one was counted')
+  t.match(settle(40, sizeOf(160, 2)), { measurement: 'reported', usage: { output: 40 } })
+  t.match(settle(1, sizeOf(160)), { usage: { output: 10 }, doubted: few })
+  t.match(settle(10, sizeOf(160)), { measurement: 'reported', usage: { output: 10 } })
+  t.match(settle(0, sizeOf(160, 2)), { measurement: 'reported', usage: { output: 0 } })
+  // Reasoning is shown by some that do not count it; the letters of some scripts have three bytes.
+  t.match(settle(20, { bytes: 900, characters: 80, answers: 2 }), { measurement: 'reported' })
+  t.end()
+})
+
 t.test('for any reported usage a call is settled within its ceiling', (t) => {
   const figure = fc.oneof(fc.nat(10_000), fc.maxSafeNat(), fc.constant(MOST))
   const terms = chatText.price(request({ max_tokens: 100 }), shippedBook)
   const ceilingPico = chatText.price(
-    { ...request({ max_tokens: 1_000 }), inputSize: { characters: 400_000, mediaBytes: 0 } },
+    {
+      ...request({ max_tokens: 10_400 }, { largest: 10_400 }),
+      inputSize: { characters: 400_000, mediaBytes: 0 },
+    },
     shippedBook,
   ).holdPico
   fc.assert(
@@ -247,9 +322,9 @@ t.test('for any reported usage a call is settled within its ceiling', (t) => {
       fc.record(Object.fromEntries(Object.keys(noTextUsage).map((unit) => [unit, figure]))),
       fc.boolean(),
       fc.nat(10_000),
-      (figures, finished, outputBytes) => {
+      (figures, finished, bytes) => {
         const usage = { ...noTextUsage, ...figures, 'web-search-call': 0 }
-        const seen = { usage, finished, outputBytes: () => outputBytes }
+        const seen = { usage, finished, output: () => sizeOf(bytes) }
         for (const rated of [terms.settle(seen), terms.estimate(seen)]) {
           if (rated === undefined) return false
           if (!Number.isSafeInteger(rated.limitedTokens)) return false

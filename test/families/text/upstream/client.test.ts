@@ -109,7 +109,7 @@ t.test('each wire goes to its own path with its own credential and upstream name
     url: '/base/chat/completions',
     headers: { authorization: 'Bearer secret-key', 'x-client-request-id': 'req_1' },
   })
-  t.same(chat.seen[0]?.body, { messages: [], x_unknown: 1, model: 'vendorish-1' })
+  t.same(chat.seen[0]?.body, { messages: [], x_unknown: 1, model: 'vendorish-1', stream: false })
 
   const responses = await upstream(t, json({ model: 'vendorish-1', output: [] }))
   await use(t, createTextProvider(responsesWire)).complete(responses.channel, request(), options())
@@ -234,8 +234,48 @@ t.test('a stream without [DONE] or a last blank line is complete', async (t) => 
     ],
   )
   t.match(stream.tally(), { finished: true, usage: { input: 1, output: 1 } })
-  t.equal(stream.tally().outputBytes(), 2)
+  t.same(stream.tally().output(), { bytes: 2, characters: 2, answers: 1 })
 })
+
+t.test(
+  'a stream of fewer answers than asked for is complete at its clean end, with usage',
+  async (t) => {
+    const chatEnd =
+      'data: {"choices":[{"index":0,"delta":{"content":"hi"},"finish_reason":"stop"}]}\n\n'
+    const chatUsage = 'data: {"choices":[],"usage":{"prompt_tokens":1,"completion_tokens":1}}\n\n'
+    const content = { parts: [{ text: 'hi' }] }
+    const candidates = [{ index: 0, content, finishReason: 'STOP' }]
+    const nativeFrame = (more: object) => `data: ${JSON.stringify({ candidates, ...more })}\n\n`
+    const usageMetadata = { promptTokenCount: 1, candidatesTokenCount: 1 }
+    const wires = [
+      { wire: chatWire, body: { n: 2 }, without: chatEnd, whole: chatEnd + chatUsage },
+      {
+        wire: nativeWire,
+        body: { generationConfig: { candidateCount: 2 } },
+        without: nativeFrame({}),
+        whole: nativeFrame({ usageMetadata }),
+      },
+    ]
+    for (const { wire, body, without, whole } of wires) {
+      const finishedBy = async (text: string) => {
+        const { channel } = await upstream(t, events(text))
+        const stream = await use(t, createTextProvider(wire)).stream(
+          channel,
+          request(body),
+          options(),
+        )
+        await readAll(stream)
+        return stream.tally().finished
+      }
+      t.equal(await finishedBy(whole), true)
+      t.equal(await finishedBy(without), false, 'without usage')
+      const begun = whole
+        .replace('"index":0', '"index":1')
+        .replace(/"(finish_?[rR]eason)":"\w+"/, '"$1":null')
+      t.equal(await finishedBy(begun + whole), false, 'another answer has begun and not ended')
+    }
+  },
+)
 
 t.test('frames before a broken one are delivered before the failure', async (t) => {
   const said = 'data: {"choices":[{"index":0,"delta":{"content":"hi"}}]}\n\n'
