@@ -38,8 +38,7 @@ export async function settle<Seen>(
   deps.crashPoint('call.after-append')
   deps.metrics.settleSeconds.observe((monotonicClock.nowMs() - startedMs) / 1_000)
   const { settlement, measurement } = rated
-  const { family } = call.input
-  const { id: channel } = served.channel
+  const [{ family }, { id: channel }] = [call.input, served.channel]
   absorbUndelivered(deps, call, rated)
   deps.metrics.ended.inc({ family, outcome: ended.outcome })
   const { answeredOtherwise: other = {} } = rated

@@ -102,7 +102,12 @@ t.test('a caller who reads no frame for too long counts as disconnected', async 
 })
 
 t.test('upstream is held back while the caller reads no frame', async (t) => {
-  const { calls } = await world.text()
+  const [chat] = sandboxTextChannels({ baseUrl: world.sandbox.url })
+  if (chat === undefined) throw new Error('no chat channel')
+  const largestOutputTokens = { 'text-basic': 100_000 }
+  const { calls } = await world.text({
+    channels: [withTextSettings(chat, { largestOutputTokens })],
+  })
   const prompt = '[[sandbox words=60000]] [[client=slow]]'
   const { frames } = await calls.stream(textInput({ prompt }))
   const iterator = frames[Symbol.asyncIterator]()

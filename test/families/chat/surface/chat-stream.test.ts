@@ -72,17 +72,16 @@ void t.test('usage that upstream did not report is sent as it was settled', asyn
   t.teardown(() => {
     texts.settled = undefined
   })
-  const told = dataOf((await post(chatPath, asked)).body)
-  t.equal(told.pop(), '[DONE]')
-  t.same(JSON.parse(told.at(-1) ?? ''), {
+  const withUsage = dataOf((await post(chatPath, asked)).body)
+  t.equal(withUsage.pop(), '[DONE]')
+  t.same(JSON.parse(withUsage.at(-1) ?? ''), {
     id: 'chatcmpl-1',
     object: 'chat.completion.chunk',
     model: 'text-basic',
     choices: [],
     usage,
   })
-  const untold = dataOf((await post(chatPath, plain)).body)
-  t.equal(untold.length, 2)
+  t.equal(dataOf((await post(chatPath, plain)).body).length, 2)
 })
 
 void t.test('usage is in a stream only if its caller requested it', async (t) => {
