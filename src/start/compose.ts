@@ -260,6 +260,7 @@ function tasksOf(infra: Infrastructure, facts: AccountFacts, gauges: ReplicaGaug
     channels: createChannelDirectory(infra.channels, {
       catalog,
       clock: monotonic,
+      logger,
       ...(breaker === undefined ? {} : { breaker }),
     }),
     paces: createChannelPaces(infra.pollRequestsPerSecond, monotonic),

@@ -100,6 +100,9 @@ function release(
   if (restMs !== undefined && model !== undefined)
     channels.restFor(tenantId, channel.id, model, restMs)
   const outcome = outcomeOf(error)
+  if (error instanceof ProviderError && error.kind === 'account')
+    channels.refusals.refused(channel.id, model, error)
+  else if (outcome === 'success') channels.refusals.worked(channel.id, model)
   release(hasBegun && outcome === 'failure' ? 'broken_answer' : outcome)
 }
 

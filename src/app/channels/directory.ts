@@ -1,7 +1,9 @@
 import type { Catalog } from '../../domain/catalog/catalog.ts'
 import type { Clock } from '../../kernel/clock.ts'
 import { systemRandom, type Random } from '../../kernel/random.ts'
+import { type Log, silentLog } from '../../kernel/log.ts'
 import type { Channel } from '../ports/provider.ts'
+import { AccountRefusals } from './account-refusals.ts'
 import { type BreakerSettings, type BreakerState, defaultBreakerSettings } from './breaker.ts'
 import { ChannelHealth, type ChannelOutcome } from './health.ts'
 
@@ -66,6 +68,8 @@ export interface ChannelDirectory {
   readonly serving: (channelQuery: ChannelQuery) => readonly Channel[]
   readonly all: readonly Channel[]
   readonly health: () => readonly ShownHealth[]
+  /** Channels that refused the gateway's own account. */
+  readonly refusals: Pick<AccountRefusals, 'refused' | 'worked' | 'shown'>
 }
 
 /** Until when a model rests. */
@@ -169,6 +173,7 @@ export function createChannelDirectory(
     readonly clock: Clock
     readonly random?: Random
     readonly breaker?: BreakerSettings
+    readonly logger?: Pick<Log, 'warn'>
   },
 ): ChannelDirectory {
   const { catalog, clock, breaker: settings = defaultBreakerSettings, random = systemRandom } = deps
@@ -186,6 +191,7 @@ export function createChannelDirectory(
 
   return {
     all: channels,
+    refusals: new AccountRefusals(clock, deps.logger ?? silentLog),
     rest: (id, model, forMs) => slotOf.get(id)?.rest(model, clock.nowMs() + forMs),
     restFor: (tenantId, id, model, forMs) =>
       slotOf.get(id)?.restFor(tenantId, model, clock.nowMs() + forMs),

@@ -127,15 +127,40 @@ function fieldOf(details: readonly Readonly<Record<string, unknown>>[]): string 
   return undefined
 }
 
-/** Codes of the chat and responses wires that concern the gateway's account upstream. */
+/** Codes and types of the chat and responses wires that concern the gateway's account upstream. */
 const PLAIN_ACCOUNT_CODES: ReadonlySet<string> = new Set([
   'insufficient_quota',
   'invalid_api_key',
+  'invalid_authentication',
   'account_deactivated',
   'billing_hard_limit_reached',
+  'budget_exceeded',
   'model_not_found',
   'permission_denied',
+  'token_not_found_in_db',
+  'authentication_error',
+  'auth_error',
+  'permission_error',
 ])
+
+/**
+ * Words about a key or a model that upstream does not know. Both come from the gateway's channel,
+ * never from a caller, and not every server has a code or the status for it.
+ */
+const ACCOUNT_WORDS =
+  /\b(?:invalid|incorrect|wrong|missing|no|expired)\b.{0,20}\b(?:api[ _-]?key|credentials?)\b|\bapi[ _-]?key\b.{0,40}\b(?:invalid|incorrect|wrong|missing|not valid|required|expired)\b|\bunauthori[sz]ed\b|\bauthentication (?:error|failed)\b|\b(?:invalid|unknown|no such) model\b|\bmodel\b(?:(?!\b(?:tool|function|file|image|item|response|message)\b).){0,120}\b(?:not found|does not exist|doesn't exist|is not a valid model)\b/i
+/** Longer messages are not searched for words. */
+const MAX_SEARCHED_LENGTH = 1_000
+
+function isAboutAccount(
+  code: string | undefined,
+  type: string | undefined,
+  message: string,
+): boolean {
+  if (code !== undefined && PLAIN_ACCOUNT_CODES.has(code)) return true
+  if (type !== undefined && PLAIN_ACCOUNT_CODES.has(type)) return true
+  return ACCOUNT_WORDS.test(message.slice(0, MAX_SEARCHED_LENGTH))
+}
 
 /** The envelope `{"error":{message,type,param,code}}`, undefined for another body. */
 export function readPlainError(body: unknown): UpstreamError | undefined {
@@ -144,6 +169,44 @@ export function readPlainError(body: unknown): UpstreamError | undefined {
   if (isJsonObject(error)) return plainError(error)
   // Clients treat any non-empty value under this name as an error, and so does the gateway.
   return typeof error === 'string' && error !== '' ? plainError({ message: error }) : undefined
+}
+
+/**
+ * What a body without a result says, however its server writes errors: the envelope of these wires,
+ * its members without the envelope, `detail` as a text, an object or a list of faulty members, and
+ * plain text.
+ */
+export function readPlainFailure(body: unknown, text: string): UpstreamError | undefined {
+  const error = readPlainError(body)
+  if (error !== undefined) return error
+  if (!isJsonObject(body)) {
+    const message = typeof body === 'string' ? body : text.trim()
+    return message === '' || message.length > MAX_TEXT_LENGTH || message.startsWith('<')
+      ? undefined
+      : plainError({ message })
+  }
+  const { detail } = body
+  if (typeof detail === 'string') return plainError({ ...body, message: detail })
+  if (isJsonObject(detail)) return readPlainError(detail) ?? plainError(detail)
+  const [fault] = objectsOf(detail)
+  if (fault !== undefined)
+    return plainError({ message: fault['msg'], type: fault['type'], param: placeOf(fault['loc']) })
+  return typeof body['message'] === 'string' ? plainError(body) : undefined
+}
+
+/** No error in plain text is longer: a page of a proxy is none. */
+const MAX_TEXT_LENGTH = 500
+
+/** `["body","messages",0,"role"]` as `messages[0].role`. */
+function placeOf(path: unknown): string | undefined {
+  if (!Array.isArray(path)) return undefined
+  const [root, ...rest] = path as readonly unknown[]
+  const steps = root === 'body' ? rest : [root, ...rest]
+  return steps
+    .map((step, at) =>
+      typeof step === 'number' ? `[${step}]` : `${at === 0 ? '' : '.'}${String(step)}`,
+    )
+    .join('')
 }
 
 /** The HTTP status of the types of errors on these wires. */
@@ -159,18 +222,25 @@ const STATUS_OF_TYPE: ReadonlyMap<string, number> = new Map([
 /** The content of that envelope; responses streams write it without the envelope. */
 export function plainError(error: JsonObject): UpstreamError {
   const code = typeof error['code'] === 'number' ? String(error['code']) : textOf(error['code'])
-  const type = textOf(error['type'])
+  const type = givenText(error['type'])
   const status = failureStatus(error['code']) ?? STATUS_OF_TYPE.get(type ?? '')
+  const message = textOf(error['message']) ?? ''
+  const param = givenText(error['param'])
   return {
     code,
     type,
     status,
-    message: textOf(error['message']) ?? '',
-    param: textOf(error['param']),
-    account: code !== undefined && PLAIN_ACCOUNT_CODES.has(code),
+    message,
+    param,
+    account: param === 'model' || isAboutAccount(code, type, message),
     rateLimited: code === 'rate_limit_exceeded' || status === 429,
     retryAfterMs: undefined,
   }
+}
+
+/** A text; some servers write the name of their own nothing. */
+function givenText(value: unknown): string | undefined {
+  return value === 'None' || value === 'null' ? undefined : textOf(value)
 }
 
 /** An error without any details. */

@@ -1,5 +1,6 @@
 import type { ExchangeResponse } from './exchange.ts'
 import { fromExchange, fromResponse, headerOf, isSuccess, type UpstreamError } from './refusals.ts'
+import { readPlainFailure } from './error-bodies.ts'
 import { parseJson } from './fields.ts'
 import type { ChannelConnection } from './connections.ts'
 import { type OpenedStream, readWhole, type StreamRequest, ExchangeError } from './open-stream.ts'
@@ -18,7 +19,12 @@ export function refusal(
   readError: (body: unknown) => UpstreamError | undefined,
   line: ChannelConnection,
 ): Error {
-  return fromResponse(response, readError(parseJson(response.text)), line.scrub)
+  const { statusCode, text } = response
+  const body = parseJson(text)
+  // A page of a proxy says nothing about what the service did; a caller's mistake is the service's word.
+  const isRefused = statusCode >= 400 && statusCode < 500
+  const error = readError(body) ?? (isRefused ? readPlainFailure(body, text) : undefined)
+  return fromResponse(response, error, line.scrub)
 }
 
 /** Opens a stream of server-sent events and makes sure that it is one. @throws ProviderError */

@@ -57,9 +57,12 @@ export function isSuccess(statusCode: number): boolean {
   return statusCode >= 200 && statusCode < 300
 }
 
-/** The status of a failure: some relays answer every failure with 200, and name the status inside. */
+/**
+ * The status of a failure: some relays answer every failure with 200, some servers with 500, and name
+ * the status inside.
+ */
 function statusOf(statusCode: number, error: UpstreamError | undefined): number {
-  if (error === undefined || !isSuccess(statusCode)) return statusCode
+  if (error === undefined || (!isSuccess(statusCode) && statusCode !== 500)) return statusCode
   return error.rateLimited ? 429 : (error.status ?? 500)
 }
 
@@ -74,7 +77,8 @@ export function fromResponse(
 ): ProviderError {
   const status = statusOf(response.statusCode, error)
   const details = { code: error?.code, type: error?.type, status }
-  if (error?.account === true || status === 401 || status === 402 || status === 403)
+  const isAccount = (code: number | undefined) => code === 401 || code === 402 || code === 403
+  if (error?.account === true || isAccount(status) || isAccount(error?.status))
     return accountError(status, error)
   // If the error names no member of the body, upstream does not know the path or the model: the
   // configuration is wrong, not the call.

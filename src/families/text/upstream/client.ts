@@ -5,14 +5,8 @@ import { beginFrameStream, type FrameReader } from '../../kit/http/frame-stream.
 import { createConnections, type ChannelConnection } from '../../kit/http/connections.ts'
 import { type Scrubber } from '../../kit/http/scrubber.ts'
 import { sentInTurns } from '../../kit/http/json.ts'
-import { openEvents, rethrow } from '../../kit/http/open-events.ts'
-import {
-  fromResponse,
-  headOf,
-  isSuccess,
-  malformed,
-  type UpstreamError,
-} from '../../kit/http/refusals.ts'
+import { openEvents, refusal, rethrow } from '../../kit/http/open-events.ts'
+import { headOf, isSuccess, malformed, type UpstreamError } from '../../kit/http/refusals.ts'
 import type { TextAnswer, TextChunk, TextProvider, TextRequest, TextTally } from '../ports.ts'
 import { frameBounds, isBeyond, largestAnswerBytes } from '../rules/answer-size.ts'
 import { textSettings } from '../settings.ts'
@@ -46,9 +40,8 @@ export function createTextProvider(
       const { text } = response
       const parsed = parseJson(text)
       // Relays answer failures with 200 as well.
-      const error = wire.readError(parsed)
-      if (error !== undefined || !isSuccess(response.statusCode))
-        throw fromResponse(response, error, line.scrub)
+      if (wire.readError(parsed) !== undefined || !isSuccess(response.statusCode))
+        throw refusal(response, wire.readError, line)
       const answer = isJsonObject(parsed)
         ? wire.readAnswer(parsed, request, line.scrub, text)
         : undefined
