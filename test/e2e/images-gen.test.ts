@@ -120,6 +120,14 @@ void t.test('an edit through the SDK has the size of its base picture', async (t
   })
 })
 
+void t.test('a stream, which these models have not, is an exception of the SDK', async (t) => {
+  const asked = { model: FLASH, prompt: 'red', stream: true } as const
+  const image = await toFile(picture, 'boat.png', { type: 'image/png' })
+  const refusal = { status: 400, code: 'invalid_value', param: 'stream' }
+  await t.rejects(client.images.generate(asked), refusal)
+  await t.rejects(client.images.edit({ ...asked, image }), refusal)
+})
+
 void t.test('files and URLs are mixed, and the gateway fetches the URLs', async (t) => {
   const mixed = form(
     { prompt: 'red [[client=e2]]', size: '512', 'image_urls[]': [at('/picture'), at('/away')] },

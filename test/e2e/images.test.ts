@@ -228,6 +228,75 @@ void t.test(
   },
 )
 
+void t.test(
+  'image-2 streams its picture through the SDK as one settled event, without events upstream',
+  async (t) => {
+    const file = await toFile(picture, 'boat.png', { type: 'image/png' })
+    const asked = { model: 'image-2', stream: true, partial_images: 2 } as const
+    const streams = {
+      image_generation: (prompt: string) =>
+        client.images.generate({ ...asked, prompt }).withResponse(),
+      image_edit: (prompt: string) =>
+        client.images.edit({ ...asked, prompt, image: file }).withResponse(),
+    }
+    for (const [events, ask] of Object.entries(streams)) {
+      const { data, response } = await ask(`a boat [[client=whole-${events}]]`)
+      const seen = []
+      for await (const event of data) seen.push(event)
+      const [completed, ...others] = seen
+      t.equal(others.length, 0)
+      t.match(completed, {
+        type: `${events}.completed`,
+        created_at: Number,
+        background: 'opaque',
+        output_format: 'png',
+        quality: 'low',
+        size: '1024x1024',
+        usage: { total_tokens: Number },
+      })
+      t.equal(await sidesOf(t, completed?.b64_json), '1024x1024 png')
+      t.strictSame(await billed(response.headers.get('x-call-id') ?? ''), {
+        'image-2-low-image': 1,
+      })
+      t.match(upstreamOf(`whole-${events}`), { stream: false, pictures: { count: 1 } })
+    }
+  },
+)
+
+void t.test('a stream of image-2 that fails is an exception of the SDK, and free', async (t) => {
+  const ask = (prompt: string, more: object = {}) =>
+    client.images.generate({ model: 'image-2', stream: true, prompt, ...more }).withResponse()
+  await t.rejects(ask('x [[sandbox fail=moderation_blocked]]'), {
+    status: 400,
+    code: 'content_policy_violation',
+  })
+  await t.rejects(ask('x [[sandbox malformed]]'), { status: 502, code: 'upstream_error' })
+  await t.rejects(ask('x', { n: 2 }), { status: 400, code: 'invalid_value', param: 'n' })
+  const { data, response } = await ask('x [[sandbox black]]')
+  await t.rejects(
+    async () => {
+      for await (const event of data) t.fail(event.type)
+    },
+    { code: 'suspected_black_image_from_upstream' },
+  )
+  t.strictSame(await billed(response.headers.get('x-call-id') ?? ''), {})
+})
+
+void t.test('a stream of image-2 with a URL leads to the kept picture', async (t) => {
+  const answer = await generate({
+    model: 'image-2',
+    prompt: 'a boat',
+    stream: true,
+    response_format: 'url',
+  })
+  t.match(answer.headers.get('content-type'), 'text/event-stream')
+  const [, data = ''] = /^event: image_generation\.completed\ndata: (.*)$/m.exec(answer.text) ?? []
+  const { url: place, b64_json } = JSON.parse(data)
+  t.equal(b64_json, undefined)
+  t.equal((await fetch(place)).headers.get('content-type'), 'image/png')
+  t.ok(answer.text.endsWith('\n\ndata: [DONE]\n\n'))
+})
+
 void t.test('a stream that is cut, black or without usage costs nothing', async (t) => {
   for (const fault of ['error-after=1', 'cut-after=1', 'no-usage', 'black']) {
     const { data, response } = await client.images

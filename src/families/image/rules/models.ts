@@ -27,6 +27,8 @@ export interface ImageModel {
   readonly hasTiers: boolean
   /** Most pictures of one request, unless a channel says otherwise. */
   readonly usualCount: number
+  /** Whether upstream has events of it; if not, the gateway makes the last event of a whole answer. */
+  readonly hasUpstreamEvents: boolean
 }
 
 const BASIC: readonly ImageQuality[] = ['low', 'medium', 'high', 'auto']
@@ -39,6 +41,7 @@ const second = (name: string, qualities: readonly ImageQuality[], quality: Image
     defaultQuality: quality,
     hasTiers: false,
     usualCount: 10,
+    hasUpstreamEvents: false,
   }) as const satisfies ImageModel
 
 const half = (name: string) =>
@@ -49,6 +52,7 @@ const half = (name: string) =>
     defaultQuality: 'low',
     hasTiers: true,
     usualCount: 1,
+    hasUpstreamEvents: true,
   }) as const satisfies ImageModel
 
 /** A per-picture channel is `image-2` at one quality and at that quality's price. */

@@ -73,11 +73,15 @@ const common = {
   user: Type.Optional(Type.String({ maxLength: 512 })),
   stream: Type.Optional(
     Type.Boolean({
-      description: 'true: server-sent events instead of one answer, where the model supports it.',
+      description: 'true: server-sent events in place of one answer; `n` must be 1.',
     }),
   ),
   partial_images: Type.Optional(
-    Type.Integer({ minimum: 0, maximum: 3, description: 'Only with `stream`.' }),
+    Type.Integer({
+      minimum: 0,
+      maximum: 3,
+      description: 'Only with `stream`: the most previews. Only the 2.5 models have any.',
+    }),
   ),
 }
 const ofEdits = RefusedMember('is accepted only by /v1/images/edits with this model')
@@ -146,9 +150,7 @@ export function readImageOrder(order: ImageOrder): ImageRequest {
   const quality = optionalChoice(body, 'quality', model.qualities) ?? model.defaultQuality
   const settings = { n, size, quality, ...formatOf(body) }
   const isOfTokens = model.billedBy === 'token'
-  // The 2.5 models stream. For `image-2` both members are accepted but not sent, and its answer is
-  // whole.
-  const streamed = body.stream === true && isOfTokens
+  const streamed = body.stream === true
   if (streamed && n > 1) return refuse('n', '`n` must be 1 with `stream`')
   const { pictures, mask } = isEdit ? picturesOf(order, body) : { pictures: [], mask: undefined }
   return {
@@ -162,7 +164,7 @@ export function readImageOrder(order: ImageOrder): ImageRequest {
         moderation,
         user,
         input_fidelity: isEdit && isOfTokens ? input_fidelity : undefined,
-        partial_images: streamed ? body.partial_images : undefined,
+        partial_images: streamed && model.hasUpstreamEvents ? body.partial_images : undefined,
       }),
     },
     inputs: pictures,

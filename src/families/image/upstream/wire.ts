@@ -4,6 +4,7 @@ import type {
   ImageCall,
   ImageEvent,
   ImageItem,
+  ImageStream,
   ImageTally,
   SentImage,
 } from '../../../app/ports/images.ts'
@@ -25,7 +26,7 @@ import { formOf } from '../../kit/http/form.ts'
 import type { FrameReader } from '../../kit/http/frame-stream.ts'
 import { readPlainError } from '../../kit/http/error-bodies.ts'
 import type { ImageWire } from '../../kit/image/client.ts'
-import type { ImageTokenUnit } from '../rules/models.ts'
+import { imageModel, type ImageTokenUnit } from '../rules/models.ts'
 
 /**
  * Converts usage of the Images API to counts by unit: tokens that were read from a cache are not
@@ -68,35 +69,83 @@ function cachedTokens(details: JsonObject, text: number, image: number) {
 
 const DONE = '[DONE]'
 
+const eventsOf = (kind: ImageCall['kind']): string =>
+  kind === 'edit' ? 'image_edit' : 'image_generation'
+
+/** The last event of a stream: the picture with its usage. */
+function completedEvent(
+  kind: ImageCall['kind'],
+  base64: string,
+  shown: JsonObject,
+  usage: unknown,
+): ImageEvent {
+  const event = `${eventsOf(kind)}.completed`
+  const frameWith = (fields: JsonObject) => ({
+    event,
+    data: JSON.stringify({ type: event, ...fields, usage }),
+  })
+  return {
+    kind: 'picture',
+    item: { picture: { base64 }, shown },
+    delivered: frameWith,
+    lost: (error) => frameWith({ ...shown, error }),
+    terminal: true,
+  }
+}
+
+function isStreamedUpstream({ model, streamed }: ImageCall): boolean {
+  return streamed && imageModel(model)?.hasUpstreamEvents === true
+}
+
+/**
+ * The stream of a call that upstream answers as a whole: the last event alone. Further pictures than
+ * the one that was asked for are left out.
+ */
+function streamOfWhole(
+  { kind }: ImageCall,
+  { items, shown: ofAll, createdS, seen, upstreamRequestId, restMs }: ImageAnswer,
+): ImageStream {
+  const made = items.find((item) => 'picture' in item)
+  if (made === undefined || !('base64' in made.picture)) throw malformed()
+  const { usage, ...shown } = ofAll
+  const base64 = String(made.picture.base64)
+  const fields = { ...made.shown, created_at: createdS, ...shown }
+  const events = [completedEvent(kind, base64, fields, usage)]
+  return {
+    upstreamRequestId,
+    restMs,
+    read: () => Promise.resolve(events.length === 0 ? undefined : events.splice(0)),
+    tally: () => ({
+      ...seen,
+      usage: { ...seen.usage, [IMAGES]: 1 },
+      finished: true,
+      failure: undefined,
+    }),
+    receivedBytes: () => 0,
+    endedBy: () => undefined,
+    cancel: () => undefined,
+  }
+}
+
 /** Follows a stream of one picture: previews of it, then the picture with its usage. */
 function imageFrameReader(
   { kind }: ImageCall,
   readError: (body: unknown) => UpstreamError | undefined,
   scrub: Scrubber,
 ): FrameReader<ImageEvent, ImageTally> {
-  const events = kind === 'edit' ? 'image_edit' : 'image_generation'
+  const events = eventsOf(kind)
   let seen: ImageSeen = { usage: {}, output: {} }
   let finished = false
   let over = false
 
-  const whole = (event: string, frame: JsonObject): ImageEvent => {
+  const whole = (frame: JsonObject): ImageEvent => {
     const { b64_json, type: _type, usage, ...shown } = frame
     // The figures count also where the picture is too large to be delivered.
     seen = { usage: { [IMAGES]: 1, ...imageUsage(objectOf(usage)) }, output: outputOf(shown) }
     const base64 = textOf(b64_json)
     if (base64 === undefined) throw malformed()
     finished = true
-    const frameWith = (fields: JsonObject) => ({
-      event,
-      data: JSON.stringify({ type: event, ...fields, usage }),
-    })
-    return {
-      kind: 'picture',
-      item: { picture: { base64 }, shown },
-      delivered: frameWith,
-      lost: (error) => frameWith({ ...shown, error }),
-      terminal: true,
-    }
+    return completedEvent(kind, base64, shown, usage)
   }
 
   return {
@@ -110,7 +159,7 @@ function imageFrameReader(
       const error = readError(frame)
       if (error !== undefined) throw fromStreamError(error, scrub)
       const type = textOf(frame['type']) ?? event ?? ''
-      if (type === `${events}.completed`) return whole(type, frame)
+      if (type === `${events}.completed`) return whole(frame)
       return type === `${events}.partial_image`
         ? { kind: 'frame', frame: { event: type, data }, terminal: false }
         : undefined
@@ -139,10 +188,13 @@ export const imageWire: ImageWire = {
   readError,
   readAnswer,
   frameReader: (call, scrub) => imageFrameReader(call, readError, scrub),
+  streamOfWhole: (call) =>
+    isStreamedUpstream(call) ? undefined : (answer) => streamOfWhole(call, answer),
 }
 
-function askedOf({ body, upstreamModel, streamed }: ImageCall): JsonObject {
-  return { ...body, model: upstreamModel, ...(streamed ? { stream: true } : {}) }
+function askedOf(call: ImageCall): JsonObject {
+  const { body, upstreamModel } = call
+  return { ...body, model: upstreamModel, ...(isStreamedUpstream(call) ? { stream: true } : {}) }
 }
 
 /** A form when all pictures are bytes; JSON when one of them is a URL. */

@@ -4,6 +4,7 @@ import type {
   ImageEvent,
   ImageItem,
   ImageProvider,
+  ImageStream,
   ImageTally,
 } from '../../../app/ports/images.ts'
 import type { CallOptions, Channel, ProviderError } from '../../../app/ports/provider.ts'
@@ -36,30 +37,33 @@ export function createImageProvider(
     connections: ({ maxConcurrent }) => maxConcurrent,
   })
   const { frameReader } = wire
+  const make: ImageProvider['make'] = async (channel, call, options) => {
+    const line = lines.of(channel)
+    const request = requestOf(wire, line, call, options)
+    const response = await line.exchange
+      .request({
+        ...request,
+        method: 'POST',
+        headers: { ...request.headers, accept: 'application/json' },
+        timeoutMs: channel.timeoutMs,
+        maxResponseBytes: MAX_ANSWER_BYTES,
+      })
+      .catch(rethrow)
+    if (!isSuccess(response.statusCode)) throw refusal(response, wire.readError, line)
+    const { value, rawStringOf } = parseMedia(response.pieces)
+    const read = isJsonObject(value) ? wire.readAnswer(value, call, line.scrub) : undefined
+    if (read === undefined) throw notMade(wire, line, response, value)
+    const items = read.items.map((item) => withBytes(item, rawStringOf))
+    return { ...read, ...headOf(response.headers), items }
+  }
   return {
     family: wire.family,
-    make: async (channel, call, options) => {
-      const line = lines.of(channel)
-      const request = requestOf(wire, line, call, options)
-      const response = await line.exchange
-        .request({
-          ...request,
-          method: 'POST',
-          headers: { ...request.headers, accept: 'application/json' },
-          timeoutMs: channel.timeoutMs,
-          maxResponseBytes: MAX_ANSWER_BYTES,
-        })
-        .catch(rethrow)
-      if (!isSuccess(response.statusCode)) throw refusal(response, wire.readError, line)
-      const { value, rawStringOf } = parseMedia(response.pieces)
-      const read = isJsonObject(value) ? wire.readAnswer(value, call, line.scrub) : undefined
-      if (read === undefined) throw notMade(wire, line, response, value)
-      const items = read.items.map((item) => withBytes(item, rawStringOf))
-      return { ...read, ...headOf(response.headers), items }
-    },
+    make,
     stream:
       frameReader &&
       (async (channel, call, options) => {
+        const streamOf = wire.streamOfWhole?.(call)
+        if (streamOf !== undefined) return streamOf(await make(channel, call, options))
         const line = lines.of(channel)
         const request = requestOf(wire, line, call, options)
         const opened = await openEvents(
@@ -130,4 +134,6 @@ export interface ImageWire {
   ) => Omit<ImageAnswer, 'upstreamRequestId' | 'restMs'> | undefined
   /** Follows one stream, where the family streams: `request` asks for one when the call does. */
   readonly frameReader?: (call: ImageCall, scrub: Scrubber) => FrameReader<ImageEvent, ImageTally>
+  /** Makes the stream of a call that upstream answers as a whole; undefined: upstream streams it. */
+  readonly streamOfWhole?: (call: ImageCall) => ((answer: ImageAnswer) => ImageStream) | undefined
 }

@@ -22,22 +22,23 @@ t.test('defaults are always sent: quality low, one picture', async (t) => {
   t.strictSame(readImageOrder(half({})).body['quality'], 'low')
 })
 
-t.test('the 2.5 models stream one picture; image-2 accepts stream and does not', async (t) => {
-  const { streamed, body } = readImageOrder(half({ stream: true, partial_images: 2 }))
-  t.equal(streamed, true)
-  t.equal(body['partial_images'], 2)
+t.test('a stream is of one picture; only the 2.5 models are asked for previews', async (t) => {
+  const ofTokens = readImageOrder(half({ stream: true, partial_images: 2 }))
+  t.match(ofTokens, { streamed: true, body: { partial_images: 2 } })
   t.equal(readImageOrder(half({ partial_images: 2 })).streamed, false)
-  t.match(refused(t, half({ stream: true, n: 2 }), 'n'), /with `stream`/)
-  t.equal(readImageOrder(order({ stream: true, n: 2 })).streamed, false)
+  const byPicture = readImageOrder(order({ stream: true, partial_images: 2 }))
+  t.equal(byPicture.streamed, true)
+  t.notOk('partial_images' in byPicture.body)
+  for (const make of [half, order])
+    t.match(refused(t, make({ stream: true, n: 2 }), 'n'), /with `stream`/)
   refused(t, order({ stream: 'yes' }), 'stream')
   refused(t, order({ partial_images: 4 }), 'partial_images')
 })
 
 t.test('response_format, stream and partial_images are not sent, other members are', async (t) => {
   const fields = { response_format: 'url', stream: true, partial_images: 2, extra: { a: 1 } }
-  const { body, delivery, streamed } = readImageOrder(order(fields))
+  const { body, delivery } = readImageOrder(order(fields))
   t.equal(delivery, 'url')
-  t.equal(streamed, false)
   t.notOk('response_format' in body || 'stream' in body || 'partial_images' in body)
   t.strictSame(body['extra'], { a: 1 })
 })

@@ -43,7 +43,7 @@ function piecewise(dice: Dice): Choice {
   const quality = dice.pick(['low', 'medium', 'high', 'auto'])
   const fields = { n: dice.integer(1, 2), size: SMALL, quality }
   const made = { family: 'image', model: 'image-2', quality, size: SMALL } as const
-  return { ...made, fields, streams: false, edits: true }
+  return { ...made, fields, streams: true, edits: true }
 }
 
 function byTokens(dice: Dice): Choice {
@@ -154,7 +154,7 @@ export function newImageOrder(
       prompt: `a boat [[client=${marker}]] [[sandbox ${switches.join(' ')}]]`,
       ...fields,
       ...file,
-      ...(way === 'streamed' ? { stream: true } : {}),
+      ...(way === 'streamed' ? { stream: true, n: 1 } : {}),
       ...(isAsync ? {} : { response_format: way === 'url' ? 'url' : 'b64_json' }),
     },
     upload: isEdit && isAsync ? picture : undefined,
