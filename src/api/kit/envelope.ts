@@ -72,8 +72,8 @@ export function useEnvelopes(
 /**
  * Answers a request without a route before any other hook runs: it is the same 404 for every caller,
  * with any token, query or body. Hooks that are added later run for routes only. `notOffered` says of
- * a URL that clients of other services call what there is instead; `refusedForms` paces such requests
- * by the caller's address.
+ * a URL that clients of other services call what there is instead, also where its last word would be
+ * the parameter of a route; `refusedForms` paces such requests by the caller's address.
  */
 export function useUnknownRoutes(
   app: FastifyInstance,
@@ -86,11 +86,14 @@ export function useUnknownRoutes(
   } = {},
 ): void {
   app.addHook('onRequest', (request, reply, done) => {
-    const { allow } = request.routeOptions.config
-    if (!request.is404 && allow === undefined) return done()
+    const { url: route = '', config } = request.routeOptions
+    const { allow } = config
+    const isServed = !request.is404 && allow === undefined
+    if (isServed && !route.includes('/:')) return done()
+    const instead = notOffered?.(request.url)
+    if (isServed && instead === undefined) return done()
     const refused = refusedForms?.check(request)
     if (refused !== undefined) return void refused.catch(done)
-    const instead = notOffered?.(request.url)
     if (instead !== undefined) return done(new RequestError('not_offered', instead))
     if (allow === undefined) return done(unknownRoute(request))
     void reply.header('allow', allow)
