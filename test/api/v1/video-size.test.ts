@@ -14,7 +14,7 @@ t.test('400 that names `size` where resolution and ratio follow from it', async 
   const cases = [
     ['100x100', /^`size` 100x100 means `resolution` 100p: `resolution` must /],
     ['1280x721', /^`size` 1280x721 means /],
-    ['big', /^`size` must be <width>x<height>$/],
+    ['big', /^`size` must be <width>x<height> or auto$/],
   ] as const
   for (const model of MODELS)
     for (const [size, message] of cases) {
@@ -30,6 +30,20 @@ t.test('400 that names `size` where resolution and ratio follow from it', async 
         t.match(said, message)
       }
     }
+})
+
+t.test('`size` auto is priced as a size that is left out, also with a resolution', async (t) => {
+  const quoted = async (model: string, more: object) => {
+    const body = { model, prompt: 'a paper boat', ...more }
+    const payload = { path: '/v1/videos', body }
+    const answer = await app.inject({ method: 'POST', url: '/v1/quote', headers: asModel, payload })
+    t.equal(answer.statusCode, 200, answer.body)
+    return answer.json<object>()
+  }
+  const resolutions = ['480p', '2K', '720p']
+  for (const [at, model] of MODELS.entries())
+    for (const more of [{}, { resolution: resolutions[at] }])
+      t.same(await quoted(model, { ...more, size: 'auto' }), await quoted(model, more), model)
 })
 
 t.test('400 that names `resolution` or `ratio` where they were given', async (t) => {

@@ -1,5 +1,5 @@
 import { Buffer } from 'node:buffer'
-import { type Static, Type } from 'typebox'
+import { Type } from 'typebox'
 import type { Principal } from '../../../app/access/principal.ts'
 import type { FindAssetTypes } from '../../../app/assets/types.ts'
 import { isDataUri, acceptImageBytes } from '../../../domain/catalog/checks/pictures.ts'
@@ -20,6 +20,7 @@ import type { SentBody } from '../../kit/creation-route.ts'
 import type { FormUpload } from '../../kit/multipart.ts'
 import type { Services } from '../../kit/services.ts'
 import { MAX_MODEL_CHARACTERS, publicUrl } from '../../kit/member-checks.ts'
+import { AUTO } from './view.ts'
 
 /** Converts a JSON body or a form to an order for a video of any family. */
 
@@ -72,6 +73,9 @@ const Reference = Type.Union([
 ])
 
 const word = (description: string) => Type.Optional(Type.String({ maxLength: 32, description }))
+const Size = word(
+  `\`<width>x<height>\`, in place of resolution and ratio; \`${AUTO}\` counts as left out.`,
+)
 
 const example = {
   model: 'overseas-video-2-5',
@@ -86,7 +90,7 @@ const VideoForm = Type.Object(
     model: Type.String(),
     prompt: Type.Optional(Type.String()),
     seconds: Type.Optional(Type.String()),
-    size: word('`<width>x<height>`, in place of resolution and ratio.'),
+    size: Size,
     resolution: word('Such as `720p`.'),
     ratio: word('Such as `16:9`.'),
     generate_audio: Type.Optional(Type.Enum(['true', 'false'])),
@@ -115,7 +119,7 @@ export const CreateVideoBodySchema = Type.Object(
         words: 'must be an integer',
       }),
     ),
-    size: word('`<width>x<height>`, in place of resolution and ratio.'),
+    size: Size,
     resolution: word('Such as `720p`.'),
     ratio: word('Such as `16:9`.'),
     generate_audio: Type.Optional(
@@ -166,6 +170,7 @@ export async function readVideoOrder(
   { hosts, assets }: Pick<Services, 'hosts' | 'assets'>,
 ): Promise<SentOrder> {
   const body = readBody(CreateVideoBodySchema, withReferences(sent))
+  const size = body.size === AUTO ? undefined : body.size
   const { model, prompt, seconds, generate_audio: audio, input_reference: listed = [] } = body
   const named = [
     ...referencesIn(listed).filter((one) => typeof one !== 'string'),
@@ -177,12 +182,12 @@ export async function readVideoOrder(
     model,
     prompt,
     seconds: seconds === undefined ? undefined : Number(seconds),
-    ...pictureOf(body),
+    ...pictureOf({ resolution: body.resolution, ratio: body.ratio, size }),
     generateAudio: audio === undefined ? undefined : String(audio) === 'true',
   }
   const references = await withAssetKinds(named, principal, assets.findAssetTypes)
   await checkHosts(references, hosts.resolve)
-  return { order: { ...read, references }, size: body.size }
+  return { order: { ...read, references }, size }
 }
 
 /**
@@ -229,12 +234,15 @@ function pictureOf({
   size,
   resolution,
   ratio,
-}: Static<typeof CreateVideoBodySchema>): Pick<SimpleVideo, 'resolution' | 'ratio'> {
+}: Pick<SimpleVideo, 'resolution' | 'ratio'> & Pick<SentOrder, 'size'>): Pick<
+  SimpleVideo,
+  'resolution' | 'ratio'
+> {
   if (size === undefined) return { resolution, ratio }
   if (resolution !== undefined || ratio !== undefined)
     return refuse('size', '`size` must be left out where `resolution` or `ratio` is given')
   const sides = parsePixels(size)
-  if (sides === undefined) return refuse('size', '`size` must be <width>x<height>')
+  if (sides === undefined) return refuse('size', `\`size\` must be <width>x<height> or ${AUTO}`)
   const { width, height } = sides
   const common = greatestCommonDivisor(width, height)
   return {

@@ -100,7 +100,7 @@ const SIDES: Readonly<Record<string, number>> = { '2k': 1_440, '4k': 2_160 }
 const seconds = (unixMs: number): number => Math.floor(unixMs / 1_000)
 
 /** Represents a value that the model chooses: the official types have no null. */
-const AUTO = 'auto'
+export const AUTO = 'auto'
 
 /** The length in seconds; `auto` for a family's mark of a free choice, such as -1. */
 function secondsOf(length: unknown): string {
