@@ -10,6 +10,8 @@ export const tokenFailures = [
   'address_not_allowed',
   'tenant_closed',
   'rate_limited',
+  // A query parameter that a route does not know, a character in a path or a header twice.
+  'parameter_invalid',
   'outage',
   'internal',
 ] as const satisfies FailureCode[]
@@ -63,7 +65,6 @@ export const managementFailures = {
 /** The failures of every route that reads accounts or tokens. */
 export const readFailures: readonly FailureCode[] = [
   ...tokenFailures,
-  'parameter_invalid',
   'log_unavailable',
   'read_model_behind',
 ]
@@ -119,7 +120,6 @@ export const refusedUpstream: readonly FailureCode[] = [
 export const creationFailures: readonly FailureCode[] = [
   ...beforeSending,
   'read_model_behind',
-  'parameter_invalid',
   'invalid_duration',
   'wrong_expected_revision',
   'append_too_large',

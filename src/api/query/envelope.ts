@@ -20,7 +20,6 @@ const readFailure = createFailureReader({
 export const listFailures: readonly FailureCode[] = [
   ...tokenFailures,
   'role_denied',
-  'parameter_invalid',
   'invalid_cursor',
   'scope_denied',
   'read_model_behind',
@@ -38,16 +37,8 @@ const unconfirmed: readonly FailureCode[] = [
   'read_model_behind',
 ]
 export const historyFailures: readonly FailureCode[] = [...unconfirmed, 'task_not_found']
-export const receiptFailures: readonly FailureCode[] = [
-  ...unconfirmed,
-  'parameter_invalid',
-  'receipt_not_found',
-]
-export const lifeFailures: readonly FailureCode[] = [
-  ...unconfirmed,
-  'parameter_invalid',
-  'life_not_found',
-]
+export const receiptFailures: readonly FailureCode[] = [...unconfirmed, 'receipt_not_found']
+export const lifeFailures: readonly FailureCode[] = [...unconfirmed, 'life_not_found']
 export const assetHistoryFailures: readonly FailureCode[] = [...unconfirmed, 'asset_not_found']
 
 /** The error shape of these routes. */

@@ -12,7 +12,6 @@ export const userEnvelope: Envelope = accountEnvelope(readFailure)
 /** The failures of a query of a balance. */
 export const balanceFailures: readonly FailureCode[] = [
   ...tokenFailures,
-  'parameter_invalid',
   'log_unavailable',
   'read_model_behind',
 ]

@@ -134,7 +134,7 @@ function readingRoutes(instance: FastifyInstance, { files: { kept: files } }: Fi
         operationId: 'listFiles',
         summary: 'List the files of the tenant',
         ok: FileListSchema,
-        failures: [...ofAll, 'read_model_behind', 'parameter_invalid', 'invalid_request'],
+        failures: [...ofAll, 'read_model_behind', 'invalid_request'],
       }),
       querystring: FileQuerySchema,
     },

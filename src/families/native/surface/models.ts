@@ -82,7 +82,6 @@ function modelRoutes(instance: FastifyInstance, { models }: { readonly models: M
     schema: {
       ...describeFree('listNativeModels', 'List the models that the token may use', PageSchema, [
         ...modelFailures.filter((failure) => failure !== 'unknown_model'),
-        'parameter_invalid',
         'invalid_request',
       ]),
       querystring: PageQuerySchema,

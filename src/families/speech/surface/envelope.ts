@@ -74,11 +74,7 @@ const speechFailures = {
 const ofVoices: readonly FailureCode[] = ['voice_not_found', 'kept_unavailable']
 
 /** The failures of a call, before and after it is sent. */
-export const callFailures: readonly FailureCode[] = [
-  ...ofEveryCall,
-  'parameter_invalid',
-  ...ofVoices,
-]
+export const callFailures: readonly FailureCode[] = [...ofEveryCall, ...ofVoices]
 
 /** Failures of the creation of a task. */
 export const creationFailures: readonly FailureCode[] = [

@@ -70,7 +70,6 @@ const downloads = {
 
 const downloadFailures: readonly FailureCode[] = [
   ...ownParts,
-  'parameter_invalid',
   'file_not_found',
   'result_not_available',
   'overloaded',
@@ -116,7 +115,7 @@ export function mediaFilesPlugin({ files: { media }, tasks, http }: FileServices
           operationId: 'retrieveMedia',
           summary: 'Show an upload or the audio of asynchronous speech',
           ok: FileAnswerSchema,
-          failures: [...ownParts, 'parameter_invalid', 'file_not_found'],
+          failures: [...ownParts, 'file_not_found'],
         }),
         querystring: FileQuerySchema,
       },

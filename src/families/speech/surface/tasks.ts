@@ -106,7 +106,7 @@ export function speechTaskRoute(
         summary: 'Query asynchronous speech',
         costs: true,
         ok: SpeechTaskSchema,
-        failures: [...queryFailures, 'parameter_invalid'],
+        failures: queryFailures,
         headers: ['x-platform-id'],
       }),
       querystring: SpeechTaskQuerySchema,

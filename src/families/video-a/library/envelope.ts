@@ -106,7 +106,6 @@ export const actionFailures: readonly FailureCode[] = [
   'body_empty',
   'overloaded',
   'route_not_found',
-  'parameter_invalid',
   'invalid_request',
   'unknown_model',
   'model_not_allowed',

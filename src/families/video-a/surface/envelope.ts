@@ -14,7 +14,6 @@ import {
   assetFailures,
   creationFailures,
   modelUnavailableFailures,
-  ownParts,
 } from '../../../api/kit/route-failures.ts'
 import { DomainError } from '../../../kernel/errors.ts'
 
@@ -77,8 +76,6 @@ const taskFailures = {
 } as const satisfies SurfaceFailures
 
 export const createFailures: readonly FailureCode[] = [...creationFailures, ...assetFailures]
-
-export const listFailures: readonly FailureCode[] = [...ownParts, 'parameter_invalid']
 
 /** The `type` of an error goes with its status. */
 const typeByStatus: Readonly<Record<FailureStatus, string>> = {

@@ -15,8 +15,8 @@ import { publicUrl } from '../../../api/kit/member-checks.ts'
 import type { Services } from '../../../api/kit/services.ts'
 import type { Mount } from '../../../api/kit/surface.ts'
 import { videoTasks } from '../../../api/kit/documentation.ts'
-import { deletionFailures, queryFailures } from '../../../api/kit/route-failures.ts'
-import { createFailures, describe, listFailures, provAEnvelope } from './envelope.ts'
+import { deletionFailures, ownParts, queryFailures } from '../../../api/kit/route-failures.ts'
+import { createFailures, describe, provAEnvelope } from './envelope.ts'
 import {
   CreatedTaskSchema,
   DeletedTaskSchema,
@@ -83,7 +83,7 @@ function taskRoutes(instance: FastifyInstance, { tasks }: Pick<Services, 'tasks'
         operationId: 'listVideoTasks',
         summary: 'List video tasks',
         ok: TaskListSchema,
-        failures: listFailures,
+        failures: ownParts,
       }),
       querystring: ListTasksQuerySchema,
     },
