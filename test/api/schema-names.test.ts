@@ -1,5 +1,5 @@
 import t from 'tap'
-import { nameSchemas } from '../../src/api/kit/schema-names.ts'
+import { nameSchemas, typeName } from '../../src/api/kit/schema-names.ts'
 import { startApp } from './support/app.ts'
 
 interface Schema {
@@ -47,6 +47,47 @@ t.test('every reference leads to a schema, and every schema is used', (t) => {
   const text = JSON.stringify([paths, schemas])
   const used = [...text.matchAll(/#\/components\/schemas\/(\w+)/g)].map(([, name]) => name)
   t.same(new Set(used), new Set(Object.keys(schemas)))
+  t.end()
+})
+
+/** The choices of a part by the names that generators of clients give them: by their places. */
+function choicesIn(part: unknown, place: string): readonly (readonly [string, string])[] {
+  const { properties = {}, enum: values, anyOf, oneOf, items } = Object(part)
+  const below = Object.entries(properties).flatMap(([member, one]) =>
+    choicesIn(one, `${place}${typeName(member)}`),
+  )
+  return [
+    ...(values === undefined ? [] : [[place, JSON.stringify(values)] as const]),
+    ...[anyOf ?? [], oneOf ?? [], items ?? []].flat().flatMap((one) => choicesIn(one, place)),
+    ...below,
+  ]
+}
+
+t.test('no schema and no choice has the name of another one, in any spelling of it', (t) => {
+  const spelled = (name: string): string => name.toLowerCase()
+  const known = new Map(Object.keys(schemas).map((name) => [spelled(name), name]))
+  t.equal(known.size, Object.keys(schemas).length)
+  const choices = new Map<string, string>()
+  for (const [name, schema] of Object.entries(schemas)) {
+    t.equal(schema['title'], undefined, 'some generators take a title for the name')
+    for (const [place, values] of choicesIn(schema, name)) {
+      if (place !== name) t.equal(known.get(spelled(place)), undefined, place)
+      t.equal(choices.get(spelled(place)) ?? values, values, place)
+      choices.set(spelled(place), values)
+    }
+  }
+  t.ok(choices.size > 50, `${choices.size} choices`)
+  t.end()
+})
+
+t.test('a member that may be left out has its default in words only', (t) => {
+  const defaults = [...JSON.stringify(schemas).matchAll(/"default":/g)]
+  t.equal(defaults.length, 0, 'generators of clients require a member that has a default')
+  const { n, response_format: format } = Object(schemas['ImageGeneration']?.properties)
+  t.equal(n.description, 'Default: `1`.')
+  t.equal(format.description, 'Default: `b64_json`.')
+  const { ProjectName: project } = Object(schemas['CreateAssetRequest']?.properties)
+  t.match(project?.description, /^Must be .+\. Default: `default`\.$/)
   t.end()
 })
 

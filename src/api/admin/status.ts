@@ -47,7 +47,8 @@ const StatusBody = Type.Object(
 export const statusRoutes = settingRoutes({
   setting: managedStatus,
   path: 'status',
-  operation: 'TenantStatus',
+  // Generators of clients name the choice in `status` of `Tenant` by its place: `TenantStatus`.
+  operation: 'StatusOfTenant',
   roles: { get: ['finance', 'support'] },
   get: { summary: 'Get whether a tenant is open, suspended or closed, and its suspended users' },
   put: {

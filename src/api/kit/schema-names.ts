@@ -76,7 +76,7 @@ class Names {
     const properties = Object.fromEntries(
       Object.entries(rest.properties ?? {}).map(([member, below]) => [
         member,
-        this.share(below, `${name ?? place}${typeName(member)}`),
+        this.share(withDefaultInWords(below), `${name ?? place}${typeName(member)}`),
       ]),
     )
     return name === undefined ? { ...rest, properties } : this.#refer(name, { ...rest, properties })
@@ -144,6 +144,14 @@ export function nameOf({ named, properties = {} }: Schema): string | undefined {
   const { const: one = constantOf(properties['object'] ?? {}) } = properties['object'] ?? {}
   if (named !== undefined) return named
   return typeof one !== 'string' || one === 'list' ? undefined : typeName(one)
+}
+
+/** A member with its default in words: some generators require a member that has one. */
+function withDefaultInWords(member: Schema): Schema {
+  const { default: value, description, ...rest } = member
+  if (value === undefined) return member
+  const words = `Default: \`${typeof value === 'string' ? value : JSON.stringify(value)}\`.`
+  return { ...rest, description: description === undefined ? words : `${description} ${words}` }
 }
 
 /** A choice with the type of its values, which some readers need. */
