@@ -1,6 +1,8 @@
+import { readFileSync } from 'node:fs'
 import OpenAI from 'openai'
 import t from 'tap'
 import { durationMs } from '../families/speech/upstream/sounds.ts'
+import { checkout } from '../helpers/checkout.ts'
 import { startStack } from '../helpers/stack.ts'
 import { type Answer, call, queriesOf, RAW, withRawSpeech } from './support/client.ts'
 import { silentWav } from '../helpers/silent-wav.ts'
@@ -61,6 +63,17 @@ t.test(
     t.ok(Math.abs(durationMs('mp3', bytes) - good.input.length * 30) <= 40)
   },
 )
+
+t.test('every voice that the official client knows speaks', async (t) => {
+  const resource = new URL('node_modules/openai/resources/audio/speech.d.ts', checkout)
+  const [, said = ''] = /built-in voices are\s([^.]*)\./.exec(readFileSync(resource, 'utf8')) ?? []
+  const voices = [...said.matchAll(/`(\w+)`/g)].map(([, voice = '']) => voice)
+  t.equal(voices.length, 13, said)
+  for (const voice of voices) {
+    const answer = await client.audio.speech.create({ ...good, input: 'Hi', voice })
+    t.ok((await answer.arrayBuffer()).byteLength > 0, voice)
+  }
+})
 
 t.test('it is quoted and settled by its characters, as other speech', async (t) => {
   const quoted = await call(`${url}/v1/quote`, {

@@ -22,13 +22,21 @@ interface AliasedVoice {
   readonly emotion?: Emotion
 }
 
+/** Every voice of the official clients of `/v1/audio/speech`. */
 const aliases: ReadonlyMap<string, AliasedVoice> = new Map<string, AliasedVoice>([
   ['alloy', { voiceId: 'female-chengshu' }],
+  ['ash', { voiceId: 'male-qn-daxuesheng' }],
+  ['ballad', { voiceId: 'audiobook_male_1' }],
+  ['cedar', { voiceId: 'audiobook_male_2' }],
+  ['coral', { voiceId: 'female-tianmei' }],
   ['echo', { voiceId: 'male-qn-qingse' }],
   ['fable', { voiceId: 'male-qn-jingying' }],
-  ['onyx', { voiceId: 'presenter_male', emotion: 'calm' }],
+  ['marin', { voiceId: 'audiobook_female_2' }],
   ['nova', { voiceId: 'presenter_female', emotion: 'happy' }],
+  ['onyx', { voiceId: 'presenter_male', emotion: 'calm' }],
+  ['sage', { voiceId: 'female-yujie' }],
   ['shimmer', { voiceId: 'audiobook_female_1', emotion: 'calm' }],
+  ['verse', { voiceId: 'male-qn-badao' }],
 ])
 
 /** The voice of an alias; undefined for any other name. */

@@ -93,8 +93,11 @@ t.test('an alias stands for a voice, with its emotion as a default', (t) => {
     t.same(of({ voice_id: 'shimmer', emotion: 'angry' }), ['audiobook_female_1', 'angry'])
     t.same(of({ voice_id: 'audiobook_female_1' }), ['audiobook_female_1', undefined])
   }
-  for (const name of ['alloy', 'echo', 'fable', 'onyx', 'nova', 'shimmer'])
-    t.ok(isBuiltInVoice(aliasedVoice(name)?.voiceId ?? ''), name)
+  const official =
+    'alloy ash ballad cedar coral echo fable marin nova onyx sage shimmer verse'.split(' ')
+  const voices = official.map((name) => aliasedVoice(name)?.voiceId ?? '')
+  for (const voice of voices) t.ok(isBuiltInVoice(voice), voice)
+  t.equal(new Set(voices).size, official.length, 'no two of them sound alike')
   t.ok(isBuiltInVoice('English_Graceful_Lady') && isBuiltInVoice('Chinese (Mandarin)_Warm_Bestie'))
   t.notOk(isBuiltInVoice('MyVoice_001') || isBuiltInVoice('English'))
   t.end()
