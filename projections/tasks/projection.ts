@@ -65,7 +65,7 @@ async function apply(client: PoolClient, batch: readonly RecordedEvent[]): Promi
 /** A row per asynchronous task of every family, counts for lists by depth, the poll schedule. */
 export const tasksProjection: Projection = {
   name: 'tasks',
-  version: 7,
+  version: 8,
   ...fromTables(
     { scopes, tasks, counts, polls },
     {

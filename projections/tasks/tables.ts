@@ -47,7 +47,8 @@ export const tasks = table('tasks.tasks', {
     request_id: text(),
     model: text(),
     channel_id: text(),
-    region: text<'domestic' | 'overseas'>(),
+    /** Of the model; null where models belong to no region. */
+    region: nullable(text<'domestic' | 'overseas'>()),
     /** Null while the submission has no known outcome. */
     native_id: nullable(text()),
     submission: text<Submission>(),

@@ -1,4 +1,5 @@
 import type { Command } from 'commander'
+import type { Channel } from '../app/ports/provider.ts'
 import { describeConfig, loadConfig } from '../config.ts'
 import { print } from './output.ts'
 import { requireFiles } from './upstreams.ts'
@@ -10,7 +11,18 @@ export function addConfig(program: Command): void {
     .description('print the effective configuration, secrets masked')
     .action(async () => {
       const shown = describeConfig()
-      await requireFiles(loadConfig(undefined, { serving: true }))
+      const channels = await requireFiles(loadConfig(undefined, { serving: true }))
       for (const [name, value] of Object.entries(shown)) print(`${name}=${value}`)
+      for (const channel of channels ?? []) print(`# ${channelLine(channel)}`)
     })
+}
+
+/** A channel in words. */
+function channelLine({ id, family, region, baseUrl, credential, models }: Channel): string {
+  return [
+    `channel ${id}: ${family} at ${baseUrl}`,
+    ...(region === undefined ? [] : [`region ${region}`]),
+    credential === undefined ? 'without a credential' : 'with a credential',
+    `models ${Object.keys(models).join(', ')}`,
+  ].join('; ')
 }

@@ -84,6 +84,38 @@ t.test('a channel file that is missing or wrong is refused, every fault named', 
   refused(t, await serve(env), /channel/i)
 })
 
+t.test('the channels are shown below the values, without their credentials', async (t) => {
+  const path = await directory(t)
+  const file = join(path, 'channels.yaml')
+  await writeFile(
+    file,
+    `channels:
+  - id: own-images
+    family: image
+    base_url: http://127.0.0.1:8000/v1
+    models: { image-2: own-1 }
+  - id: video
+    family: video-a
+    region: domestic
+    base_url: https://upstream.example.test/api/v3
+    credential: { env: UPSTREAM_KEY }
+    models: { domestic-video-2-0: m, domestic-video-2-5: n }
+`,
+  )
+  const env = { DATA_DIR: path, CHANNELS_FILE: file, UPSTREAM_KEY: 'secret-1' }
+  const { code, stdout } = await tollgateProcess(['config'], env)
+  t.equal(code, 0)
+  t.match(
+    stdout,
+    /^# channel own-images: image at http:\/\/127\.0\.0\.1:8000\/v1; without a credential; models image-2$/m,
+  )
+  t.match(
+    stdout,
+    /^# channel video: video-a at \S+; region domestic; with a credential; models domestic-video-2-0, domestic-video-2-5$/m,
+  )
+  t.notMatch(stdout, /secret-1/)
+})
+
 t.test('an unusable price book, address or data directory is named', async (t) => {
   const path = await directory(t)
   const external = {

@@ -1,6 +1,6 @@
 import { DomainError } from '../../kernel/errors.ts'
 import { keyedHash } from '../../kernel/keyed-hash.ts'
-import type { Channel } from '../ports/provider.ts'
+import type { Channel, Region } from '../ports/provider.ts'
 import type { AssetDeps } from './deps.ts'
 import type { ObjectRequest, ModelRequest } from './types.ts'
 
@@ -17,7 +17,7 @@ export function projectOf(named: string | undefined): string {
 /** A model's region, and the family whose channels have it. */
 interface LibraryRegion {
   readonly family: string
-  readonly region: Channel['region']
+  readonly region: Region
 }
 
 /** @throws DomainError `unknown_model`, `model_not_allowed` */
@@ -42,7 +42,7 @@ export function libraryRegionOf(
 export function requireRegion(
   deps: Pick<AssetDeps, 'catalog'>,
   { principal, model }: Pick<ObjectRequest, 'principal' | 'model'>,
-  kept: Channel['region'],
+  kept: Region,
 ): void {
   if (model === undefined || libraryRegionOf(deps, { principal, model }).region === kept) return
   throw new DomainError('asset_region_mismatch', `it is kept in the ${kept} region`, {
@@ -75,13 +75,13 @@ export function libraryFor(
 /** The account that has an object. @throws DomainError `channel_not_available` if it was removed */
 export function libraryAt(
   { channels }: Pick<AssetDeps, 'channels'>,
-  { channelId, region }: { readonly channelId: string; readonly region: Channel['region'] },
+  { channelId, region }: { readonly channelId: string; readonly region: Region },
 ): Channel {
   const channel = channels.byId(channelId)
   return channel?.library === undefined ? refuse(region) : channel
 }
 
-function refuse(region: Channel['region']): never {
+function refuse(region: Region): never {
   throw new DomainError('channel_not_available', `no asset library of the ${region} region`, {
     region,
   })

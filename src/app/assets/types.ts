@@ -1,7 +1,7 @@
 import type { AssetFault } from '../../domain/asset/decider.ts'
 import type { AssetGroupType, AssetType } from '../../domain/asset/events.ts'
 import type { Principal } from '../access/principal.ts'
-import type { Channel } from '../ports/provider.ts'
+import type { Region } from '../ports/provider.ts'
 
 /** Input and output of the asset library's use cases; no HTTP here. */
 
@@ -35,7 +35,7 @@ interface KeptView {
   readonly groupId: string
   readonly groupType: AssetGroupType
   readonly name: string
-  readonly region: Channel['region']
+  readonly region: Region
   readonly projectName: string
   /** Unix milliseconds. */
   readonly createdAtMs: number
@@ -171,7 +171,7 @@ export interface AssetsWanted {
   readonly principal: Principal
   readonly requestId: string
   /** The region of the model. */
-  readonly region: Channel['region']
+  readonly region: Region
   /** Set only when the request names one. */
   readonly projectName: string | undefined
   readonly assets: readonly WantedAsset[]

@@ -2,8 +2,8 @@ import type { Catalog } from '../../domain/catalog/catalog.ts'
 import type { Clock } from '../../kernel/clock.ts'
 import { systemRandom, type Random } from '../../kernel/random.ts'
 import { type Log, silentLog } from '../../kernel/log.ts'
-import type { Channel } from '../ports/provider.ts'
 import { AccountRefusals } from './account-refusals.ts'
+import type { Channel, Region } from '../ports/provider.ts'
 import { type BreakerSettings, type BreakerState, defaultBreakerSettings } from './breaker.ts'
 import { ChannelHealth, type ChannelOutcome } from './health.ts'
 
@@ -16,7 +16,7 @@ const WAITING_PER_CONNECTION = 4
 export interface ChannelQuery {
   readonly family: string
   /** Absent when models have no region. */
-  readonly region?: Channel['region']
+  readonly region?: Region
   /** External name; absent for work without a model. */
   readonly model?: string
   /** Only this channel qualifies: it has the response that the call continues. */

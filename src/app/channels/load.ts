@@ -23,9 +23,9 @@ const DEFAULT_MAX_CONCURRENT_CALLS = 2_048
 const common = {
   id: Type.String({ pattern: '^[a-z0-9][a-z0-9-]{0,63}$' }),
   family: Type.String(),
-  region: Type.Union([Type.Literal('domestic'), Type.Literal('overseas')]),
+  region: Type.Optional(Type.Union([Type.Literal('domestic'), Type.Literal('overseas')])),
   base_url: Type.String({ minLength: 1 }),
-  credential: SecretSchema,
+  credential: Type.Optional(SecretSchema),
   models: Type.Record(Type.String(), Type.String({ minLength: 1, maxLength: 200 })),
   weight: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000 })),
   priority: Type.Optional(Type.Integer({ minimum: 0, maximum: 1_000 })),
@@ -107,15 +107,39 @@ function readEntry(
   const own = settings.get(entry.family)
   refuseOthers(families, entry, where, faults)
   checkEntry(catalog, entry, where, faults)
-  const credential = readSecret(entry.credential, secretOf, `${where}.credential`, faults)
+  requireMembers(families, entry, where, faults)
+  const credential =
+    entry.credential && readSecret(entry.credential, secretOf, `${where}.credential`, faults)
   const models = Object.keys(entry.models)
   const said =
     own !== undefined && isOf(Type.Object(own.members), entry, where, faults)
       ? own.read(entry, { models, where, faults, secretOf })
       : {}
-  return faults.length > before || credential === undefined
+  return faults.length > before
     ? []
     : [fillIn(catalog, { ...commonOf(entry, credential), ...said })]
+}
+
+/** Refuses an entry that lacks what is optional only for channels of other families. */
+function requireMembers(
+  { catalog, settings }: ChannelFamilies,
+  { region, credential, ...entry }: ChannelEntry,
+  where: string,
+  faults: string[],
+): void {
+  const family: string = entry.family
+  const { models = [] } = catalog.taskFamilies.get(family) ?? {}
+  if (region === undefined && models.some((model) => model.region !== undefined))
+    faults.push(
+      `${where}.region is required for ${family}, whose models and assets belong to a region: domestic or overseas`,
+    )
+  if (credential !== undefined) return
+  if (settings.get(family)?.mayLackCredential !== true)
+    faults.push(
+      `${where}.credential is required for ${family}, whose provider knows the account by it: { env: NAME } or { file: PATH }`,
+    )
+  else if ('credential_header' in entry)
+    faults.push(`${where}.credential_header is for a credential, and the channel has none`)
 }
 
 /** A member that the family does not have is a typing error, or belongs to another family. */
@@ -167,7 +191,11 @@ function checkEntry(catalog: Catalog, entry: ChannelEntry, where: string, faults
     const model = catalog.taskFamilies.get(entry.family)?.resolve(name)
     if (model === undefined || model.name !== name)
       faults.push(`${where}.models.${name} is not an external model name`)
-    else if (model.region !== undefined && model.region !== entry.region)
+    else if (
+      entry.region !== undefined &&
+      model.region !== undefined &&
+      model.region !== entry.region
+    )
       faults.push(`${where}.models.${name} belongs to another region`)
   }
 }
@@ -189,16 +217,16 @@ function checkCallModels(
   }
 }
 
-function commonOf(entry: ChannelEntry, credential: string) {
-  const { id, family, region, models } = entry
+function commonOf(entry: ChannelEntry, credential: string | undefined) {
+  const { id, family, models } = entry
   return {
     id,
     family,
-    region,
     baseUrl: entry.base_url,
-    credential,
     models,
     ...membersGiven({
+      region: entry.region,
+      credential,
       weight: entry.weight,
       priority: entry.priority,
       timeoutMs: entry.timeout_ms,

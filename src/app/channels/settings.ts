@@ -9,6 +9,8 @@ export interface ChannelSettings {
   readonly members: TProperties
   /** Converts them to parts of a channel. `entry` was checked against `members`. */
   readonly read: (entry: object, at: EntryPlace) => OwnSettings
+  /** Servers of this wire also answer without a credential, such as one that an operator runs. */
+  readonly mayLackCredential?: true
 }
 
 /** The parts of a channel that its family sets. */
@@ -31,9 +33,10 @@ export interface EntryPlace {
 export function channelSettings<const Members extends TProperties>(
   members: Members,
   read: (entry: Static<TObject<Members>>, at: EntryPlace) => OwnSettings,
+  further: Pick<ChannelSettings, 'mayLackCredential'> = {},
 ): ChannelSettings {
   // An entry is only read after it was checked against the members.
-  return { members, read: read as ChannelSettings['read'] }
+  return { members, read: read as ChannelSettings['read'], ...further }
 }
 
 /** Accounts whose credential may be sent in a header other than their family's usual one. */

@@ -6,13 +6,18 @@ export type { TaskObservation }
 
 /** The port between the upstream adapters of each family (`upstream`) and the surfaces (`api/`). */
 
+/** Where an account, its models and its assets are. */
+export type Region = 'domestic' | 'overseas'
+
 /** One upstream account; the credential stays inside the provider's client. */
 export interface Channel {
   readonly id: string
   readonly family: string
-  readonly region: 'domestic' | 'overseas'
+  /** Read only where the models of the family belong to a region. */
+  readonly region?: Region
   readonly baseUrl: string
-  readonly credential: string
+  /** Absent: the provider is asked without one. */
+  readonly credential?: string
   /** External model name → upstream model name. */
   readonly models: Readonly<Record<string, string>>
   readonly weight: number

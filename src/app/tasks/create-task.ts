@@ -109,9 +109,7 @@ async function createTask<Order extends TaskOrder>(
       channelQuery,
       lease.channel,
     )
-    // The event names the region of the first channel, so that other channels of it may be tried.
-    const tried = { ...channelQuery, region: request.region }
-    begun = { request, lease, channelQuery: tried, startedMs, reservedMs: startedMs }
+    begun = { request, lease, channelQuery, startedMs, reservedMs: startedMs }
     await steps.keep?.(order, request)
     begun = { ...begun, reservedMs: deps.monotonic.nowMs() }
     const taskLimits = taskLimitsOf(await deps.throttle.holdersOf(order.principal))
@@ -210,7 +208,7 @@ function requestOf(
     tokenId: principal.tokenId,
     requestId: order.requestId,
     model: model.name,
-    region: model.region ?? channel.region,
+    ...(model.region === undefined ? {} : { region: model.region }),
     channelId: channel.id,
     channelIds: deps.channels.serving(channelQuery).map(({ id }) => id),
     upstreamModel: channel.models[model.name] ?? model.name,

@@ -61,6 +61,6 @@ async function submissionOf(
 function accountsIn({ channels }: TaskDeps): (channelId: string) => string {
   return (channelId) => {
     const channel = channels.byId(channelId)
-    return channel === undefined ? channelId : `${channel.baseUrl}\n${channel.credential}`
+    return channel === undefined ? channelId : `${channel.baseUrl}\n${channel.credential ?? ''}`
   }
 }

@@ -40,7 +40,8 @@ export const taskEvents = {
     requestId: Type.String(),
     /** External name of the model; aliases are normalised before. */
     model: Type.String(),
-    region: Type.Union([Type.Literal('domestic'), Type.Literal('overseas')]),
+    /** Of the model; absent where models belong to no region. */
+    region: Type.Optional(Type.Union([Type.Literal('domestic'), Type.Literal('overseas')])),
     channelId: Type.String(),
     /**
      * Every channel that a try may have used; absent: not known, so no channel can be ruled out.

@@ -42,7 +42,6 @@ export const artB: FamilyModule = {
     {
       id: 'sandbox-art-b',
       family: 'art-b',
-      region: 'domestic',
       path: '/api/v3',
       models: Object.fromEntries(
         artBModels.map(({ name, version }) => [name, version.replace(/^artB/, 'drawing')]),

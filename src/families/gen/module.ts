@@ -33,7 +33,6 @@ export const gen: FamilyModule = {
     {
       id: 'sandbox-gen',
       family: 'gen',
-      region: 'overseas',
       path: '/gen/v1beta',
       models: {
         'gen-2.5-flash-image': 'painter-2.5-flash-image',

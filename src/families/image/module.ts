@@ -34,12 +34,11 @@ export const imageFamily: ImageFamilyRules = {
 /** The `image-*` models. */
 export const image: FamilyModule = {
   rules: { name: 'image', images: imageFamily },
-  channel: imageChannel(imageFamily),
+  channel: { ...imageChannel(imageFamily), mayLackCredential: true },
   sandbox: [
     {
       id: 'sandbox-image',
       family: 'image',
-      region: 'overseas',
       path: '/images/v1',
       models: {
         'image-2': 'picture-2-2026-04-21',

@@ -28,7 +28,6 @@ export const speech: FamilyModule = {
     {
       id: 'sandbox-speech',
       family: 'speech',
-      region: 'overseas',
       path: '/speech',
       models: {
         'speech-2.8-hd': 'voicer-2.8-hd',

@@ -102,6 +102,7 @@ export const textChannel = channelSettings(
     }
     return { ...credentialHeaderOf(entry), settings }
   },
+  { mayLackCredential: true },
 )
 
 /** Models the sandbox offers on every text wire; the shipped price book has prices for them. */
@@ -127,7 +128,6 @@ export function textSandbox(family: string, path: string): SandboxAccount {
   return {
     id: `sandbox-${family}`,
     family,
-    region: 'overseas',
     path,
     models: Object.fromEntries(MODELS.map((name) => [name, `${name}-${VERSION}`])),
     settings,

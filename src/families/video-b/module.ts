@@ -46,7 +46,6 @@ export const videoB: FamilyModule = {
     {
       id: 'sandbox-video-b',
       family: 'video-b',
-      region: 'overseas',
       path: '/video-b',
       models: { 'h3-video': 'Sandbox-H3', 'h3-video-max': 'Sandbox-H3-Max' },
     },

@@ -42,7 +42,6 @@ export const videoC: FamilyModule = {
     {
       id: 'sandbox-video-c',
       family: 'video-c',
-      region: 'overseas',
       path: '',
       models: Object.fromEntries(
         videoCModels.map(({ name }) => [name, name.replace(/^clip/, 'reel')]),

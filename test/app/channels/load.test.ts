@@ -232,6 +232,49 @@ channels:
   t.notMatch(text, /user:pass/)
 })
 
+t.test('region and credential are left out where a family does not need them', async (t) => {
+  const entry = (family: string, model: string, more = '') => `
+channels:
+  - id: own
+    family: ${family}
+    base_url: http://127.0.0.1:8000/v1
+    models: { ${model}: upstream-1 }
+${more}`
+  const largest = (model: string) => `    largest_output_tokens: { ${model}: 1000 }`
+  for (const [family, model, more] of [
+    ...textFamilies.map((family) => [family, 'text-own', largest('text-own')] as const),
+    ['image', 'image-2', ''],
+  ] as const) {
+    const [channel] = parseChannels(channelFamilies, entry(family, model, more), () => undefined)
+    t.match(channel, { id: 'own', family }, family)
+    t.notOk(channel && ('region' in channel || 'credential' in channel), family)
+  }
+  t.same(faultsOf(entry('video-a', 'overseas-video-2-0')), [
+    'channels[0].region is required for video-a, whose models and assets belong to a region: domestic or overseas',
+    'channels[0].credential is required for video-a, whose provider knows the account by it: { env: NAME } or { file: PATH }',
+  ])
+  for (const [family, model] of [
+    ['video-b', 'h3-video'],
+    ['video-c', 'clipq2'],
+    ['gen', 'gen-2.5-flash-image'],
+    ['art-b', 'artB-5.0'],
+    ['speech', 'speech-2.8-hd'],
+  ] as const)
+    t.match(faultsOf(entry(family, model)), [/^channels\[0\]\.credential is required/], family)
+  t.same(
+    faultsOf(entry('chat', 'text-own', `${largest('text-own')}\n    credential_header: x-api-key`)),
+    ['channels[0].credential_header is for a credential, and the channel has none'],
+  )
+  t.match(
+    faultsOf(
+      entry('chat', 'text-own', `${largest('text-own')}\n    credential: { env: NONE }`),
+      '',
+    ),
+    [/credential \(environment variable NONE\) is not set or empty/],
+    'one that is named must be there',
+  )
+})
+
 t.test('a channel id used twice is a fault', async (t) => {
   const entry = minimal.split('channels:')[1] ?? ''
   t.match(faultsOf(`${minimal}${entry}`).join(), /id main is used twice/)

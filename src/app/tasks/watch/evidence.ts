@@ -37,7 +37,8 @@ export async function loadOpen(deps: TaskDeps, poll: DuePoll): Promise<OpenReque
 export function channelsOf(deps: Pick<TaskDeps, 'channels'>, request: TaskRequest) {
   const { family, region, model, channelId, channelIds = [] } = request
   const sentBy = [channelId, ...channelIds].flatMap((id) => deps.channels.byId(id) ?? [])
-  return [...new Set([...deps.channels.serving({ family, region, model }), ...sentBy])]
+  const ofModel = { family, model, ...(region === undefined ? {} : { region }) }
+  return [...new Set([...deps.channels.serving(ofModel), ...sentBy])]
 }
 
 /**

@@ -66,15 +66,24 @@ export function createConnections(options: {
   }
 }
 
-/** `authorization: Bearer …`, or the header the channel names. */
-export function bearerHeaders(channel: Channel): Readonly<Record<string, string>> {
-  const header = channel.credentialHeader
-  return header === undefined
-    ? { authorization: `Bearer ${channel.credential}` }
-    : { [header]: channel.credential }
-}
+/** Headers with the credential of a channel; none where it has no credential. */
+export type CredentialHeaders = (
+  channel: Pick<Channel, 'credential' | 'credentialHeader'>,
+) => Readonly<Record<string, string>>
+
+/** `authorization` with a scheme, or the header that the channel names, without one. */
+const authorizationBy =
+  (scheme: string): CredentialHeaders =>
+  ({ credential, credentialHeader }) => {
+    if (credential === undefined) return {}
+    return credentialHeader === undefined
+      ? { authorization: `${scheme} ${credential}` }
+      : { [credentialHeader]: credential }
+  }
+
+export const bearerHeaders = authorizationBy('Bearer')
+export const tokenHeaders = authorizationBy('Token')
 
 /** The header that native generation takes its key in, or the one the channel names. */
-export function keyHeaders(channel: Channel): Readonly<Record<string, string>> {
-  return { [channel.credentialHeader ?? 'x-goog-api-key']: channel.credential }
-}
+export const keyHeaders: CredentialHeaders = ({ credential, credentialHeader }) =>
+  credential === undefined ? {} : { [credentialHeader ?? 'x-goog-api-key']: credential }

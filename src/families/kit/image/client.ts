@@ -7,14 +7,18 @@ import type {
   ImageStream,
   ImageTally,
 } from '../../../app/ports/images.ts'
-import type { CallOptions, Channel, ProviderError } from '../../../app/ports/provider.ts'
+import type { CallOptions, ProviderError } from '../../../app/ports/provider.ts'
 import type { ExchangeResponse } from '../http/exchange.ts'
 import { isJsonObject, type JsonObject } from '../../../kernel/json.ts'
 import type { ParsedJson } from '../../../kernel/long-strings.ts'
 import { beginFrameStream, type FrameReader } from '../http/frame-stream.ts'
 import { type BodyInPieces, mediaPatience, parseMedia, sentJson } from '../http/json.ts'
 import { MAX_PICTURE_BYTES } from '../../../app/ports/images.ts'
-import { createConnections, type ChannelConnection } from '../http/connections.ts'
+import {
+  createConnections,
+  type ChannelConnection,
+  type CredentialHeaders,
+} from '../http/connections.ts'
 import { type Scrubber } from '../http/scrubber.ts'
 import { openEvents, refusal, rethrow } from '../http/open-events.ts'
 import { fromResponse, headOf, isSuccess, malformed, type UpstreamError } from '../http/refusals.ts'
@@ -118,7 +122,7 @@ function requestOf(
 /** The wire of one family of images; everything else is the same for all of them. */
 export interface ImageWire {
   readonly family: string
-  readonly credentialHeaders: (channel: Channel) => Readonly<Record<string, string>>
+  readonly credentialHeaders: CredentialHeaders
   /** Path below the channel's base URL, and the request to it. */
   readonly request: (call: ImageCall) => {
     readonly path: string

@@ -1,5 +1,4 @@
 import {
-  type Channel,
   ProviderError,
   type TaskObservation,
   type TaskProvider,
@@ -7,6 +6,7 @@ import {
 } from '../../../app/ports/provider.ts'
 import type { Usage } from '../../../domain/pricing/usage.ts'
 import { type JsonObject, isJsonObject } from '../../../kernel/json.ts'
+import type { CredentialHeaders } from '../http/connections.ts'
 import type { ExchangeResponse } from '../http/exchange.ts'
 import type { BodyInPieces } from '../http/json.ts'
 import type { Scrubber } from '../http/scrubber.ts'
@@ -20,7 +20,7 @@ export interface TaskWire extends Pick<
   TaskProvider,
   'family' | 'maxListIds' | 'maxListSize' | 'maxListPages' | 'showsMarkers'
 > {
-  readonly credentialHeaders: (channel: Channel) => Readonly<Record<string, string>>
+  readonly credentialHeaders: CredentialHeaders
   /** Below the channel's base URL. */
   readonly createPath: (submission: TaskSubmission) => string
   /**

@@ -1,8 +1,12 @@
-import type { CallOptions, Channel } from '../../../app/ports/provider.ts'
+import type { CallOptions } from '../../../app/ports/provider.ts'
 import { isJsonObject, type JsonObject } from '../../../kernel/json.ts'
 import { parseJson } from '../../kit/http/fields.ts'
 import { beginFrameStream, type FrameReader } from '../../kit/http/frame-stream.ts'
-import { createConnections, type ChannelConnection } from '../../kit/http/connections.ts'
+import {
+  createConnections,
+  type ChannelConnection,
+  type CredentialHeaders,
+} from '../../kit/http/connections.ts'
 import { type Scrubber } from '../../kit/http/scrubber.ts'
 import { sentInTurns } from '../../kit/http/json.ts'
 import { openEvents, refusal, rethrow } from '../../kit/http/open-events.ts'
@@ -98,7 +102,7 @@ interface ReadAnswer extends Pick<TextAnswer, 'body' | 'tally'> {
 
 /** The wire of one text family; everything else is the same for all of them. */
 export interface TextWire {
-  readonly credentialHeaders: (channel: Channel) => Readonly<Record<string, string>>
+  readonly credentialHeaders: CredentialHeaders
   /** Below the channel's base URL. */
   readonly path: (request: TextRequest, streamed: boolean) => string
   readonly requestBody: (request: TextRequest, streamed: boolean) => JsonObject

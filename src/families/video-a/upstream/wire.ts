@@ -3,6 +3,7 @@ import { Compile } from 'typebox/compile'
 import type { TaskObservation } from '../../../app/ports/provider.ts'
 import type { Usage } from '../../../domain/pricing/usage.ts'
 import { isJsonObject } from '../../../kernel/json.ts'
+import { bearerHeaders } from '../../kit/http/connections.ts'
 import { readDottedError, statusOfDotted } from '../../kit/http/error-bodies.ts'
 import { codeOf, losslessCount, objectOf } from '../../kit/http/fields.ts'
 import type { Scrubber } from '../../kit/http/scrubber.ts'
@@ -105,7 +106,7 @@ export const videoAWire: TaskWire = {
   maxListSize: 500,
   maxListPages: 500,
   showsMarkers: true,
-  credentialHeaders: ({ credential }) => ({ authorization: `Bearer ${credential}` }),
+  credentialHeaders: bearerHeaders,
   createPath: () => TASKS_PATH,
   createBody: ({ model, body, marker }) => ({ ...body, model, safety_identifier: marker }),
   taskPath: (nativeId) => `${TASKS_PATH}/${encodeURIComponent(nativeId)}`,

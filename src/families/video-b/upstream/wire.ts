@@ -4,6 +4,7 @@ import type { TaskObservation, TaskSubmission } from '../../../app/ports/provide
 import type { Usage } from '../../../domain/pricing/usage.ts'
 import { invariant } from '../../../kernel/assert.ts'
 import { isJsonObject } from '../../../kernel/json.ts'
+import { bearerHeaders } from '../../kit/http/connections.ts'
 import { failureStatus } from '../../kit/http/error-bodies.ts'
 import { codeOf, losslessCount, losslessSeconds, objectOf, textOf } from '../../kit/http/fields.ts'
 import { jsonInPieces } from '../../kit/http/json.ts'
@@ -142,7 +143,7 @@ export const videoBWire: TaskWire = {
   maxListSize: 20,
   maxListPages: 500,
   showsMarkers: false,
-  credentialHeaders: ({ credential }) => ({ authorization: `Bearer ${credential}` }),
+  credentialHeaders: bearerHeaders,
   createPath: () => CREATE_PATH,
   createBody: ({ model, body }) => jsonInPieces({ ...upstreamContent(body), model }),
   taskPath: (nativeId) => `${QUERY_PATH}/${encodeURIComponent(nativeId)}`,

@@ -1,6 +1,7 @@
 import { readTime } from '../../../kernel/read-time.ts'
 import type { TaskObservation } from '../../../app/ports/provider.ts'
 import { isJsonObject, type JsonObject } from '../../../kernel/json.ts'
+import { tokenHeaders } from '../../kit/http/connections.ts'
 import { failureStatus } from '../../kit/http/error-bodies.ts'
 import { codeOf, losslessCount, objectsOf, textOf, upstreamIdOf } from '../../kit/http/fields.ts'
 import {
@@ -148,7 +149,7 @@ export const videoCWire: TaskWire = {
   maxListSize: PAGE_SIZE,
   maxListPages: 500,
   showsMarkers: true,
-  credentialHeaders: ({ credential }) => ({ authorization: `Token ${credential}` }),
+  credentialHeaders: tokenHeaders,
   createPath: ({ settings }) => `${BASE}/${String(settings['mode'])}`,
   createBody: ({ model, body, marker }) => ({ ...body, model, payload: marker }),
   taskPath: (nativeId) => taskPath(nativeId, 'creations'),
