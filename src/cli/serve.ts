@@ -4,6 +4,7 @@ import { replaceFile } from '../kernel/durable-files.ts'
 import { releaseStartMemory } from '../kernel/v8-flags.ts'
 import { catalog } from '../families/index.ts'
 import { prepareDataDir } from '../../infra/embedded/data-dir.ts'
+import type { Channel } from '../app/ports/provider.ts'
 import type { Supervised } from '../../infra/embedded/supervisor.ts'
 import { PROGRAM_ACTOR } from '../app/accounts/account-commands.ts'
 import { openDemoTenant } from '../app/accounts/demo.ts'
@@ -12,6 +13,7 @@ import { systemClock } from '../kernel/clock.ts'
 import { type Gateway, type Role, roles, startGateway } from '../start/server.ts'
 import { type Closer, closeInOrder } from './closing.ts'
 import { exitCodes } from './exit-codes.ts'
+import { firstCall } from './first-call.ts'
 import { openProcessLog } from './log-output.ts'
 import { markerSecretOf } from './marker-secret.ts'
 import { CommandError, note } from './output.ts'
@@ -91,7 +93,8 @@ export async function serve(config: Config, version: string, roleList?: string):
       gateway.markReady()
       const { address, operationsAddress } = gateway
       logger.info({ address, operationsAddress, roles: [...wanted] }, 'ready')
-      if (address) explain(address, config, demoSecret && gateway.entryLink?.(demoSecret))
+      const link = demoSecret && gateway.entryLink?.(demoSecret)
+      if (address) explain(address, config, upstreams.channels, link)
     }
     process.exitCode = await ended.promise
     await closeAll(closers, config, logger)
@@ -237,8 +240,14 @@ async function openDemo(
   return adminToken
 }
 
-function explain(address: string, config: Config, link: string | undefined): void {
+function explain(
+  address: string,
+  config: Config,
+  channels: readonly Channel[],
+  link: string | undefined,
+): void {
   const { demo } = dataFiles(config.dataDir)
+  const call = firstCall(catalog, channels, address)
   note(
     [
       '',
@@ -252,9 +261,9 @@ function explain(address: string, config: Config, link: string | undefined): voi
             `Tokens of the demo tenant are in ${demo}. A first call:`,
             '',
             `  TOKEN=$(node -p "require('${demo}').modelToken")`,
-            `  curl ${address}/provA/api/v3/contents/generations/tasks \\`,
-            `    -H "authorization: Bearer $TOKEN" -H 'content-type: application/json' \\`,
-            `    -d '{"model":"domestic-video-2-0","duration":5,"content":[{"type":"text","text":"a paper boat"}]}'`,
+            ...(call ?? ['# The channel file has no model of text, images, speech or video.']).map(
+              (line) => `  ${line}`,
+            ),
           ]),
       '',
     ].join('\n'),

@@ -57,6 +57,9 @@ t.test('first start, calls, commands while it runs, kill -9, restart, SIGTERM', 
     /Tollgate is ready at http.*\/docs[\s\S]*curl/.test(first.stderr()) ? true : undefined,
   )
 
+  const [printed = ''] = /^ *TOKEN=[\s\S]*?^ *-d .*$/m.exec(first.stderr()) ?? []
+  t.match((await shell(printed, folder)).stdout, /"object":"chat.completion"/, printed)
+
   const [, link = ''] = /(http\S*\/console\/enter\?code=\S+)/.exec(first.stderr()) ?? []
   const { origin, pathname, search, searchParams } = new URL(link)
   const form = { code: searchParams.get('code') ?? '' }
@@ -124,7 +127,7 @@ t.test('first start, calls, commands while it runs, kill -9, restart, SIGTERM', 
 
   const alone = await tollgateProcess(['audit', '--json'], env)
   t.equal(alone.code, 0)
-  t.match(JSON.parse(alone.stdout), { ok: true, settledSources: 7, notCompared: 0 })
+  t.match(JSON.parse(alone.stdout), { ok: true, settledSources: 8, notCompared: 0 })
   await t.rejects(stat(join(dataDir, 'runtime.json')), { code: 'ENOENT' })
 })
 

@@ -15,7 +15,8 @@ const endpointByImageKind: Readonly<Record<ImageKind, string>> = {
   edit: '/v1/images/edits',
 }
 
-function endpointsOf(catalog: Catalog, family: string, model: string): readonly string[] {
+/** Endpoints at which a model of a family is asked for. */
+export function modelEndpoints(catalog: Catalog, family: string, model: string): readonly string[] {
   const own = catalog.endpointsOf(family, model)
   if (own.length > 0) return own
   if (catalog.videoFamilies.some((rules) => rules.family === family)) return ['/v1/videos']
@@ -55,7 +56,7 @@ export function listModels(
     owned_by: 'gateway' as const,
     supported_endpoints: [...served]
       .toSorted()
-      .flatMap((family) => endpointsOf(catalog, family, id)),
+      .flatMap((family) => modelEndpoints(catalog, family, id)),
   }))
   return listed.toSorted((a, b) => (a.id < b.id ? -1 : 1))
 }
