@@ -93,8 +93,7 @@ export async function serve(config: Config, version: string, roleList?: string):
       gateway.markReady()
       const { address, operationsAddress } = gateway
       logger.info({ address, operationsAddress, roles: [...wanted] }, 'ready')
-      const link = demoSecret && gateway.entryLink?.(demoSecret)
-      if (address) explain(address, config, upstreams.channels, link)
+      explain(gateway, config, upstreams.channels, demoSecret)
     }
     process.exitCode = await ended.promise
     await closeAll(closers, config, logger)
@@ -241,11 +240,13 @@ async function openDemo(
 }
 
 function explain(
-  address: string,
+  { address, entryLink }: Pick<Gateway, 'address' | 'entryLink'>,
   config: Config,
   channels: readonly Channel[],
-  link: string | undefined,
+  demoSecret: string | undefined,
 ): void {
+  if (address === undefined) return
+  const link = demoSecret && entryLink?.(demoSecret)
   const { demo } = dataFiles(config.dataDir)
   const call = firstCall(catalog, channels, address)
   note(

@@ -1,4 +1,10 @@
-import { buildConnector, type Dispatcher, Pool } from 'undici'
+import type { Dispatcher } from 'undici'
+import {
+  beginOnConnection,
+  type BegunRequest,
+  hasBrokenStale,
+  openConnections,
+} from './kept-connections.ts'
 import {
   ExchangeError,
   type OpenedStream,
@@ -10,12 +16,6 @@ import {
 
 /** One HTTP exchange with an upstream; its errors say exactly how far it got. */
 
-/** A connection that takes longer is given up, before anything was sent. */
-export const CONNECT_TIMEOUT_MS = 5_000
-/**
- * Idle connections are closed early, before an upstream could close one while a request is sent.
- */
-const KEEP_ALIVE_TIMEOUT_MS = 4_000
 /** Maximum size of an upstream's answer; a larger one is cut off and counts as malformed. */
 export const MAX_RESPONSE_BYTES = 8 * 1024 * 1024
 
@@ -29,6 +29,8 @@ export interface ExchangeRequest {
   readonly signal: AbortSignal
   /** Set if the answer may be larger than `MAX_RESPONSE_BYTES`. */
   readonly maxResponseBytes?: number
+  /** Whether the provider may get it twice; its body can then be gone through twice. */
+  readonly repeatable?: true
 }
 
 export interface ExchangeResponse {
@@ -72,24 +74,27 @@ export interface Exchange {
 
 /** Opens a pool to an origin; `connections` bounds its sockets, further requests wait. */
 export function openExchange(origin: string, connections: number): Exchange {
-  const pool = new Pool(origin, {
-    connections,
-    pipelining: 1,
-    connect: buildConnector({ timeout: CONNECT_TIMEOUT_MS }),
-    keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
-    keepAliveMaxTimeout: KEEP_ALIVE_TIMEOUT_MS,
-    // The exchange has its own deadline; these timeouts must not be shorter.
-    headersTimeout: 0,
-    bodyTimeout: 0,
-  })
+  const lines = openConnections(origin, connections)
+  const onceMore = async <Answer>(
+    { method, repeatable }: Pick<ExchangeRequest | StreamRequest, 'method' | 'repeatable'>,
+    send: (dispatcher: Dispatcher) => Promise<Answer>,
+  ): Promise<Answer> => {
+    try {
+      return await send(lines.kept)
+    } catch (error) {
+      const mayRepeat = repeatable === true || method === 'GET'
+      if (!mayRepeat || !(error instanceof ExchangeError) || !error.wasStale) throw error
+      return lines.withNew(send)
+    }
+  }
   return {
-    request: (request) => exchange(pool, request),
-    open: (request) => openStream(pool, request),
-    close: () => pool.destroy(),
+    request: (request) => onceMore(request, (dispatcher) => exchange(dispatcher, request)),
+    open: (request) => onceMore(request, (dispatcher) => openStream(dispatcher, request)),
+    close: () => lines.close(),
   }
 }
 
-function exchange(pool: Pool, request: ExchangeRequest): Promise<ExchangeResponse> {
+function exchange(dispatcher: Dispatcher, request: ExchangeRequest): Promise<ExchangeResponse> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = []
     const maxBytes = request.maxResponseBytes ?? MAX_RESPONSE_BYTES
@@ -97,6 +102,7 @@ function exchange(pool: Pool, request: ExchangeRequest): Promise<ExchangeRespons
     let statusCode = 0
     let headers: ExchangeResponse['headers'] = {}
     let controller: Dispatcher.DispatchController | undefined
+    let began: BegunRequest | undefined
     let settled = false
 
     const finish = (act: () => void): void => {
@@ -108,7 +114,8 @@ function exchange(pool: Pool, request: ExchangeRequest): Promise<ExchangeRespons
     }
     const fail = (reason: ExchangeError['reason'], cause?: unknown): void => {
       finish(() => {
-        const error = new ExchangeError(reason, controller !== undefined, cause)
+        const wasStale = reason === 'network' && statusCode === 0 && hasBrokenStale(began, cause)
+        const error = new ExchangeError(reason, controller !== undefined, { cause, wasStale })
         controller?.abort(error)
         reject(error)
       })
@@ -118,31 +125,30 @@ function exchange(pool: Pool, request: ExchangeRequest): Promise<ExchangeRespons
     request.signal.addEventListener('abort', onAbort)
     if (request.signal.aborted) return onAbort()
 
-    pool.dispatch(
-      {
-        method: request.method,
-        path: request.path,
-        headers: request.headers,
-        body: request.body === undefined ? null : sendable(request.body),
+    const sent: Dispatcher.DispatchOptions = {
+      method: request.method,
+      path: request.path,
+      headers: request.headers,
+      body: request.body === undefined ? null : sendable(request.body),
+    }
+    dispatcher.dispatch(sent, {
+      // Called right before the first byte is written: until then nothing was sent.
+      onRequestStart: (started) => {
+        began = beginOnConnection(sent)
+        if (settled) started.abort(new ExchangeError('aborted', false))
+        else controller = started
       },
-      {
-        // Called right before the first byte is written: until then nothing was sent.
-        onRequestStart: (started) => {
-          if (settled) started.abort(new ExchangeError('aborted', false))
-          else controller = started
-        },
-        onResponseStart: (_controller, code, received) => {
-          statusCode = code
-          headers = received
-        },
-        onResponseData: (_controller, chunk) => {
-          sizeBytes += chunk.length
-          if (sizeBytes > maxBytes) fail('too_large')
-          else chunks.push(chunk)
-        },
-        onResponseEnd: () => finish(() => resolve(new WholeResponse(statusCode, headers, chunks))),
-        onResponseError: (_controller, error) => fail('network', error),
+      onResponseStart: (_controller, code, received) => {
+        statusCode = code
+        headers = received
       },
-    )
+      onResponseData: (_controller, chunk) => {
+        sizeBytes += chunk.length
+        if (sizeBytes > maxBytes) fail('too_large')
+        else chunks.push(chunk)
+      },
+      onResponseEnd: () => finish(() => resolve(new WholeResponse(statusCode, headers, chunks))),
+      onResponseError: (_controller, error) => fail('network', error),
+    })
   })
 }

@@ -1,5 +1,6 @@
 import { Readable } from 'node:stream'
 import type { Dispatcher } from 'undici'
+import { beginOnConnection, type BegunRequest, hasBrokenStale } from './kept-connections.ts'
 import { monotonicClock } from '../../../kernel/clock.ts'
 import { owned } from '../../../kernel/owned.ts'
 
@@ -9,11 +10,18 @@ export class ExchangeError extends Error {
   readonly reason: 'timeout' | 'aborted' | 'network' | 'too_large'
   /** Whether any byte of the request may have been sent. */
   readonly sent: boolean
+  /** Whether the connection was an old one, which broke as soon as the request was sent on it. */
+  readonly wasStale: boolean
 
-  constructor(reason: ExchangeError['reason'], sent: boolean, cause?: unknown) {
+  constructor(
+    reason: ExchangeError['reason'],
+    sent: boolean,
+    { cause, wasStale = false }: { readonly cause?: unknown; readonly wasStale?: boolean } = {},
+  ) {
     super(`upstream exchange: ${reason}${sent ? ' after sending' : ' before sending'}`, { cause })
     this.reason = reason
     this.sent = sent
+    this.wasStale = wasStale
   }
 }
 
@@ -45,6 +53,8 @@ export interface StreamRequest {
   /** Longest silence while the reader waits for more. */
   readonly idleTimeoutMs: number
   readonly signal: AbortSignal
+  /** Whether the provider may get it twice; its body can then be gone through twice. */
+  readonly repeatable?: true
 }
 
 /** An answer whose body is still coming. */
@@ -216,6 +226,7 @@ function readerOf(body: Body): Omit<OpenedStream, 'statusCode' | 'headers'> {
 export function openStream(dispatcher: Dispatcher, request: StreamRequest): Promise<OpenedStream> {
   return new Promise((resolve, reject) => {
     let controller: Dispatcher.DispatchController | undefined
+    let began: BegunRequest | undefined
     let body: Body | undefined
     let over = false
 
@@ -227,7 +238,8 @@ export function openStream(dispatcher: Dispatcher, request: StreamRequest): Prom
       if (over) return
       conclude()
       request.signal.removeEventListener('abort', onAbort)
-      const error = new ExchangeError(reason, controller !== undefined, cause)
+      const wasStale = reason === 'network' && hasBrokenStale(began, cause)
+      const error = new ExchangeError(reason, controller !== undefined, { cause, wasStale })
       controller?.abort(error)
       reject(error)
     }
@@ -239,38 +251,37 @@ export function openStream(dispatcher: Dispatcher, request: StreamRequest): Prom
     request.signal.addEventListener('abort', onAbort)
     if (request.signal.aborted) return onAbort()
 
-    dispatcher.dispatch(
-      {
-        method: request.method ?? 'POST',
-        path: request.path,
-        headers: request.headers,
-        body: request.body === undefined ? null : sendable(request.body),
+    const sent: Dispatcher.DispatchOptions = {
+      method: request.method ?? 'POST',
+      path: request.path,
+      headers: request.headers,
+      body: request.body === undefined ? null : sendable(request.body),
+    }
+    dispatcher.dispatch(sent, {
+      // Called right before the first byte is written: until then nothing was sent.
+      onRequestStart: (started) => {
+        began = beginOnConnection(sent)
+        if (over) started.abort(new ExchangeError('aborted', false))
+        else controller = started
       },
-      {
-        // Called right before the first byte is written: until then nothing was sent.
-        onRequestStart: (started) => {
-          if (over) started.abort(new ExchangeError('aborted', false))
-          else controller = started
-        },
-        onResponseStart: (started, statusCode, headers) => {
-          if (over || statusCode < 200) return
-          conclude()
-          const opened = new Body(started, request.idleTimeoutMs)
-          body = opened
-          resolve({ statusCode, headers, ...readerOf(opened) })
-        },
-        onResponseData: (_controller, chunk) => body?.push(chunk),
-        onResponseEnd: () => {
-          request.signal.removeEventListener('abort', onAbort)
-          body?.end()
-        },
-        onResponseError: (_controller, error) => {
-          request.signal.removeEventListener('abort', onAbort)
-          if (body === undefined) fail('network', error)
-          else body.fail(new ExchangeError('network', true, error))
-        },
+      onResponseStart: (started, statusCode, headers) => {
+        if (over || statusCode < 200) return
+        conclude()
+        const opened = new Body(started, request.idleTimeoutMs)
+        body = opened
+        resolve({ statusCode, headers, ...readerOf(opened) })
       },
-    )
+      onResponseData: (_controller, chunk) => body?.push(chunk),
+      onResponseEnd: () => {
+        request.signal.removeEventListener('abort', onAbort)
+        body?.end()
+      },
+      onResponseError: (_controller, error) => {
+        request.signal.removeEventListener('abort', onAbort)
+        if (body === undefined) fail('network', error)
+        else body.fail(new ExchangeError('network', true, { cause: error }))
+      },
+    })
   })
 }
 

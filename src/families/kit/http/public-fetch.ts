@@ -12,7 +12,7 @@ import {
 import { checkPublicUrl, RESOLVE_TIMEOUT_MS, type ResolveHost } from '../../../kernel/public-url.ts'
 import { fixedLookup } from '../../../kernel/resolve-host.ts'
 import { isTrustedTarget, type TrustedTarget } from '../../../kernel/trusted-targets.ts'
-import { CONNECT_TIMEOUT_MS } from './exchange.ts'
+import { CONNECT_TIMEOUT_MS } from './kept-connections.ts'
 import { headerOf } from './refusals.ts'
 
 const MAX_REDIRECTS = 3

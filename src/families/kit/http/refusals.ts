@@ -151,7 +151,9 @@ export function fromExchange(error: ExchangeError): ProviderError {
       return new ProviderError(
         'unavailable',
         acceptance,
-        'The model service could not be reached.',
+        error.sent
+          ? 'The connection to the model service broke off before it had answered.'
+          : 'The model service could not be reached.',
         details,
       )
     case 'too_large':

@@ -184,7 +184,8 @@ function sentOf(
     path: `${line.basePath}${SPEECH_PATH}`,
     headers: { ...line.headers, accept, 'x-client-request-id': requestId },
     body: JSON.stringify({ model: upstreamModel, ...body }),
-  }
+    repeatable: true,
+  } as const
 }
 
 function headOf(headers: Parameters<typeof headerOf>[0]) {

@@ -38,6 +38,7 @@ export function createTextProvider(
           body: sent.body,
           timeoutMs: channel.timeoutMs,
           signal: options.signal,
+          repeatable: true,
           maxResponseBytes: largestAnswerBytes(request.largest, lengthOf(sent)),
         })
         .catch(rethrow)
@@ -67,6 +68,7 @@ export function createTextProvider(
           firstByteTimeoutMs: settings.firstByteTimeoutMs ?? DEFAULT_FIRST_BYTE_TIMEOUT_MS,
           idleTimeoutMs: settings.idleTimeoutMs ?? DEFAULT_IDLE_TIMEOUT_MS,
           signal: options.signal,
+          repeatable: true,
         },
         wire.readError,
       )
