@@ -1,5 +1,6 @@
 import { artB } from './art-b/routes.ts'
 import { assets } from './assets/routes.ts'
+import { audio } from './audio/routes.ts'
 import { chat } from './chat/routes.ts'
 import { gen } from './gen/routes.ts'
 import { image } from './image/routes.ts'
@@ -23,5 +24,6 @@ export const families: readonly SandboxFamily[] = [
   gen,
   artB,
   speech,
+  audio,
   assets,
 ]

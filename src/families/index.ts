@@ -1,5 +1,6 @@
 import type { ChannelFamilies } from '../app/channels/load.ts'
 import { artB } from './art-b/module.ts'
+import { audio } from './audio/module.ts'
 import { chat } from './chat/module.ts'
 import { gen } from './gen/module.ts'
 import { image } from './image/module.ts'
@@ -17,6 +18,7 @@ export const families: readonly FamilyModule[] = [
   videoB,
   videoC,
   speech,
+  audio,
   image,
   gen,
   artB,

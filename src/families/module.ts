@@ -1,4 +1,6 @@
 import type { Mount, Surface } from '../api/kit/surface.ts'
+import { audioSurface } from '../api/v1/audio.ts'
+import type { Speaker } from '../app/calls/speaker.ts'
 import type { AssetProvider } from '../app/ports/assets.ts'
 import type { ChannelSettings } from '../app/channels/settings.ts'
 import type { CrashPoint } from '../app/crash-points.ts'
@@ -48,6 +50,8 @@ interface OpenedFamily {
   readonly media?: MediaProvider
   /** The provider of the asset libraries of its accounts. */
   readonly library?: AssetProvider
+  /** Speaks for `/v1/audio/speech`, the one path of all that do. */
+  readonly speaker?: Speaker
   readonly surfaces?: readonly Surface[]
   /** Finds the call behind a sealed id of its answers. */
   readonly callOfAnswer?: CallOfAnswer
@@ -100,7 +104,10 @@ export function openFamilies(families: readonly FamilyModule[], deps: FamilyDeps
     images: allOf('images'),
     media: allOf('media'),
     library,
-    surfaces: opened.flatMap(({ surfaces = [] }) => surfaces),
+    surfaces: [
+      ...opened.flatMap(({ surfaces = [] }) => surfaces),
+      audioSurface(opened.flatMap(({ speaker }) => speaker ?? [])),
+    ],
     callOfAnswer: (tenantId, answerId) => {
       for (const { callOfAnswer } of opened) {
         const callId = callOfAnswer?.(tenantId, answerId)

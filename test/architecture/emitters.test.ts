@@ -20,8 +20,12 @@ const MAKERS: readonly RegExp[] = [
 /** What reports its failures elsewhere, by file. */
 const REPORTS_ELSEWHERE: Readonly<Record<string, readonly string[]>> = {
   // Dispatchers of undici: each failure goes to the handler of its request.
-  'new Pool(': ['src/families/kit/http/exchange.ts'],
-  'new Client(': ['src/families/kit/http/public-fetch.ts', 'infra/sandbox/callbacks.ts'],
+  'new Pool(': ['src/families/kit/http/kept-connections.ts'],
+  'new Client(': [
+    'src/families/kit/http/kept-connections.ts',
+    'src/families/kit/http/public-fetch.ts',
+    'infra/sandbox/callbacks.ts',
+  ],
   'new Agent(': ['src/storage/s3/client.ts'],
   // A server of gRPC has no events.
   'new Server(': ['infra/embedded/eventstore/server.ts'],

@@ -40,6 +40,7 @@ const familyWords: Readonly<Record<string, RegExp>> = {
   image: /\bimage-2|\.\/image\/|family: 'image'|FAMILY = 'image'/,
   gen: /\bgen-(?:2|3\.1|3-pro-image)|\.\/gen\/|family: 'gen'|FAMILY = 'gen'/,
   'art-b': /\bart-?b\b/i,
+  audio: /\baudio-basic|\.\/audio\/|(?:AUDIO|FAMILY) = 'audio'/,
   speech: /\bspeech-2|(?:family:|FAMILY =|SPEECH =) 'speech'/,
 }
 const lists = ['src/families/index.ts', 'infra/sandbox/registry.ts']

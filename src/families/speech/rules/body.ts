@@ -7,7 +7,7 @@ import { emotions, speechModels } from './voices.ts'
 
 export type SpeechMode = 'call' | 'task'
 
-export const audioFormats = ['mp3', 'pcm', 'flac', 'wav'] as const
+const audioFormats = ['mp3', 'pcm', 'flac', 'wav'] as const
 export type AudioFormat = (typeof audioFormats)[number]
 
 /** Members that upstream knows and the gateway refuses: ignoring them would mislead the caller. */

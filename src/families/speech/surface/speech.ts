@@ -9,6 +9,7 @@ import { sendInPieces } from '../../../api/kit/json-in-pieces.ts'
 import type { Services } from '../../../api/kit/services.ts'
 import type { Mount, Surface } from '../../../api/kit/surface.ts'
 import type { PricingInput } from '../../../app/calls/family.ts'
+import { mediaTypes } from '../../../app/calls/speaker.ts'
 import { DomainError } from '../../../kernel/errors.ts'
 import {
   formOf,
@@ -17,7 +18,7 @@ import {
   type SpeechFrame,
 } from '../calls/family.ts'
 import type { SpeechCalls } from '../calls/clone.ts'
-import { type AudioFormat, speechBodies } from '../rules/body.ts'
+import { speechBodies } from '../rules/body.ts'
 import { readSpeech } from '../rules/request.ts'
 import { SPEECH } from '../rules/rules.ts'
 import {
@@ -59,14 +60,6 @@ const SpokenSchema = Type.Object({
 export const missingText = new DomainError('invalid_request', '`text` is required', {
   param: 'text',
 })
-
-/** Media types of audio that is answered as its bytes. */
-export const mediaTypes: Readonly<Record<AudioFormat, string>> = {
-  mp3: 'audio/mpeg',
-  pcm: 'audio/pcm',
-  flac: 'audio/flac',
-  wav: 'audio/wav',
-}
 
 /** Synchronous speech. */
 export const speechCall = (mount: Mount, { speech, resolveVoice }: SpeechCalls): Surface =>
