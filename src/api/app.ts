@@ -38,8 +38,7 @@ import {
 } from './kit/unreadable.ts'
 import { strictValidator, useKnownQueries, useStorableParameters } from './kit/validator.ts'
 import { type FindObject, objectsPlugin } from './objects/plugin.ts'
-import { useBuiltDescription, useDescription } from './operating/description.ts'
-import { useDocumentation } from './operating/documentation.ts'
+import { type DocumentationOptions, useDocumentation } from './operating/documentation.ts'
 import { operatingEnvelope, operatingShape } from './operating/envelope.ts'
 import type { Health } from './operating/health.ts'
 import {
@@ -58,7 +57,7 @@ import { v1Surfaces } from './v1/routes.ts'
 export type GatewayServices = Omit<Services, 'http'> & { readonly queries: Queries }
 
 /** How the HTTP interface serves. */
-export interface ApiOptions {
+export interface ApiOptions extends DocumentationOptions {
   /** A pino logger, made with `logRedaction` of `kit/observe.ts`. */
   readonly logger: FastifyBaseLogger
   /** Registry of the HTTP metrics, which `/metrics` shows. */
@@ -76,10 +75,6 @@ export interface ApiOptions {
   readonly trustedProxies?: readonly string[]
   /** True once the process is about to end: connections are then closed after each answer. */
   readonly leaving?: () => boolean
-  /** Version shown in the OpenAPI description. */
-  readonly version: string
-  /** Reads the OpenAPI document that a build made; undefined: it is made when it is first asked for. */
-  readonly description?: (() => Promise<string>) | undefined
   readonly limits?: Partial<ApiLimits>
   readonly streamLimits?: Partial<StreamLimits>
 }
@@ -274,12 +269,7 @@ export async function buildApp(
   // Probes and scrapers may add any query parameter.
   useKnownQueries(app, (url) => envelopeOf(url) !== operatingEnvelope)
   useEnvelope(app, operatingEnvelope)
-  const { description } = options
-  const describe =
-    description === undefined
-      ? await useDescription(app, options.version, tagsOf(mounts))
-      : await useBuiltDescription(app, description)
-  await useDocumentation(app, describe)
+  await useDocumentation(app, options, tagsOf(mounts))
   const bodyBudget = createBodyBudget({
     limitBytes: limits.bodyMemoryBytes,
     silenceMs: limits.bodySilenceMs,

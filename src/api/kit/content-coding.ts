@@ -1,6 +1,6 @@
 import { Readable, type Transform } from 'node:stream'
 import * as zlib from 'node:zlib'
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import { owned } from '../../kernel/owned.ts'
 import { isForm, MEMORY_PER_BYTE } from './body-budget.ts'
 import { bytesInWords, RequestError } from './request-error.ts'
@@ -115,44 +115,26 @@ class Decoded extends Readable {
   }
 }
 
-/** The coding of a body in lower case; undefined for a body that is as it stands. */
-export function codingOf({ headers }: FastifyRequest): string | undefined {
-  const coding = headers['content-encoding']?.trim().toLowerCase()
-  return coding === undefined || coding === '' || coding === 'identity' ? undefined : coding
-}
-
-function hasBody({ headers }: FastifyRequest): boolean {
-  return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0
-}
-
-declare module 'fastify' {
-  interface FastifyRequest {
-    /** Its body is read as what it stands for. */
-    isDecoded: boolean
-  }
-}
-
 /**
- * Below this plugin bodies of JSON may be compressed. Must be used after `useBodyBudget`: what a body stands for counts
- * as it arrives too.
+ * The body that a coded one stands for. What it stands for counts as it arrives, as other bodies do.
+ * @throws RequestError `media_type_unsupported`, for which the answer has the codings that are taken
  */
-export function useContentCodings(app: FastifyInstance): void {
-  if (!app.hasRequestDecorator('isDecoded')) app.decorateRequest('isDecoded', false)
-  app.addHook('preParsing', (request, reply, payload, done) => {
-    const coding = codingOf(request)
-    if (coding === undefined || !hasBody(request)) return done(null, payload)
-    const taken = isForm(request) ? ['identity'] : [...decoders.keys()]
-    const createDecoder = isForm(request) ? undefined : decoders.get(coding)
-    if (createDecoder === undefined) {
-      // RFC 9110, 12.5.3.
-      void reply.header('accept-encoding', taken.join(', '))
-      const message = `This request body may have one of these codings: ${taken.join(', ')}`
-      return done(new RequestError('media_type_unsupported', message))
-    }
-    request.isDecoded = true
-    const decoder = owned(createDecoder())
-    const { bodyLimit: limitBytes } = request.routeOptions
-    const take = (bytes: number): void => request.heldBody?.take(bytes * MEMORY_PER_BYTE.ascii)
-    done(null, owned(new Decoded(payload, { decoder, coding, limitBytes, take })))
-  })
+export function decodedBody(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  body: Readable,
+  coding: string,
+): Readable {
+  const taken = isForm(request) ? ['identity'] : [...decoders.keys()]
+  const createDecoder = isForm(request) ? undefined : decoders.get(coding)
+  if (createDecoder === undefined) {
+    // RFC 9110, 12.5.3.
+    void reply.header('accept-encoding', taken.join(', '))
+    const message = `This request body may have one of these codings: ${taken.join(', ')}`
+    throw new RequestError('media_type_unsupported', message)
+  }
+  const { bodyLimit: limitBytes } = request.routeOptions
+  const decoder = owned(createDecoder())
+  const take = (bytes: number): void => request.heldBody?.take(bytes * MEMORY_PER_BYTE.ascii)
+  return owned(new Decoded(body, { decoder, coding, limitBytes, take }))
 }

@@ -1,13 +1,18 @@
 import { isUtf8 } from 'node:buffer'
 import { createHash } from 'node:crypto'
 import { StringDecoder } from 'node:string_decoder'
-import type { FastifyInstance, FastifyRequest, FastifySchemaCompiler } from 'fastify'
+import type {
+  FastifyInstance,
+  FastifyRequest,
+  FastifySchemaCompiler,
+  RequestPayload,
+} from 'fastify'
 import type { TSchema } from 'typebox'
 import { LongStringParser } from '../../kernel/long-strings.ts'
 import { atOnce, inTurns, type Work } from '../../kernel/turns.ts'
 import { countBody } from './body-budget.ts'
 import { rememberFingerprint } from './body-fingerprint.ts'
-import { codingOf } from './content-coding.ts'
+import { decodedBody } from './content-coding.ts'
 import { hasIdempotencyKey, rememberBodyHash } from './idempotency.ts'
 import { typoCheck } from './typo-check.ts'
 import { RequestError } from './request-error.ts'
@@ -65,11 +70,20 @@ function* hashOf(body: Buffer): Work<string> {
   return hash.digest('hex')
 }
 
-function checkEncoding(request: FastifyRequest): void {
+/** The coding of a body in lower case; undefined for one that is as it stands, or that is not there. */
+function codingOf({ headers }: FastifyRequest): string | undefined {
+  const coding = headers['content-encoding']?.trim().toLowerCase()
+  if (coding === undefined || coding === '' || coding === 'identity') return undefined
+  const isThere =
+    headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0
+  return isThere ? coding : undefined
+}
+
+function checkEncoding(request: FastifyRequest, options: JsonBodyOptions): void {
   const charset = /;\s*charset\s*=\s*"?([^\s;"]+)/i.exec(request.headers['content-type'] ?? '')?.[1]
   if (charset !== undefined && !/^utf-?8$/i.test(charset))
     throw new RequestError('media_type_unsupported', 'The request body must be UTF-8')
-  if (codingOf(request) !== undefined && !request.isDecoded)
+  if (codingOf(request) !== undefined && options.mayBeCoded !== true)
     throw new RequestError('media_type_unsupported', 'A compressed request body is not accepted')
 }
 
@@ -92,6 +106,8 @@ export interface JsonBodyOptions {
   readonly withoutHash?: boolean
   /** Long data URIs are left as bytes: see `parseMediaJson`. */
   readonly keepsMedia?: boolean
+  /** It may be compressed: see `decodedBody`. */
+  readonly mayBeCoded?: boolean
 }
 
 /**
@@ -99,7 +115,7 @@ export interface JsonBodyOptions {
  * with it all that the closure sees until the next full collection.
  */
 function* bodyOf(request: FastifyRequest, body: Buffer, options: JsonBodyOptions): Work<unknown> {
-  checkEncoding(request)
+  checkEncoding(request, options)
   if (body.length === 0) return undefined
   countBody(request, body)
   yield
@@ -126,6 +142,18 @@ export function useJsonBody(
   app.addHook('onRoute', (route) => {
     route.bodyLimit ??= limitBytes
   })
+  if (options.mayBeCoded === true)
+    app.addHook('preParsing', (request, reply, payload, done) => {
+      const coding = codingOf(request)
+      if (coding === undefined) return done(null, payload)
+      let decoded: RequestPayload
+      try {
+        decoded = decodedBody(request, reply, payload, coding)
+      } catch (error) {
+        return done(error instanceof Error ? error : new Error('unreadable', { cause: error }))
+      }
+      done(null, decoded)
+    })
   app.addContentTypeParser(
     'application/json',
     { parseAs: 'buffer', bodyLimit: limitBytes },

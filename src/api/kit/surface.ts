@@ -4,7 +4,6 @@ import type { Principal } from '../../app/access/principal.ts'
 import { requireToken } from './authenticate.ts'
 import { type BodyBudget, useBodyBudget } from './body-budget.ts'
 import { useFingerprints } from './body-fingerprint.ts'
-import { useContentCodings } from './content-coding.ts'
 import { type Envelope, useEnvelopes, useErrors } from './envelope.ts'
 import { type JsonBodyOptions, useJsonBody } from './json-body.ts'
 import { useKeptAnswers } from './idempotency.ts'
@@ -163,9 +162,8 @@ export function useMount(
     else useErrors(app, shapeOf)
   }
   useBodyBudget(app, bodyBudget, bodyBytes)
-  useContentCodings(app)
   useFingerprints(app, services.support.fingerprintOf)
-  useJsonBody(app, bodyBytes, mount.body)
+  useJsonBody(app, bodyBytes, { ...mount.body, mayBeCoded: true })
   if (mount.isOpen !== true) requireToken(app, services, 'model', mount.keyHeaders)
   if (mount.reportsLimits === true) useLimitHeaders(app, services.throttle.statuses)
   if (mount.keepsAnswers === true) useKeptAnswers(app)

@@ -143,7 +143,7 @@ export interface Description {
     Record<string, Readonly<Record<string, { readonly operationId: string }>>>
   >
 }
-export type Describe = () => Promise<Description>
+type Describe = () => Promise<Description>
 
 /**
  * Describes the routes that are registered after it, in OpenAPI. Making the document holds the event loop for

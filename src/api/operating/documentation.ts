@@ -2,7 +2,8 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import fastifySwaggerUi from '@fastify/swagger-ui'
 import type { FastifyInstance } from 'fastify'
 import { useKeptPages } from '../kit/kept-pages.ts'
-import type { Describe, Description } from './description.ts'
+import type { Tag } from '../kit/surface.ts'
+import { type Description, useBuiltDescription, useDescription } from './description.ts'
 
 /**
  * The page loads no resources from other hosts; it is not upgraded to https, so that it also works
@@ -73,11 +74,28 @@ async function textOf(document: Description): Promise<string> {
   return text
 }
 
+export interface DocumentationOptions {
+  /** Version shown in the OpenAPI description. */
+  readonly version: string
+  /** Reads the OpenAPI document that a build made; undefined: it is made when it is first asked for. */
+  readonly description?: (() => Promise<string>) | undefined
+}
+
 /**
  * The OpenAPI description at `/openapi.json` and a page for readers at `/docs`, which loads no
- * resources from other hosts.
+ * resources from other hosts. Must be used before the routes that it describes.
+ *
+ * @param ofMounts sections of the routes for model tokens, in the order in which they are shown
  */
-export async function useDocumentation(app: FastifyInstance, describe: Describe): Promise<void> {
+export async function useDocumentation(
+  app: FastifyInstance,
+  { version, description }: DocumentationOptions,
+  ofMounts: readonly Tag[],
+): Promise<void> {
+  const describe =
+    description === undefined
+      ? await useDescription(app, version, ofMounts)
+      : await useBuiltDescription(app, description)
   await app.register(async (pages) => {
     useKeptPages(pages)
     pages.addHook('onRequest', async (request, reply) => {
