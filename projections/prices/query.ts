@@ -64,6 +64,22 @@ export async function currentPriceBook(
   return rows[0] && withEntries(db, rows[0])
 }
 
+/** The book in effect at a time, if one is, and those that take effect later. */
+export async function booksFrom(
+  db: Queryable,
+  atMs: number,
+): Promise<readonly PublishedPriceBook[]> {
+  const { rows } = await db.query<BookRecord>({
+    name: 'prices.from',
+    text: `select distinct on (effective_from) ${bookColumns} from prices.books
+           where effective_from >= coalesce(
+             (select max(effective_from) from prices.books where effective_from <= $1), $1)
+           order by effective_from, position desc`,
+    values: [new Date(atMs)],
+  })
+  return Promise.all(rows.map((row) => withEntries(db, row)))
+}
+
 /** A version by name; undefined if there is none. */
 export async function priceBookVersion(
   db: Queryable,

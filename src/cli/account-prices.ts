@@ -33,7 +33,8 @@ tenant's price of that SKU or from the book in effect. If neither has the SKU, u
   prices:
     - { sku: text-basic-output-token, currency: USD, unit: token, per: 1000000, price: '1.5' }
 
-New prices apply to requests that are accepted from now on; earlier ones keep theirs.`
+New prices apply to requests that are accepted from now on; earlier ones keep theirs. Where approvals are set, prices that
+make anything cheaper for the tenant are only proposed, and another user approves them (tollgate approvals).`
 
 /** Registers `tollgate prices account …`. */
 export function addAccountPrices(prices: Command): void {

@@ -8,6 +8,7 @@ import { changing, JSON_OPTION, onStores } from './command.ts'
 
 const SET_HELP = `
 Above the limit of its currency a grant, an adjustment or a higher credit limit is only proposed, and another user approves it.
+So is any lower price of the tenant in that currency, and a higher limit than the one that is set, or none (tollgate credit proposals).
 The sum is of what one person granted, adjusted, raised credit limits by and has open proposals for in the last 24 hours. All shells together are one person.
 
   tollgate approvals set --tenant tenant_acme --currency CNY --above 1000

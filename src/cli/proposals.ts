@@ -5,6 +5,7 @@ import {
   proposalStates,
 } from '../../projections/proposals/query.ts'
 import { decideProposal } from '../app/accounts/credit.ts'
+import { changeInWords, isSettingChange } from '../domain/account/setting-changes.ts'
 import { systemClock, toTimestamp } from '../kernel/clock.ts'
 import { CommandError, note, print, show, table, toJson } from './output.ts'
 import type { Session } from './session.ts'
@@ -19,8 +20,8 @@ import {
 } from './command.ts'
 
 const APPROVE_HELP = `
-A proposal is a grant, an adjustment or a credit limit above what one person may give alone (tollgate approvals). A shell rejects
-proposals and approves none, because it cannot say which user it is: another user than the proposer's approves it over
+A proposal is a grant, an adjustment or a credit limit above what one person may give alone (tollgate approvals), or a lower price or
+higher approvals where these are set. A shell rejects proposals and approves none, because it cannot say which user it is: another user than the proposer's approves it over
 HTTP, with an operator's admin token:
 
   POST /api/admin/tenants/<tenant>/proposals/<proposal>/approve`
@@ -33,13 +34,15 @@ interface OfTenant {
 /** Registers `tollgate credit proposals` and `tollgate credit reject`. */
 export function addProposals(command: (name: string) => Command): void {
   command('proposals')
-    .description('proposed grants, adjustments and credit limits of a tenant, newest first')
+    .description(
+      'proposed grants, adjustments, credit limits and settings of a tenant, newest first',
+    )
     .option('--state <state>', proposalStates.join(', '))
     .option(...JSON_OPTION)
     .addHelpText('after', APPROVE_HELP)
     .action(onStores(listCommand))
   changing(command('reject'))
-    .description('reject a proposed grant, adjustment or credit limit')
+    .description('reject a proposed grant, adjustment, credit limit or setting')
     .argument('<proposal>', 'id of the proposal')
     .requiredOption('--reason <text>', 'why')
     .addHelpText('after', APPROVE_HELP)
@@ -61,14 +64,19 @@ async function listCommand(
     row.proposalId,
     row.state,
     row.posting.kind,
-    row.posting.amount,
-    row.posting.currency,
+    isSettingChange(row.posting) ? '' : row.posting.amount,
+    isSettingChange(row.posting) ? '' : row.posting.currency,
     row.by?.userId ?? 'shell',
     toTimestamp(row.expiresAtMs),
-    'reason' in row.posting ? row.posting.reason : `${row.posting.before} to ${row.posting.limit}`,
+    whyOf(row.posting),
   ])
   const columns = ['proposed', 'proposal', 'state', 'kind', 'amount', 'currency', 'by', 'until']
   for (const line of table([...columns, 'reason'], rows)) print(line)
+}
+
+function whyOf(posting: ProposalRow['posting']): string {
+  if (isSettingChange(posting)) return changeInWords(posting)
+  return posting.kind === 'limit' ? `${posting.before} to ${posting.limit}` : posting.reason
 }
 
 /** `tollgate credit reject`: repeated with the same reason it changes nothing. */
@@ -87,7 +95,7 @@ async function rejectCommand(
   await session.projected('proposals', position)
 }
 
-/** Shows that a posting is proposed, and how it is approved. */
+/** Shows that a posting or a setting is proposed, and how it is approved. */
 export async function showProposed(
   session: Session,
   options: { readonly json?: boolean },
@@ -97,7 +105,7 @@ export async function showProposed(
 ): Promise<void> {
   show({ ...posting, proposalId, state, expiresAt: toTimestamp(expiresAtMs) }, options.json)
   note(
-    `it moves no money until another user approves it: POST /api/admin/tenants/${tenantId}/proposals/${proposalId}/approve`,
+    `it gives nothing until another user approves it: POST /api/admin/tenants/${tenantId}/proposals/${proposalId}/approve`,
   )
   await session.projected('proposals', position)
 }

@@ -4,6 +4,7 @@ import type { SettingName, SettingValueOf, WantedOf } from '../domain/account/se
 import { resolveByDns } from '../kernel/resolve-host.ts'
 import { type ActorOption, depsOf } from './command.ts'
 import { note, print, toJson } from './output.ts'
+import { showProposed } from './proposals.ts'
 import type { Session } from './session.ts'
 import { readServedModels } from './upstreams.ts'
 
@@ -13,7 +14,7 @@ export interface OfTenant extends ActorOption {
   readonly json?: boolean
 }
 
-/** Changes a setting unless it was changed in the meantime, and shows what it is then. */
+/** Changes or proposes a setting unless it was changed in the meantime, and shows what it is then. */
 export async function changeSettingCommand<Name extends SettingName>(
   session: Session,
   options: OfTenant,
@@ -35,11 +36,16 @@ export async function changeSettingCommand<Name extends SettingName>(
     resolveHost: resolveByDns,
     trustedTargets: config.webhookTargets,
   }
-  const { before, changed, position, value } = await changeSetting(deps, setting, {
+  const { before, changed, position, value, proposal } = await changeSetting(deps, setting, {
     tenantId: options.tenant,
     next: async (now) => ({ wanted: await commands.next(now), basis: now.revision }),
     warn: note,
   })
+  if (proposal !== undefined) {
+    const { tenant: tenantId } = options
+    if (!changed) note('it was already proposed')
+    return showProposed(session, options, { tenantId }, proposal, position)
+  }
   if (!changed) note('unchanged')
   await commands.show(value, before, changed)
   await session.projected(setting.readModel ?? 'timeline', position)

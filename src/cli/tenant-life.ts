@@ -1,6 +1,7 @@
 import type { Command } from 'commander'
 import { renameUser } from '../app/accounts/users.ts'
-import { managedName, managedStatus } from '../app/accounts/settings.ts'
+import { managedName } from '../app/accounts/settings.ts'
+import { managedStatus } from '../app/accounts/managed-status.ts'
 import {
   CLOSED_READ_DAYS,
   type TenantStatusName,

@@ -101,6 +101,7 @@ export const domainCodes = [
   'proposal_not_found',
   'proposal_ended',
   'proposal_expired',
+  'proposal_outdated',
   'proposal_own',
   'proposal_not_independent',
   'token_exists',

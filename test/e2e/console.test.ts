@@ -545,6 +545,58 @@ t.test('support writes notes and asks again from a page: once, and with its reas
   t.notMatch((await ask(page, { cookie: reader })).text, /<textarea name="text"/)
 })
 
+t.test('the page of proposed prices and approvals has both sides', async (t) => {
+  const tenantId = 'cheaper'
+  await openTenant(access, { tenantId, name: 'Cheaper' })
+  const limits = { limits: [{ currency: 'USD', above: '1' }], lapseHours: 1 } as const
+  await setSetting(access, 'approvals', { tenantId, wanted: limits })
+  const put = (setting: string, body: object) =>
+    call(`${url}/api/admin/tenants/${tenantId}/${setting}`, {
+      method: 'PUT',
+      token: demo.adminToken,
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+    })
+  const own = (price: string) => ({
+    sku: 'web-search-call',
+    currency: 'USD',
+    unit: 'call',
+    per: 1_000,
+    price,
+  })
+  const dear = await put('prices', {
+    expected_revision: 0,
+    multiplier: '2',
+    prices: [own('987654')],
+  })
+  t.equal(dear.status, 200, dear.text)
+  const cheap = await put('prices', { expected_revision: 1, multiplier: '0.5', prices: [own('3')] })
+  const raise = { limits: [{ currency: 'USD', above: '77' }], lapse_hours: 2 }
+  const raised = await put('approvals', raise)
+  await stack.caughtUp()
+  await lookAt(url, operator, tenantId)
+  const textOf = async (id: string) => {
+    const { text } = await ask(`/console/proposals/${tenantId}~${id}`, { cookie: operator })
+    return text
+      .replaceAll(/<\/(?:dt|td|dd)>/g, ' | ')
+      .replaceAll(/<[^>]*>/g, '')
+      .replaceAll(/\s+/g, ' ')
+  }
+  const prices = await textOf(cheap.body.data.id)
+  t.match(prices, /multiplier when it was proposed \| 2 \|/)
+  t.match(prices, /multiplier after \| 0\.5 \|/)
+  t.match(
+    prices,
+    /web-search-call \| USD \| [\d.]+ USD \/ 1 000 call \| 987 654 USD \/ 1 000 call \| 3 USD \/ 1 000 call/,
+  )
+  t.match(prices, /It sets the prices of cheaper, if they are still those of revision 1/)
+  const approvals = await textOf(raised.body.data.id)
+  t.match(approvals, /USD \| 1 USD \| 77 USD \|/)
+  t.match(approvals, /proposals lapse after, now \| 1 h \| proposals would lapse after \| 2 h/)
+  const list = await ask('/console/proposals', { cookie: operator })
+  t.match(list.text, /list × 0\.5, 1 own prices \(2\) instead of list × 2/)
+})
+
 t.test('a second user approves what another proposed: once, and with figures before', async (t) => {
   const tenantId = 'waiting'
   await openTenant(access, { tenantId, name: 'Waiting' })

@@ -1,7 +1,8 @@
 import t from 'tap'
 import { addUser, issueToken } from '../../src/app/accounts/account-commands.ts'
+import { setSetting } from '../../src/app/accounts/settings.ts'
 import { grantCredit } from '../../src/app/accounts/credit.ts'
-import { proposalIdOf } from '../../src/domain/account/proposals.ts'
+import { proposalIdOf } from '../../src/domain/account/proposal-state.ts'
 import { eventually } from '../helpers/eventually.ts'
 import { openTestTenant, startStack } from '../helpers/stack.ts'
 import { type Answer, call } from './support/client.ts'
@@ -214,6 +215,157 @@ t.test('one person does not approve what it proposed, with whatever token', asyn
   t.match(await approve('alone', byCleo.secret), { status: 200, body: { data: { changed: true } } })
 })
 
+t.test('the tokens that one operator issues give together what one person may', async (t) => {
+  const { tenantId: joint } = await openTestTenant(access, 'joint')
+  const limits = [{ currency: 'USD', above: '100' }]
+  await ask(ann.secret, 'PUT', `/tenants/${joint}/approvals`, { limits, lapse_hours: 48 })
+  await ask(ann.secret, 'POST', `/tenants/${home}/users`, { user_id: 'invented', name: 'Invented' })
+  const issue = async (by: string, user_id: string) => {
+    const scope = { level: 'all_tenants' }
+    const body = { tenant_id: home, user_id, kind: 'admin', name: user_id, scope }
+    return (await ask(by, 'POST', '/tokens', body)).body.data.secret as string
+  }
+  const invented = await issue(ann.secret, 'invented')
+  const throughIt = await issue(invented, 'cleo')
+  const give = (grant_id: string, amount: string, token: string) =>
+    ask(token, 'POST', `/tenants/${joint}/credit/grants`, {
+      currency: 'USD',
+      amount,
+      reason: 'gift',
+      grant_id,
+    })
+  const decide = (grant_id: string, token: string) => {
+    const id = proposalIdOf(joint, grant_id)
+    return ask(token, 'POST', `/tenants/${joint}/proposals/${id}/approve`)
+  }
+  t.match(await give('j1', '60', invented), { status: 200 })
+  t.match(await give('j2', '41', ann.secret), { status: 202 }, 'its issuer')
+  t.match(await give('j3', '41', throughIt), { status: 202 }, 'what it issued')
+  t.match(await give('j4', '60', ben), { status: 200 }, 'another person')
+  for (const [id, tokens] of [
+    ['j2', [invented, throughIt]],
+    ['j3', [ann.secret, invented]],
+  ] as const)
+    for (const token of tokens)
+      t.match(await decide(id, token), {
+        status: 403,
+        body: { error: { code: 'proposal_not_independent' } },
+      })
+  t.match(await decide('j3', ben), { status: 200, body: { data: { changed: true } } })
+  const events = await access.log.readStream(`account-${joint}`, { limit: 100 })
+  const first = events.find(({ data }) => 'grantId' in data && data.grantId === 'j1')
+  t.match(first?.data, {
+    by: { userId: 'invented', issuers: [{ tenantId: home, userId: 'ann' }] },
+  })
+})
+
+t.test('prices that make anything cheaper wait for a second user', async (t) => {
+  const { tenantId: priced } = await openTestTenant(access, 'priced')
+  const path = `/tenants/${priced}`
+  const set = (body: object, token = ann.secret) => ask(token, 'PUT', `${path}/prices`, body)
+  const limits = [{ currency: 'USD', above: '100' }]
+  await ask(ann.secret, 'PUT', `${path}/approvals`, { limits, lapse_hours: 48 })
+  const decide = (id: string, token: string) =>
+    ask(token, 'POST', `${path}/proposals/${id}/approve`)
+
+  const free = await set({ expected_revision: 0, multiplier: '0' })
+  t.match(free, { status: 202, body: { data: { object: 'proposal', changed: true } } }, free.text)
+  t.match(free.body.data.posting, {
+    object: 'account_prices',
+    id: '1',
+    currency: null,
+    amount: null,
+    change: {
+      revision: 0,
+      multiplier: { before: null, after: '0' },
+      prices: [],
+      limits: null,
+      lapse_hours: null,
+    },
+  })
+  const now = async (query = '') => (await ask(ben, 'GET', `${path}/prices${query}`)).body.data
+  t.match(await now(), { revision: 0, multiplier: null, prices: [] }, 'nothing is set yet')
+  const again = await set({ expected_revision: 0, multiplier: '0' }, ben)
+  t.match(again, { status: 202, body: { data: { id: free.body.data.id, changed: false } } })
+  for (const token of [ann.secret, annAgain])
+    t.match(await decide(free.body.data.id, token), { body: { error: { code: 'proposal_own' } } })
+
+  const { prices: all } = await now('?all=true')
+  const { sku, currency, list } = all.find(
+    (one: { currency: string; list: object | null }) => one.currency === 'USD' && one.list,
+  )
+  const own = (price: string) => [{ sku, currency, ...list, price }]
+  const equal = await set({ expected_revision: 0, prices: own(list.price) })
+  t.match(equal, { status: 200, body: { data: { revision: 1, changed: true } } }, equal.text)
+  t.match(await decide(free.body.data.id, ben), {
+    status: 409,
+    body: { error: { code: 'proposal_outdated' }, message: /to revision 1/ },
+  })
+  const dear = await set({ expected_revision: 1, prices: own('99999') })
+  t.match(dear, { status: 200, body: { data: { revision: 2 } } })
+  t.equal((await set({ expected_revision: 1, prices: own('0') })).status, 409, 'an old revision')
+  const cheap = await set({ expected_revision: 2, prices: own('0') })
+  t.match(cheap.body.data.posting.change, {
+    prices: [
+      { sku, currency, before: { ...list, price: '99999' }, after: { ...list, price: '0' } },
+    ],
+  })
+  const cleared = await ask(ann.secret, 'DELETE', `${path}/prices?expected_revision=2`)
+  t.match(cleared, { status: 202 }, 'the list is cheaper')
+  t.match(cleared.body.data.posting.change.prices, [{ before: { price: '99999' }, after: null }])
+  t.match((await ask(ben, 'GET', `${path}/proposals/${cheap.body.data.id}`)).body.data, {
+    state: 'proposed',
+    posting: cheap.body.data.posting,
+  })
+  t.match(await decide(cheap.body.data.id, ben), {
+    status: 200,
+    body: { data: { state: 'approved', changed: true } },
+  })
+  t.match(await decide(cheap.body.data.id, ben), { body: { data: { changed: false } } })
+  t.match(await now(), { revision: 3, prices: [{ sku, tenant: { price: '0' } }] })
+  const [last] = (await access.log.readStream(`account-${priced}`, { limit: 100 })).slice(-1)
+  t.match(last?.data, { by: { userId: 'ann' }, comparedWith: [String] })
+})
+
+t.test('a higher limit of approvals waits for a second user, and a lower one is set', async (t) => {
+  const { tenantId: raised } = await openTestTenant(access, 'raised')
+  const path = `/tenants/${raised}`
+  const set = (above: string | undefined) =>
+    ask(ann.secret, 'PUT', `${path}/approvals`, {
+      limits: above === undefined ? [] : [{ currency: 'USD', above }],
+      lapse_hours: 48,
+    })
+  t.equal((await set('100')).status, 200)
+  const off = await set(undefined)
+  t.match(off, { status: 202 }, off.text)
+  t.match(off.body.data.posting, {
+    object: 'approvals',
+    change: {
+      revision: 1,
+      limits: [{ currency: 'USD', before: '100', after: null }],
+      lapse_hours: { before: 48, after: 48 },
+      multiplier: null,
+      prices: null,
+    },
+  })
+  const decide = (id: string, token: string) =>
+    ask(token, 'POST', `${path}/proposals/${id}/approve`)
+  const higher = await set('100.5')
+  t.equal(higher.status, 202)
+  t.match(await decide(higher.body.data.id, annAgain), { status: 403 })
+  t.match(await decide(higher.body.data.id, cleo), { status: 200 })
+  t.match(await decide(off.body.data.id, cleo), {
+    status: 409,
+    body: { error: { code: 'proposal_outdated' } },
+  })
+  t.match((await set('1')).body.data, { object: 'approvals', revision: 3, changed: true })
+  const shell = await setSetting(access, 'approvals', {
+    tenantId: raised,
+    wanted: { limits: [], lapseHours: 48 },
+  })
+  t.match(shell, { changed: true, proposal: { by: null, state: 'proposed' } }, 'by a shell too')
+})
+
 t.test('two approve it at once, on two replicas: there is one posting', async (t) => {
   t.equal((await grant('race', '500', ann.secret)).status, 202)
   const answers = await Promise.all([
@@ -393,8 +545,11 @@ t.test('proposals are listed by state, of those tenants that the token sees', as
 
 t.test('an approval whose answer is lost counts once, also on another replica', async (t) => {
   const setting = { limits: [{ currency: 'USD', above: '100' }], lapse_hours: 48 }
-  for (const id of [tenantId, home])
-    t.equal((await ask(ben, 'PUT', `/tenants/${id}/approvals`, setting)).status, 200)
+  t.equal((await ask(ben, 'PUT', `/tenants/${home}/approvals`, setting)).status, 200)
+  const raised = await ask(ben, 'PUT', `${tenant}/approvals`, setting)
+  t.equal(raised.status, 202, 'a higher limit waits')
+  const raise = `${tenant}/proposals/${raised.body.data.id}/approve`
+  t.equal((await ask(cleo, 'POST', raise)).status, 200)
   t.equal((await grant('lost', '600')).status, 202)
   const elsewhere = () =>
     ask(ann.secret, 'POST', `/tenants/${home}/credit/grants`, {

@@ -9,7 +9,7 @@ import { idempotencyKeyOf, PostingKeySchema, REPLAYED } from '../kit/idempotency
 import { RequestError } from '../kit/request-error.ts'
 import type { Services } from '../kit/services.ts'
 import { describe, adminScopeOf } from './envelope.ts'
-import { ProposedAnswerSchema, toProposal } from './proposals.ts'
+import { ProposedAnswerSchema, toProposal } from './proposal-answers.ts'
 import {
   AdjustmentAnswerSchema,
   CreditAnswerSchema,

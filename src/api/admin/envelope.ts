@@ -37,6 +37,7 @@ const readFailure = createFailureReader({
   proposal_not_found: 'proposal_not_found',
   proposal_ended: 'proposal_ended',
   proposal_expired: 'proposal_expired',
+  proposal_outdated: 'proposal_outdated',
   proposal_own: 'proposal_own',
   proposal_not_independent: 'proposal_not_independent',
   price_book_invalid: 'invalid_request',

@@ -1,6 +1,7 @@
-import type { FastifyInstance, FastifyRequest, FastifySchema } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest, FastifySchema } from 'fastify'
 import { type Static, type TProperties, type TSchema, Type } from 'typebox'
 import type { ManagedSetting } from '../../app/accounts/settings.ts'
+import { mayGive } from '../../domain/account/setting-changes.ts'
 import { definitionOf, type SettingName, type WantedOf } from '../../domain/account/settings.ts'
 import type { TokenRole } from '../../domain/token/events.ts'
 import { actorOf, success, successOf } from '../kit/account-surface.ts'
@@ -8,6 +9,7 @@ import type { FailureCode } from '../kit/failure-table.ts'
 import { changeFailures, readFailures } from '../kit/route-failures.ts'
 import type { Services } from '../kit/services.ts'
 import { describe, adminScopeOf } from './envelope.ts'
+import { ProposedAnswerSchema, toProposal } from './proposal-answers.ts'
 import { TenantParamsSchema } from './schemas.ts'
 
 /** Member of a body that may name the revision it is based on. */
@@ -83,12 +85,18 @@ export function settingRoutes<
   return (app: FastifyInstance, { settings }: Pick<Services['accounts'], 'settings'>) => {
     const set = async (
       request: FastifyRequest<OfTenant>,
+      reply: FastifyReply,
       wanted: () => WantedOf<Name>,
       basis: number | undefined,
     ) => {
       const { tenant_id: tenantId } = request.params
       const input = { tenantId, wanted, basis }
       const done = await settings.set(setting, adminScopeOf(request), actorOf(request), input)
+      if (done.proposal !== undefined) {
+        void reply.code(202)
+        const proposed = { ...toProposal(done.proposal, request), changed: done.changed }
+        return success(proposed, done.warnings)
+      }
       return success({ ...show(done.shown, tenantId), changed: done.changed }, done.warnings)
     }
     app.get<OfTenant>(path, {
@@ -104,17 +112,17 @@ export function settingRoutes<
       config: { roles: roles.put ?? [] },
       ...(put.bodyLimit === undefined ? {} : { bodyLimit: put.bodyLimit }),
       schema: schemas.put,
-      handler: (request) => {
+      handler: (request, reply) => {
         // The schema has checked the body.
         const body = request.body as Static<Body>
-        return set(request, () => read(body), (body as Revised)?.expected_revision)
+        return set(request, reply, () => read(body), (body as Revised)?.expected_revision)
       },
     })
     if (remove === undefined) return
     app.delete<OfTenant>(path, {
       schema: schemas.delete,
-      handler: (request) =>
-        set(request, () => remove.wanted, (request.query as Revised)?.expected_revision),
+      handler: (request, reply) =>
+        set(request, reply, () => remove.wanted, (request.query as Revised)?.expected_revision),
     })
   }
 }
@@ -147,7 +155,13 @@ function schemasOf(
     const common = isRead ? readFailures : changeFailures
     const failures: readonly FailureCode[] = [...common, 'tenant_not_found', ...further]
     return {
-      ...describe({ operationId: `${method}${operation}`, summary, ok, failures }),
+      ...describe({
+        operationId: `${method}${operation}`,
+        summary,
+        ok,
+        ...(!isRead && mayGive(surface.setting.name) && { accepted: ProposedAnswerSchema }),
+        failures,
+      }),
       params: TenantParamsSchema,
       ...(querystring === undefined ? {} : { querystring }),
     }

@@ -1,7 +1,8 @@
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import type { FastifyInstance } from 'fastify'
 import { Type } from 'typebox'
-import { managedName, managedStatus } from '../../app/accounts/settings.ts'
+import { managedName } from '../../app/accounts/settings.ts'
+import { managedStatus } from '../../app/accounts/managed-status.ts'
 import { definitionOf } from '../../domain/account/settings.ts'
 import { MAX_SUSPENDED_USERS } from '../../domain/account/status.ts'
 import {

@@ -35,6 +35,7 @@ export const ofAdministration = {
   proposal_not_found: { status: 404, words: 'The tenant has no such proposal' },
   proposal_ended: own(409, 'The proposal has ended', 'never'),
   proposal_expired: own(409, 'The proposal has lapsed', 'never'),
+  proposal_outdated: own(409, 'The setting has changed since the proposal', 'never'),
   proposal_own: own(403, 'Another user than its proposer approves a proposal'),
   proposal_not_independent: own(403, 'The approval is not independent of the proposer'),
   token_exists: own(409, 'The token already exists', 'never'),

@@ -3,13 +3,8 @@ import { type Correction, correctsOf, nameOf } from '../../domain/account/adjust
 import { canonicalAmount } from '../../domain/account/amount.ts'
 import type { AccountCommand } from '../../domain/account/decider.ts'
 import type { CreditKind, Person, ReasonCode } from '../../domain/account/postings.ts'
-import {
-  type ApprovePosting,
-  type Proposal,
-  proposalOf,
-  type RejectPosting,
-  statusAt,
-} from '../../domain/account/proposals.ts'
+import { type Proposal, proposalOf, statusAt } from '../../domain/account/proposal-state.ts'
+import type { ApprovePosting, RejectPosting } from '../../domain/account/proposals.ts'
 import { invariant } from '../../kernel/assert.ts'
 import { fromTimestamp, toTimestamp } from '../../kernel/clock.ts'
 import { DomainError, isDomainError } from '../../kernel/errors.ts'

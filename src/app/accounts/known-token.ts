@@ -1,6 +1,8 @@
 import type { Queryable } from '../../../projections/engine/queryable.ts'
 import type { TokenRow } from '../../../projections/access/query.ts'
+import { personKey } from '../../domain/account/approvals.ts'
 import type { TokenOrigin } from '../../domain/account/independence.ts'
+import type { Person } from '../../domain/account/postings.ts'
 import { type IssuedToken, tokenDecider } from '../../domain/token/decider.ts'
 import { type TokenEvent, tokenStream } from '../../domain/token/events.ts'
 import type { EventLog } from '../../eventlog/log/types.ts'
@@ -63,12 +65,12 @@ export async function readToken(
   return state.phase === 'none' ? undefined : state
 }
 
-/** The most tokens through which a token was issued: with more of them it approves nothing. */
+/** The most tokens through which a token was issued: with more of them it gives and approves nothing. */
 const MAX_ISSUERS = 100
 
 /**
  * Who is behind a token by the log; undefined if there is no such token.
- * @throws DomainError `proposal_not_independent`; errors of the log
+ * @throws DomainError `scope_denied`; errors of the log
  */
 export async function originOf(
   log: Pick<EventLog, 'readStream'>,
@@ -87,10 +89,26 @@ export async function originOf(
     if (one.issuedBy !== undefined) line.add(one.issuedBy)
     if (line.size > MAX_ISSUERS)
       throw new DomainError(
-        'proposal_not_independent',
-        `a token that was issued through more than ${MAX_ISSUERS} others approves nothing`,
-        { tokenId },
+        'scope_denied',
+        `A token that was issued through more than ${MAX_ISSUERS} others gives and approves nothing`,
+        {},
       )
   }
   return { users, secretMadeAt: token.rotatedAt ?? token.issuedAt }
+}
+
+/**
+ * A person with everyone who could have used the token as well, for an event that counts towards
+ * what one person gives.
+ * @throws DomainError `scope_denied`; errors of the log
+ */
+export async function personWithIssuers(
+  log: Pick<EventLog, 'readStream'>,
+  { tenantId, userId, tokenId }: Person,
+): Promise<Person> {
+  const { users = [] } = (await originOf(log, tokenId)) ?? {}
+  const issuers = new Map(users.map((user) => [personKey(user), user]))
+  issuers.delete(personKey({ tenantId, userId }))
+  const person = { tenantId, userId, tokenId }
+  return issuers.size === 0 ? person : { ...person, issuers: [...issuers.values()] }
 }

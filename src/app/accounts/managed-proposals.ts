@@ -9,7 +9,7 @@ import { DomainError } from '../../kernel/errors.ts'
 import { readAccountState } from './account-state.ts'
 import { type AdminScope, requireOperator } from './admin-scope.ts'
 import { type DecidedProposal, decideProposal, toProposalRow } from './credit.ts'
-import { originOf } from './known-token.ts'
+import { originOf, personWithIssuers } from './known-token.ts'
 import { findTenant, lineOf } from './managed-tenants.ts'
 import { type Actor, depsOf, type ManagementDeps, personOf, shown } from './management.ts'
 import { requireCaughtUp } from '../read-models/catch-up.ts'
@@ -111,7 +111,8 @@ export function createManagedProposals(deps: ManagementDeps): ManagedProposals {
           : undefined
       const line = lineId === undefined ? undefined : await lineOf(deps, tenantId, lineId)
       const origins = await originsOf(deps, by, proposedBy)
-      const approval = { kind: 'approve', tenantId, proposalId, by: personOf(by) } as const
+      const person = await personWithIssuers(deps.log, by)
+      const approval = { kind: 'approve', tenantId, proposalId, by: person } as const
       return decide(by, { ...approval, origins, line })
     },
     reject: async (adminScope, by, { tenantId, proposalId, reason }) => {

@@ -25,7 +25,8 @@ import {
   type Posting,
   setCreditLimit,
 } from './credit.ts'
-import { type Actor, depsOf, type ManagementDeps, personOf, shown } from './management.ts'
+import { personWithIssuers } from './known-token.ts'
+import { type Actor, depsOf, type ManagementDeps, shown } from './management.ts'
 import { requireCaughtUp } from '../read-models/catch-up.ts'
 import { isWithin, type AdminScope, requireOperator } from './admin-scope.ts'
 
@@ -214,8 +215,12 @@ export function createManagedTenants(deps: ManagementDeps): ManagedTenants {
 }
 
 /** The person of a posting; with the role of support, the person posts nothing alone. */
-function posterOf(by: Actor): Pick<GrantInput, 'by' | 'proposesOnly'> {
-  return { by: personOf(by), ...(by.role === 'support' && { proposesOnly: true }) }
+async function posterOf(
+  { log }: ManagementDeps,
+  by: Actor,
+): Promise<Pick<GrantInput, 'by' | 'proposesOnly'>> {
+  const person = await personWithIssuers(log, by)
+  return { by: person, ...(by.role === 'support' && { proposesOnly: true }) }
 }
 
 function postingsOf(deps: ManagementDeps): Pick<ManagedTenants, 'grant' | 'setLimit' | 'adjust'> {
@@ -226,7 +231,7 @@ function postingsOf(deps: ManagementDeps): Pick<ManagedTenants, 'grant' | 'setLi
       const { id: grantId, keyed } = named('grant', input)
       const { tenantId, currency, amount, reason, credit, reference } = input
       const terms = { currency, amount, reason, credit, reference }
-      const grant = { tenantId, grantId, ...terms, ...posterOf(by), ...keyed }
+      const grant = { tenantId, grantId, ...terms, ...(await posterOf(deps, by)), ...keyed }
       const { changed, position, proposal } = await grantCredit(depsOf(deps, by), grant)
       await shown(deps, proposal === undefined ? 'ledger' : 'proposals', position)
       if (proposal !== undefined) return { proposal, changed }
@@ -237,7 +242,8 @@ function postingsOf(deps: ManagementDeps): Pick<ManagedTenants, 'grant' | 'setLi
       requireWithin(adminScope, input.tenantId)
       const { id: limitId, keyed } = named('limit', input)
       const { tenantId, currency, limit } = input
-      const setting = { tenantId, limitId, currency, limit, by: personOf(by), ...keyed }
+      const person = await personWithIssuers(deps.log, by)
+      const setting = { tenantId, limitId, currency, limit, by: person, ...keyed }
       const { changed, position, proposal } = await setCreditLimit(depsOf(deps, by), setting)
       await shown(deps, proposal === undefined ? 'ledger' : 'proposals', position)
       if (proposal !== undefined) return { proposal, changed }
@@ -252,7 +258,7 @@ function postingsOf(deps: ManagementDeps): Pick<ManagedTenants, 'grant' | 'setLi
       const { currency } = line
       const correction = { kind: 'line', line } as const
       const terms = { tenantId, adjustmentId, currency, amount, correction, reason, code }
-      const adjustment = { ...terms, ...posterOf(by), ...keyed }
+      const adjustment = { ...terms, ...(await posterOf(deps, by)), ...keyed }
       const done = await postAdjustment(depsOf(deps, by), adjustment).catch((error: unknown) => {
         // The id of another adjustment or grant: the error names this request's member.
         if (!isDomainError(error, 'posting_id_taken')) throw error

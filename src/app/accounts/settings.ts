@@ -1,4 +1,4 @@
-import { holdersOf } from '../../../projections/ledger/query.ts'
+import type { ProposalRow } from '../../../projections/proposals/query.ts'
 import type { Queryable } from '../../../projections/engine/queryable.ts'
 import type { Catalog, ServedModel } from '../../domain/catalog/catalog.ts'
 import {
@@ -9,16 +9,20 @@ import {
   type WantedOf,
 } from '../../domain/account/settings.ts'
 import type { WantedSetting } from '../../domain/account/setting.ts'
+import type { Person } from '../../domain/account/postings.ts'
+import { proposalOfSetting } from '../../domain/account/proposals.ts'
+import { mayGive } from '../../domain/account/setting-changes.ts'
 import { toTimestamp } from '../../kernel/clock.ts'
 import { DomainError, isDomainError } from '../../kernel/errors.ts'
 import type { ResolveHost } from '../../kernel/public-url.ts'
 import type { TrustedTarget } from '../../kernel/trusted-targets.ts'
+import { toProposalRow } from './credit.ts'
+import { personWithIssuers } from './known-token.ts'
 import { readSettings } from './account-facts.ts'
 import type { AccountSource } from './account-state.ts'
 import { type AccountCommandDeps, type Changed, decideOnAccount } from './account-commands.ts'
 import { requireUsers } from './users.ts'
 import type { ManagedTenants } from './managed-tenants.ts'
-import { requireCaughtUp } from '../read-models/catch-up.ts'
 import { type Actor, depsOf, type ManagementDeps, shown } from './management.ts'
 import { type AdminScope, requireOperator } from './admin-scope.ts'
 
@@ -59,6 +63,11 @@ export interface ManagedSetting<Name extends SettingName, Shown> {
     now: SettingValueOf<Name>,
     wanted: WantedOf<Name> | undefined,
   ) => Promise<(value: SettingValueOf<Name>) => Shown>
+  /** Adds what a change is compared with where approvals are set, to see whether it gives more. */
+  readonly compared?: (
+    deps: Pick<AccountCommandDeps, 'clock'> & CheckDeps,
+    wanted: WantedOf<Name>,
+  ) => Promise<WantedOf<Name>>
   /** The read model of the setting, if there is one: a change waits for it. */
   readonly readModel?: 'access'
 }
@@ -99,66 +108,28 @@ export const managedName: ManagedSetting<'name', SettingValueOf<'name'>> = {
   readModel: 'access',
 }
 
-/** Tasks named in the refusal to close a tenant. */
-const NAMED_HOLDERS = 10
-
-/**
- * Refuses to close a tenant while its tasks or calls hold money: they would end, and be billed,
- * after it.
- * @throws DomainError `tenant_busy`, `read_model_behind`
- */
-async function requireNoHolds(
-  deps: Pick<CheckDeps, 'log' | 'db' | 'doCallsHold'>,
-  tenantId: string,
-) {
-  await requireCaughtUp(deps, 'ledger')
-  const { ids, total } = await holdersOf(deps.db, tenantId, NAMED_HOLDERS)
-  if (total === 0 && !(await deps.doCallsHold(deps.db, tenantId))) return
-  if (total === 0)
-    throw new DomainError(
-      'tenant_busy',
-      'Calls are under way or not yet recorded: close the tenant once they have ended',
-      { param: 'status' },
-    )
-  const more = total > ids.length ? ` and ${total - ids.length} more` : ''
-  throw new DomainError(
-    'tenant_busy',
-    `Money is held for ${ids.join(', ')}${more}: close the tenant once they have ended, or delete those that are queued`,
-    { param: 'status' },
-  )
-}
-
-/** Suspended users must exist, and a tenant that is closed has nothing under way. */
-export const managedStatus: ManagedSetting<'status', SettingValueOf<'status'>> = {
-  name: 'status',
-  check: async (deps, tenantId, { tenant, suspendedUsers = [], user }, now) => {
-    const named = user === undefined ? suspendedUsers : [...suspendedUsers, user]
-    if (named.length > 0)
-      await requireUsers(
-        deps,
-        tenantId,
-        named.map(({ userId }) => userId),
-      )
-    if (tenant?.status === 'closed' && now.status === 'suspended')
-      await requireNoHolds(deps, tenantId)
-    return []
-  },
-  prepare: () => Promise.resolve((status) => status),
-  readModel: 'access',
+/** A setting after a request for it. */
+interface SetOutcome<Name extends SettingName> extends Changed {
+  readonly value: SettingValueOf<Name>
+  /** Set where the change is only proposed, and nothing is set. */
+  readonly proposal: ProposalRow | undefined
 }
 
 /**
- * Replaces a whole setting; a repetition changes nothing. It does not check it.
+ * Replaces a whole setting, or proposes it; a repetition changes nothing. It does not check it.
  * @throws DomainError of the account decider
  */
 export async function setSetting<Name extends SettingName>(
   deps: AccountCommandDeps,
   setting: Name,
   wanted: WantedSetting<WantedOf<Name>>,
-): Promise<Changed & { readonly value: SettingValueOf<Name> }> {
-  const at = toTimestamp(deps.clock.nowMs())
-  const decided = await decideOnAccount(deps, { kind: 'set-setting', setting, ...wanted, at })
+): Promise<SetOutcome<Name>> {
+  const nowMs = deps.clock.nowMs()
+  const command = { kind: 'set-setting', setting, ...wanted, at: toTimestamp(nowMs) } as const
+  const decided = await decideOnAccount(deps, command)
+  const proposal = proposalOfSetting(command, decided.state)
   return {
+    proposal: proposal && toProposalRow(proposal, nowMs),
     changed: decided.events.length > 0,
     position: decided.position,
     value: settingIn(decided.state.settings, setting),
@@ -184,19 +155,24 @@ type NextSetting<Name extends SettingName> = Omit<WantedSetting<WantedOf<Name>>,
  */
 export async function changeSetting<Name extends SettingName, Next extends NextSetting<Name>>(
   deps: AccountCommandDeps & CheckDeps,
-  { name, check }: Pick<ManagedSetting<Name, unknown>, 'name' | 'check'>,
+  { name, check, compared }: Pick<ManagedSetting<Name, unknown>, 'name' | 'check' | 'compared'>,
   change: {
     readonly tenantId: string
+    /** Who sets it; absent: a shell. */
+    readonly by?: Person | undefined
     readonly next: (before: SettingValueOf<Name>) => Promise<Next>
     readonly warn: (warning: string) => void
   },
 ) {
-  const { tenantId } = change
+  const { tenantId, by } = change
   const before = await readSetting(deps, tenantId, name)
   const next = await change.next(before)
-  const { wanted, basis } = next
-  for (const warning of (await check?.(deps, tenantId, wanted, before)) ?? []) change.warn(warning)
-  return { before, next, ...(await setSetting(deps, name, { tenantId, wanted, basis })) }
+  const { basis } = next
+  for (const warning of (await check?.(deps, tenantId, next.wanted, before)) ?? [])
+    change.warn(warning)
+  const isCompared = compared && (await readSetting(deps, tenantId, 'approvals')).limits.length > 0
+  const wanted = isCompared ? await compared(deps, next.wanted) : next.wanted
+  return { before, next, ...(await setSetting(deps, name, { tenantId, wanted, basis, by })) }
 }
 
 /**
@@ -224,6 +200,8 @@ export interface ManagedSettings {
     },
   ) => Promise<{
     readonly changed: boolean
+    /** Set where the change waits for a second user. */
+    readonly proposal: ProposalRow | undefined
     readonly shown: Shown
     readonly warnings: readonly string[]
   }>
@@ -261,9 +239,11 @@ export function createManagedSettings(
       if (operatorsOnly !== 'all') await tenants.find(adminScope, tenantId)
       const isBound = typeof operatorsOnly === 'function' && adminScope.kind !== 'all'
       const warnings = new Set<string>()
+      const person = mayGive(setting.name) ? await personWithIssuers(deps.log, by) : undefined
       const change = () =>
         changeSetting({ ...deps, ...depsOf(deps, by) }, setting, {
           tenantId,
+          by: person,
           next: async (now) => {
             const refused = isBound ? operatorsOnly(wanted, now) : undefined
             if (refused !== undefined)
@@ -279,9 +259,11 @@ export function createManagedSettings(
           warn: (warning) => warnings.add(warning),
         })
       const made = await (basis === undefined ? checkedAgain(change) : change())
-      if (setting.readModel !== undefined) await shown(deps, setting.readModel, made.position)
+      if (made.proposal !== undefined) await shown(deps, 'proposals', made.position)
+      else if (setting.readModel !== undefined) await shown(deps, setting.readModel, made.position)
       return {
         changed: made.changed,
+        proposal: made.proposal,
         shown: made.next.show(made.value),
         warnings: [...warnings],
       }

@@ -1,11 +1,13 @@
 import { noRule, ruleAfter, ruleFault } from '../../domain/account/approval-rule.ts'
 import { type AccountEvent, accountStream } from '../../domain/account/events.ts'
-import type { RuleState } from '../../domain/account/proposals.ts'
+import type { RuleState } from '../../domain/account/proposal-state.ts'
+import type { PriceBook } from '../../domain/pricing/price-book.ts'
 import type { EventLog, RecordedEvent } from '../../eventlog/log/types.ts'
 import { readEach, readTo } from './streams.ts'
 
 const types = [
   'ApprovalsSet',
+  'AccountPricesSet',
   'CreditGranted',
   'AdjustmentPosted',
   'CreditLimitSet',
@@ -21,8 +23,8 @@ function isRuleEvent(event: RecordedEvent): event is RuleEvent {
 }
 
 /**
- * The approvals of every tenant as they were at each posting. Memory grows with tenants that have
- * credit, and with proposals.
+ * The approvals of every tenant as they were at each posting and change of a setting. Memory grows
+ * with tenants that have credit or prices of their own, and with proposals.
  */
 export class ApprovalHistory {
   readonly #log: EventLog
@@ -31,8 +33,14 @@ export class ApprovalHistory {
   readonly #recalled = new Set<string>()
   readonly #rules = new Map<string, RuleState>()
 
-  /** @param wholeLog the audit starts with the log, so there are no earlier events to read */
-  constructor(log: EventLog, wholeLog: boolean) {
+  readonly #bookOf: (version: string) => PriceBook
+
+  /**
+   * @param wholeLog the audit starts with the log, so there are no earlier events to read
+   * @param bookOf a price book that was published before
+   */
+  constructor(log: EventLog, wholeLog: boolean, bookOf: (version: string) => PriceBook) {
+    this.#bookOf = bookOf
     this.#log = log
     this.#wholeLog = wholeLog
   }
@@ -54,6 +62,6 @@ export class ApprovalHistory {
     const { tenantId } = event.data
     const before = this.#rules.get(tenantId) ?? noRule
     this.#rules.set(tenantId, ruleAfter(before, event))
-    return ruleFault(before, event)
+    return ruleFault(before, event, this.#bookOf)
   }
 }

@@ -38,7 +38,10 @@ export class LogChecks {
   ) {
     this.#findings = findings
     this.#accountPrices = new AccountPriceHistory(log, wholeLog)
-    this.#approvals = new ApprovalHistory(log, wholeLog)
+    this.#approvals = new ApprovalHistory(log, wholeLog, (version) => ({
+      version,
+      lookup: (sku, currency) => this.#books.entry(version, sku, currency),
+    }))
     this.#settleTask = settleTask
   }
 

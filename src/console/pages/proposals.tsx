@@ -3,24 +3,28 @@ import { type Static, Type } from 'typebox'
 import type { ProposalRow } from '../../../projections/proposals/query.ts'
 import { adminScopeOf } from '../../api/admin/envelope.ts'
 import { actorOf, Reason } from '../../api/kit/account-surface.ts'
+import { readAccountPrices } from '../../api/admin/prices/tenants.ts'
 import { readBalance } from '../../api/query/balance.ts'
 import { cursorMembers, readPage } from '../../api/kit/queries.ts'
 import type { Services } from '../../api/kit/services.ts'
 import { scopeOfAdminToken } from '../../app/accounts/admin-scope.ts'
 import { isOperator } from '../../domain/token/events.ts'
+import type { Posting } from '../../domain/account/postings.ts'
+import { changeInWords, isSettingChange } from '../../domain/account/setting-changes.ts'
 import { formatAmount, parseAmount } from '../../kernel/money.ts'
 import { ActionForm, UnplacedFault } from '../kit/form.tsx'
-import { hrefOf, lineHref } from '../kit/href.ts'
+import { hrefOf } from '../kit/href.ts'
 import { Panel, type PanelFacts, panelFacts } from '../kit/panel.tsx'
+import { ChangeTables, effectOf, kindOf, type ListPrices, termsOf } from '../ledger/proposed.tsx'
 import { Pager } from '../kit/time-pages.tsx'
 import { Table, type TableColumn } from '../kit/table.tsx'
-import { Facts, Id, Money, Moment, type ZoneClock } from '../kit/values.tsx'
+import { Facts, Money, Moment, type ZoneClock } from '../kit/values.tsx'
 import type { PageForm } from '../form-routes.ts'
 import type { Page, View } from '../page.tsx'
 import { requireAdminSession } from '../reading-as.ts'
 import { tenantHref } from './tenants.tsx'
 
-/** Postings and credit limits that wait for a second user, and their approval. */
+/** What waits for a second user, and its approval: postings, credit limits and settings. */
 
 const listQuery = Type.Object({
   cursor: cursorMembers.cursor,
@@ -52,12 +56,6 @@ function proposalOf(id: string): { readonly tenantId: string; readonly proposalI
 export const proposalIdOf = ({ tenantId, proposalId }: ProposalRow): string =>
   `${tenantId}${BETWEEN}${proposalId}`
 
-function kindOf({ posting }: ProposalRow): string {
-  if (posting.kind === 'grant') return 'credit'
-  if (posting.kind === 'limit') return 'credit limit'
-  return posting.corrects.kind === 'line' ? 'refund of a line' : 'correction of a grant'
-}
-
 const columnsIn = (clock: ZoneClock): readonly TableColumn<ProposalRow>[] => [
   { name: 'proposed', cell: ({ proposedAtMs }) => <Moment atMs={proposedAtMs} clock={clock} /> },
   {
@@ -69,9 +67,20 @@ const columnsIn = (clock: ZoneClock): readonly TableColumn<ProposalRow>[] => [
   {
     name: 'amount',
     right: true,
-    cell: ({ posting }) => <Money amount={posting.amount} currency={posting.currency} />,
+    cell: ({ posting }) =>
+      isSettingChange(posting) ? null : (
+        <Money amount={posting.amount} currency={posting.currency} />
+      ),
   },
-  { name: 'reason', cell: ({ posting }) => ('reason' in posting ? posting.reason : '') },
+  {
+    name: 'reason',
+    cell: ({ posting }) =>
+      isSettingChange(posting)
+        ? changeInWords(posting)
+        : posting.kind === 'limit'
+          ? ''
+          : posting.reason,
+  },
   { name: 'state', cell: ({ state }) => state },
   { name: 'lapses', cell: ({ expiresAtMs }) => <Moment atMs={expiresAtMs} clock={clock} /> },
 ]
@@ -88,7 +97,7 @@ function ListPage({
       <h1 class="title">Proposals</h1>
       <section class="panel" aria-label="Proposals">
         <Table
-          label="Proposed grants, adjustments and credit limits"
+          label="Proposed grants, adjustments, credit limits and settings"
           columns={columnsIn(view.clock)}
           rows={facts.items}
           keyOf={proposalIdOf}
@@ -122,38 +131,9 @@ export const proposalsPage: Page<typeof listQuery, ListFacts> = {
   show: (facts, view) => <ListPage facts={facts} view={view} />,
 }
 
-/** Every term of the posting, for the user who approves it. */
-function termsOf({ posting }: ProposalRow) {
-  if (posting.kind === 'grant')
-    return [
-      ['credit', posting.credit ?? 'paid'],
-      ['reference', posting.reference ?? 'none'],
-      ['grant', <Id id={posting.grantId} />],
-    ] as const
-  if (posting.kind === 'limit') {
-    const { limitId, currency, limit, before } = posting
-    return [
-      ['limit when it was proposed', <Money amount={before} currency={currency} />],
-      ['limit after', <Money amount={limit} currency={currency} />],
-      ['limit id', <Id id={limitId} />],
-    ] as const
-  }
-  const { corrects, code } = posting
-  return [
-    corrects.kind === 'line'
-      ? ([
-          'corrects the line',
-          <Id id={corrects.lineId} href={lineHref(corrects.lineId)} />,
-        ] as const)
-      : (['corrects the grant', <Id id={corrects.grantId} />] as const),
-    ['code', code ?? 'none'],
-    ['adjustment', <Id id={posting.adjustmentId} />],
-  ] as const
-}
-
 /** The tenant's balance before and after the posting. */
-function balanceFacts({ row: { posting, state }, balance }: ProposalFacts) {
-  if (state !== 'proposed') return []
+function balanceFacts(posting: Posting, { row: { state }, balance }: ProposalFacts) {
+  if (state !== 'proposed' || balance === undefined) return []
   if ('why' in balance) return [['balance', balance.why]] as const
   const { currency, amount } = posting
   const now = balance.facts
@@ -169,6 +149,15 @@ function balanceFacts({ row: { posting, state }, balance }: ProposalFacts) {
   ] as const
 }
 
+function postingFacts(posting: Posting, facts: ProposalFacts) {
+  return [
+    ['amount', <Money amount={posting.amount} currency={posting.currency} />],
+    ...balanceFacts(posting, facts),
+    ...termsOf(posting),
+    ...('reason' in posting ? [['reason', posting.reason] as const] : []),
+  ] as const
+}
+
 function factsOf(facts: ProposalFacts, { clock, token }: View) {
   const { row } = facts
   const { posting, by } = row
@@ -177,10 +166,9 @@ function factsOf(facts: ProposalFacts, { clock, token }: View) {
     : []
   return [
     ['tenant', <a href={tenantHref(row.tenantId)}>{row.tenantId}</a>],
-    ['amount', <Money amount={posting.amount} currency={posting.currency} />],
-    ...balanceFacts(facts),
-    ...termsOf(row),
-    ...('reason' in posting ? [['reason', posting.reason] as const] : []),
+    ...(isSettingChange(posting)
+      ? [['replaces revision', String(posting.basis)] as const]
+      : postingFacts(posting, facts)),
     ...persons,
     ['proposed', <Moment atMs={row.proposedAtMs} clock={clock} />],
     ['lapses', <Moment atMs={row.expiresAtMs} clock={clock} />],
@@ -199,7 +187,6 @@ function Decision({ row, view }: { readonly row: ProposalRow; readonly view: Vie
     )
   if (!isOperator(token) || token.role === 'support')
     return <p class="panel note">An operator of finance approves or rejects it.</p>
-  const { amount, currency } = row.posting
   const href = proposalHref(proposalIdOf(row))
   return (
     <>
@@ -211,10 +198,7 @@ function Decision({ row, view }: { readonly row: ProposalRow; readonly view: Vie
         button="Approve"
         fault={fault}
       >
-        {row.posting.kind === 'limit'
-          ? `It lets the balance of ${row.tenantId} go ${row.posting.limit} ${currency} below zero`
-          : `It posts ${amount} ${currency} to ${row.tenantId}`}
-        , as it was proposed. Another user than the one who proposed it approves it.
+        {effectOf(row)}, as it was proposed. Another user than the one who proposed it approves it.
       </ActionForm>
       <ActionForm
         name="reject"
@@ -225,7 +209,7 @@ function Decision({ row, view }: { readonly row: ProposalRow; readonly view: Vie
         button="Reject"
         fault={fault}
       >
-        It ends without a posting; the same is proposed again under a new id.
+        It ends, and nothing is given; the same is proposed again under a new id.
       </ActionForm>
     </>
   )
@@ -235,8 +219,10 @@ const oneQuery = Type.Object({ tz: listQuery.properties.tz })
 
 interface ProposalFacts {
   readonly row: ProposalRow
-  /** The tenant's balance and credit limit in the currency of the posting: decimals. */
-  readonly balance: PanelFacts<{ readonly balance: string; readonly limit: string }>
+  /** The tenant's balance and credit limit in the currency of a posting: decimals. */
+  readonly balance: PanelFacts<{ readonly balance: string; readonly limit: string }> | undefined
+  /** The list prices beside proposed prices. */
+  readonly list: ListPrices | undefined
 }
 
 /** One proposal with the forms that decide it. */
@@ -248,13 +234,23 @@ export const proposalPage: Page<typeof oneQuery, ProposalFacts> = {
     requireAdminSession(token, 'Proposals')
     const row = await services.accounts.proposals.find(scopeOfAdminToken(token), proposalOf(id))
     const { tenantId, posting } = row
+    if (isSettingChange(posting)) {
+      const scope = scopeOfAdminToken(token)
+      const list =
+        posting.kind === 'prices'
+          ? await panelFacts(token, ['finance'], () =>
+              readAccountPrices(services.accounts, scope, tenantId, true),
+            )
+          : undefined
+      return { row, balance: undefined, list }
+    }
     const asked = { tenant_id: tenantId, currency: posting.currency }
     const balance = await panelFacts(token, ['finance'], async () => {
       const { items } = await (await readBalance(services, who, asked)).page()
       const account = items[0]?.accounts[0]
       return { balance: account?.balance ?? '0', limit: account?.credit_limit ?? '0' }
     })
-    return { row, balance }
+    return { row, balance, list: undefined }
   },
   tenantsOf: ({ row }) => [row.tenantId],
   title: ({ row }) => `Proposal for ${row.tenantId}`,
@@ -265,6 +261,9 @@ export const proposalPage: Page<typeof oneQuery, ProposalFacts> = {
       </h1>
       <Panel id="terms" title="What would change">
         <Facts facts={factsOf(facts, view)} />
+        {isSettingChange(facts.row.posting) ? (
+          <ChangeTables {...facts} change={facts.row.posting} />
+        ) : null}
       </Panel>
       <Decision row={facts.row} view={view} />
     </>

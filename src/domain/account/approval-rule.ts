@@ -7,7 +7,8 @@ import {
   postingOf,
 } from './posting-events.ts'
 import { fromTimestamp } from '../../kernel/clock.ts'
-import { personKey } from './approvals.ts'
+import type { PriceBook } from '../pricing/price-book.ts'
+import { personKey, personKeys } from './approvals.ts'
 import {
   mustWait,
   noProposals,
@@ -17,8 +18,16 @@ import {
   statusAt,
   withEnd,
   withProposal,
-} from './proposals.ts'
-import { evolveSettings, isSettingEvent } from './settings.ts'
+} from './proposal-state.ts'
+import {
+  changeBy,
+  type ChangeEvent,
+  givesMore,
+  isChangeEvent,
+  isSameChange,
+  isSettingChange,
+} from './setting-changes.ts'
+import { evolveSettings, isSettingEvent, settingIn } from './settings.ts'
 
 /** The rule of approvals over the events of one account, for its decisions and for the audit. */
 
@@ -38,17 +47,31 @@ export function ruleAfter(state: RuleState, event: AccountEvent): RuleState {
 
 /**
  * Why an event breaks the rule that was in force before it; undefined if it does not. That a role
- * may only propose is not in the log.
+ * may only propose is not in the log. `bookOf` returns a published price book, empty if there is none.
  */
-export function ruleFault(state: RuleState, event: AccountEvent): string | undefined {
+export function ruleFault(
+  state: RuleState,
+  event: AccountEvent,
+  bookOf: (version: string) => PriceBook,
+): string | undefined {
   if (isPostingEvent(event)) return postingFault(state, event)
+  if (isChangeEvent(event)) return changeFault(state, event, bookOf)
   if (event.type !== 'PostingApproved') return undefined
   const { proposalId, by, approvedAt } = event.data
   const proposal = state.proposals.get(proposalId)
   if (proposal === undefined) return `${proposalId} is approved and was never proposed`
-  if (personKey(proposal.proposed.by) === personKey(by))
+  const { proposed } = proposal
+  const atMs = fromTimestamp(approvedAt)
+  if (personKey(proposed.by) === personKey(by))
     return `${proposalId} is approved by the user who proposed it`
-  const status = statusAt(proposal, fromTimestamp(approvedAt))
+  if (personKeys(by).includes(personKey(proposed.by)))
+    return `${proposalId} is approved by a token that the proposer could have used`
+  const isShared = personKeys(proposed.by).some((key) => personKeys(by).includes(key))
+  const { posting } = proposed
+  const needsTwo = isSettingChange(posting) || mustWait({ ...posting, by }, state, atMs, proposalId)
+  if (isShared && needsTwo)
+    return `${proposalId} is approved by a token that one person could have used with the proposer's`
+  const status = statusAt(proposal, atMs)
   return status === 'proposed' ? undefined : `${proposalId} is approved although it is ${status}`
 }
 
@@ -66,9 +89,31 @@ function postingFault(state: RuleState, event: PostingEvent): string | undefined
   if (proposal.end?.type !== 'PostingApproved') return `the proposal of ${id} was not approved`
   const { posting } = proposal.proposed
   const isSame =
+    !isSettingChange(posting) &&
     posted.currency === posting.currency &&
     (posted.kind === 'limit' && posting.kind === 'limit'
       ? posted.limit === posting.limit
       : posted.amount === posting.amount)
   return isSame ? undefined : `${id} is not what was approved`
+}
+
+/** An event that does not name the person was written before such changes needed a second one. */
+function changeFault(
+  state: RuleState,
+  event: ChangeEvent,
+  bookOf: (version: string) => PriceBook,
+): string | undefined {
+  if (event.data.by === undefined) return undefined
+  const change = changeBy(event, state.settings)
+  const { limits } = settingIn(state.settings, 'approvals')
+  const versions = change.kind === 'prices' ? (change.after.comparedWith ?? []) : []
+  if (!givesMore(change, limits, versions.map(bookOf))) return undefined
+  const isApproved = state.proposals.some(
+    ({ proposed, end }) =>
+      end?.type === 'PostingApproved' &&
+      isSettingChange(proposed.posting) &&
+      isSameChange(proposed.posting, change),
+  )
+  if (isApproved) return undefined
+  return `${change.kind} of revision ${event.data.revision} give more than one person might alone`
 }

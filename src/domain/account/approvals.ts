@@ -17,7 +17,7 @@ const ApprovalLimitSchema = Type.Object({ currency: CurrencySchema, above: Decim
 
 export type ApprovalLimit = Static<typeof ApprovalLimitSchema>
 
-/** When a second user must approve a grant or an adjustment; see `proposals.ts`. */
+/** When a second user must approve what gives a tenant something; see `proposals.ts`. */
 export type Approvals = SettingValue<typeof approvals>
 
 /** The approval settings a tenant shall have: all of them. */
@@ -32,16 +32,20 @@ const DEFAULT_LAPSE_HOURS = 72
 
 const refuse: (param: string, message: string) => never = invalidSetting('approvals')
 
+/** The terms of the setting, as its event and a proposal of it have them. */
+export const approvalTerms = {
+  /** At most one per currency; a currency without one needs no approval. */
+  limits: Type.Array(ApprovalLimitSchema),
+  /** A proposal can be approved for so long. */
+  lapseHours: Type.Integer({ minimum: 1, maximum: MAX_LAPSE_HOURS }),
+} as const
+
 export const approvals = accountSetting({
   code: 'approvals',
   title: 'approval settings',
   type: 'ApprovalsSet',
-  terms: {
-    /** At most one per currency; a currency without one needs no approval. */
-    limits: Type.Array(ApprovalLimitSchema),
-    /** A proposal can be approved for so long. */
-    lapseHours: Type.Integer({ minimum: 1, maximum: MAX_LAPSE_HOURS }),
-  },
+  terms: approvalTerms,
+  namesPerson: true,
   none: { limits: [], lapseHours: DEFAULT_LAPSE_HOURS },
   canonical: ({ limits, lapseHours }: WantedApprovals) => {
     const next = limits.map(({ currency, above }, index) => {
@@ -72,7 +76,8 @@ const WINDOW_MS = 24 * 60 * 60 * 1_000
 
 /** An amount that counts towards the sum of a person. */
 export interface RecentAmount {
-  readonly person: string
+  /** Everyone who could have used the token. */
+  readonly persons: readonly string[]
   readonly currency: Currency
   /** Never negative: an adjustment counts by its size. */
   readonly sizePico: bigint
@@ -86,6 +91,11 @@ export function personKey(by: Pick<Person, 'tenantId' | 'userId'> | undefined): 
   return by === undefined ? 'shell' : JSON.stringify([by.tenantId, by.userId])
 }
 
+/** Everyone who could have used the token of a person: its user and those who issued it. */
+export function personKeys(by: Person | undefined): readonly string[] {
+  return [personKey(by), ...(by?.issuers ?? []).map(personKey)]
+}
+
 /** Adds an amount, and removes those that are a day old by then. */
 export function withRecent(
   recent: List<RecentAmount>,
@@ -94,13 +104,13 @@ export function withRecent(
   let tooOld = 0
   while ((recent.get(tooOld)?.atMs ?? Infinity) <= one.atMs - WINDOW_MS) tooOld += 1
   const { currency, atMs } = one
-  const amount = { person: personKey(one.by), currency, sizePico: sizePico(one.amount), atMs }
+  const amount = { persons: personKeys(one.by), currency, sizePico: sizePico(one.amount), atMs }
   return recent.slice(tooOld).push({ ...amount, proposalId })
 }
 
 /**
- * Whether an amount is more than its person may post alone, with what the person posted before.
- * `earlier` is called only where there is a limit.
+ * Whether an amount is more than its person may post alone, with what was posted before by any token
+ * that the same person could have used. `earlier` is called only where there is a limit.
  */
 export function isAboveLimit(
   { limits }: Pick<Approvals, 'limits'>,
@@ -109,9 +119,12 @@ export function isAboveLimit(
 ): boolean {
   const limit = limits.find((one) => one.currency === currency)
   if (limit === undefined) return false
-  const person = personKey(by)
+  const persons = new Set(personKeys(by))
   const counted = earlier().filter(
-    (one) => one.person === person && one.currency === currency && one.atMs > atMs - WINDOW_MS,
+    (one) =>
+      one.currency === currency &&
+      one.atMs > atMs - WINDOW_MS &&
+      one.persons.some((person) => persons.has(person)),
   )
   const sumPico = counted.reduce((sum, one) => sum + one.sizePico, sizePico(amount))
   return sumPico > parseAmount(limit.above)

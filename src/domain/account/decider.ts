@@ -35,16 +35,18 @@ import {
 import { type Person, postingMembers, type ReasonCode } from './postings.ts'
 import { ruleAfter } from './approval-rule.ts'
 import type { AccountEvent, AccountEventData } from './events.ts'
+import { noProposals } from './proposal-state.ts'
 import {
   approve,
   type ApprovePosting,
-  noProposals,
   postOrPropose,
   type PostingState,
   reject,
   type RejectPosting,
+  setOrPropose,
 } from './proposals.ts'
-import { isSettingEvent, setSetting, type SetSetting } from './settings.ts'
+import { isSettingChange } from './setting-changes.ts'
+import { isSettingEvent, type SetSetting } from './settings.ts'
 import { type AccountUsers, addUser, type NameUser, renameUser, withUser } from './users.ts'
 
 /**
@@ -100,7 +102,7 @@ export type AccountCommand =
  * @throws DomainError `tenant_exists`, `tenant_not_found`, `user_exists`, `too_many_users`,
  *   `user_not_found`, `status_refused`, `posting_id_taken`, `limit_id_taken`, `idempotency_key_reused`, `amount_invalid`,
  *   `adjustment_source_invalid`, `adjustment_out_of_bounds`, `proposal_not_found`, `proposal_ended`,
- *   `proposal_expired`, `proposal_own`, `proposal_not_independent`, those of `decideSetting`
+ *   `proposal_expired`, `proposal_own`, `proposal_not_independent`, `proposal_outdated`, those of `decideSetting`
  */
 export const accountDecider: Decider<AccountState, AccountCommand, AccountEvent> = {
   initial: {
@@ -154,7 +156,7 @@ export const accountDecider: Decider<AccountState, AccountCommand, AccountEvent>
       case 'reject':
         return reject(command, state)
       case 'set-setting':
-        return setSetting(command, state.settings)
+        return setOrPropose(command, state)
       default:
         return unreachable(command)
     }
@@ -218,11 +220,12 @@ function adjust(command: Command<'post-adjustment'>, state: AccountState): reado
   return [{ type: 'AdjustmentPosted', data }]
 }
 
-/** The state in which the id and the key of a proposed posting are taken. */
+/** The state in which the id and the key of a proposed posting are taken; a setting has none. */
 function proposedNamed(
   state: AccountState,
   { posting, keyHash }: AccountEventData<'PostingProposed'>,
 ): Partial<AccountState> {
+  if (isSettingChange(posting)) return {}
   if (posting.kind === 'grant') return grantNamed(state, { ...posting, keyHash })
   if (posting.kind === 'limit') return limitNamed(state, { ...posting, keyHash })
   return adjustmentNamed(state, { ...posting, keyHash })

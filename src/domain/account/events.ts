@@ -8,6 +8,7 @@ import {
   PersonSchema,
   PostingSchema,
 } from './postings.ts'
+import { changeInWords, isSettingChange, SettingChangeSchema } from './setting-changes.ts'
 import { allSettings, type SettingEvent } from './settings.ts'
 
 type SchemaOf<Data> = TSchema & { readonly static: Data }
@@ -65,18 +66,21 @@ export const accountEvents = {
     by: Type.Optional(PersonSchema),
     postedAt: Type.String(),
   }),
-  /** A posting above what its person may post alone: it moves no money until a second user approves it. */
+  /**
+   * What its person may not give alone, a posting or a change of a setting: it gives nothing until
+   * a second user approves it.
+   */
   PostingProposed: Type.Object({
     tenantId: Type.String(),
     proposalId: Type.String(),
-    posting: PostingSchema,
+    posting: Type.Union([PostingSchema, SettingChangeSchema]),
     by: Type.Optional(PersonSchema),
     keyHash: Type.Optional(KeyHashSchema),
     proposedAt: Type.String(),
     /** No approval is possible from this time on; the lapse itself is no event. */
     expiresAt: Type.String(),
   }),
-  /** Always in one append with the posting that it approves. */
+  /** Always in one append with the event of the posting or the setting that it approves. */
   PostingApproved: Type.Object({
     tenantId: Type.String(),
     proposalId: Type.String(),
@@ -140,6 +144,7 @@ export const accountFacts: FactsOf<typeof accountEvents> = {
     source: ofAccount,
     at: (d) => d.proposedAt,
     words: ({ proposalId, posting }) => {
+      if (isSettingChange(posting)) return `${proposalId}: ${changeInWords(posting)}`
       const { kind, currency } = posting
       if (kind === 'limit')
         return `${proposalId}: limit ${posting.limitId} of ${posting.limit} ${currency} instead of ${posting.before}`

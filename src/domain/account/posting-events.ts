@@ -53,7 +53,8 @@ export function postingOf(event: PostingEvent, amount: string): Posting {
 
 /** The event of a proposed posting, made at a time. A limit replaces `limitNow`. */
 export function postedBy(
-  { tenantId, posting, by, keyHash }: AccountEventData<'PostingProposed'>,
+  posting: Posting,
+  { tenantId, by, keyHash }: Omit<AccountEventData<'PostingProposed'>, 'posting'>,
   limitNow: string,
   at: string,
 ): PostingEvent {

@@ -5,11 +5,17 @@ import { CorrectsSchema, CurrencySchema, DecimalSchema } from '../pricing/settle
 
 /** Grants and adjustments have these members of their events in common. */
 
+const user = { tenantId: Type.String(), userId: Type.String() } as const
+
 /** The person who asked, by the token that was used; absent in an event: a shell of an operator. */
 export const PersonSchema = Type.Object({
-  tenantId: Type.String(),
-  userId: Type.String(),
+  ...user,
   tokenId: Type.String(),
+  /**
+   * Other users who issued the token or gave it a secret, directly or through others: they could
+   * have used it. Absent: none, or it is not recorded here.
+   */
+  issuers: Type.Optional(Type.Array(Type.Object(user))),
 })
 
 export type Person = Static<typeof PersonSchema>

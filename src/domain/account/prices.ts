@@ -1,6 +1,7 @@
 import { Type } from '@sinclair/typebox'
 import { canonicalPrice, parseAmount } from '../../kernel/money.ts'
 import { type PriceEntry, PriceEntrySchema } from '../pricing/events.ts'
+import type { PriceBook } from '../pricing/price-book.ts'
 import { members, priceBookDigest, priceEntriesFrom } from '../pricing/price-book-document.ts'
 import { MultiplierSchema } from '../pricing/settlement.ts'
 import { accountSetting, invalidSetting } from './setting.ts'
@@ -11,6 +12,8 @@ export interface WantedAccountPrices {
   readonly multiplier?: string | undefined
   /** Own prices of single SKUs, each at most once in a currency. */
   readonly prices: readonly PriceEntry[]
+  /** The books in effect and to come, to see whether the tenant pays less; undefined: none is read. */
+  readonly books?: readonly PriceBook[] | undefined
 }
 
 /** Keeps the event well under the log's 1 MiB an append. */
@@ -25,24 +28,31 @@ export function isListPrices({ multiplier, prices }: WantedAccountPrices): boole
   return multiplier === undefined && prices.length === 0
 }
 
+/** The terms of the setting, as its event and a proposal of it have them. */
+export const priceTerms = {
+  /** Factor for list prices; absent: none. */
+  multiplier: Type.Optional(MultiplierSchema),
+  /** Own prices of single SKUs: not multiplied. */
+  prices: Type.Array(PriceEntrySchema),
+  /** Versions of the price books they were compared with; absent: no approval was required. */
+  comparedWith: Type.Optional(Type.Array(Type.String())),
+} as const
+
 export const accountPrices = accountSetting({
   code: 'account_prices',
   title: 'prices',
   lookAgain: 'look again at what changes',
   type: 'AccountPricesSet',
-  terms: {
-    /** Factor for list prices; absent: none. */
-    multiplier: Type.Optional(MultiplierSchema),
-    /** Own prices of single SKUs: not multiplied. */
-    prices: Type.Array(PriceEntrySchema),
-  },
+  terms: priceTerms,
+  namesPerson: true,
   none: { prices: [] },
-  canonical: ({ multiplier: factor, prices }: WantedAccountPrices) => {
+  canonical: ({ multiplier: factor, prices, books }: WantedAccountPrices) => {
     const multiplier = canonicalMultiplier(factor)
     checkPrices(prices)
     return {
       ...(multiplier === undefined ? {} : { multiplier }),
       prices: prices.map((entry) => ({ ...entry, price: canonicalPrice(entry.price) })),
+      ...(books === undefined ? {} : { comparedWith: books.map(({ version }) => version) }),
     }
   },
   fingerprint: ({ multiplier = '', prices }) => `${multiplier} ${priceBookDigest(prices)}`,

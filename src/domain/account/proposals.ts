@@ -1,56 +1,50 @@
-import { List, Map as ManyEntries } from 'immutable'
 import { fromTimestamp, toTimestamp } from '../../kernel/clock.ts'
 import { DomainError } from '../../kernel/errors.ts'
-import { sha256Hex } from '../../kernel/ids.ts'
 import { checkCorrection, type Correctable, type Correction } from './adjustments.ts'
-import { isAboveLimit, personKey, type RecentAmount, withRecent } from './approvals.ts'
+import { personKey } from './approvals.ts'
 import { checkPosted, type CreditState, limitIn } from './credit.ts'
+import type { PriceBook } from '../pricing/price-book.ts'
 import type { Corrects } from '../pricing/settlement.ts'
 import type { AccountEvent, AccountEventData } from './events.ts'
 import { type ApprovalOrigins, requireAnotherUser, requireIndependent } from './independence.ts'
-import {
-  countedOf,
-  isPostingEvent,
-  postedBy,
-  type PostingEvent,
-  postingOf,
-} from './posting-events.ts'
+import { countedOf, isPostingEvent, postedBy, postingOf } from './posting-events.ts'
 import { type Person, type Posting, postingMembers } from './postings.ts'
-import { type AccountSettings, settingIn } from './settings.ts'
+import {
+  mustWait,
+  openChange,
+  type Proposal,
+  proposalIdOf,
+  proposalOf,
+  type ProposalState,
+  type ProposedKind,
+  type RuleState,
+  statusAt,
+} from './proposal-state.ts'
+import {
+  changeBy,
+  changedBy,
+  givesMore,
+  isChangeEvent,
+  isSettingChange,
+  mayGive,
+  type SettingChange,
+} from './setting-changes.ts'
+import {
+  type AccountSettings,
+  definitionOf,
+  settingIn,
+  setSetting,
+  type SetSetting,
+} from './settings.ts'
 
 /**
  * Proposals: postings above what one person may post alone within 24 hours, credit limits that rise
- * by more, and all postings of support. A proposal holds the id
- * and the `Idempotency-Key` of its posting and moves no money; the posting is made when a second
- * user approves it.
+ * by more, all postings of support, lower prices, and more for one person to give. A proposal of a
+ * posting holds its id and its `Idempotency-Key`. A proposal gives nothing: what it proposes is made
+ * when a second user approves it.
  */
 
 const HOUR_MS = 60 * 60 * 1_000
-/** Hex digits of the id of a proposal: 128 bits. */
-const ID_LENGTH = 32
-
-/** A proposal, and the event that ended it, if one did. */
-export interface Proposal {
-  readonly proposed: AccountEventData<'PostingProposed'>
-  readonly end?: Extract<AccountEvent, { readonly type: 'PostingApproved' | 'PostingRejected' }>
-}
-
-/** How a proposal is at a time; it has lapsed from the time on that its event names. */
-export type ProposalStatus = 'proposed' | 'approved' | 'rejected' | 'lapsed'
-
-export interface ProposalState {
-  /** Proposals by id, also those that have ended. */
-  readonly proposals: ManyEntries<string, Proposal>
-  /** Amounts that were posted and proposed in the last 24 hours, in the order of the stream. */
-  readonly recent: List<RecentAmount>
-}
-
-export const noProposals: ProposalState = { proposals: ManyEntries(), recent: List() }
-
-/** The parts of an account that say whether a posting needs a second user. */
-export interface RuleState extends ProposalState {
-  readonly settings: AccountSettings
-}
 
 /** The parts of an account that decide about postings. */
 export interface PostingState extends CreditState, RuleState {
@@ -79,36 +73,6 @@ export interface RejectPosting {
   readonly by?: Person | undefined
   readonly reason: string
   readonly at: string
-}
-
-/** Postings and credit limits may have the same ids. */
-export type ProposedKind = 'posting' | 'limit'
-
-/** One posting id is one proposal, so that a repeated request is the same proposal. */
-export function proposalIdOf(
-  tenantId: string,
-  postingId: string,
-  kind: ProposedKind = 'posting',
-): string {
-  const name = kind === 'limit' ? 'limit proposal' : 'proposal'
-  const hash = sha256Hex(JSON.stringify([name, tenantId, postingId]))
-  return `proposal_${hash.slice(0, ID_LENGTH)}`
-}
-
-/** How a proposal is at a time. */
-export function statusAt({ proposed, end }: Proposal, atMs: number): ProposalStatus {
-  if (end !== undefined) return end.type === 'PostingApproved' ? 'approved' : 'rejected'
-  return atMs < fromTimestamp(proposed.expiresAt) ? 'proposed' : 'lapsed'
-}
-
-/** The proposal under the id of a posting. */
-export function proposalOf(
-  { proposals }: Pick<ProposalState, 'proposals'>,
-  tenantId: string,
-  postingId: string,
-  kind?: ProposedKind,
-): Proposal | undefined {
-  return proposals.isEmpty() ? undefined : proposals.get(proposalIdOf(tenantId, postingId, kind))
 }
 
 interface Posted {
@@ -157,27 +121,59 @@ export function postOrPropose(
   return [{ type: 'PostingProposed', data }]
 }
 
-/** Whether an amount is more than a person may post alone at a time, by the limits in force. */
-export function mustWait(
-  amount: Pick<Posting, 'currency' | 'amount'> & { readonly by?: Person | undefined },
-  state: RuleState,
-  atMs: number,
-): boolean {
-  const approvals = settingIn(state.settings, 'approvals')
-  return isAboveLimit(approvals, { ...amount, atMs }, () => countedAt(state, atMs))
+/**
+ * Decides a setting, or its proposal where the change gives the tenant more and a second user must
+ * approve it. The same change again, while its proposal is open, decides to no event.
+ *
+ * @throws DomainError `setting_invalid`, `setting_changed`
+ */
+export function setOrPropose(command: SetSetting, state: RuleState): readonly AccountEvent[] {
+  const { tenantId, by, at } = command
+  const set = setSetting(command, state.settings)
+  const [event] = set
+  if (event === undefined || !isChangeEvent(event)) return set
+  const change = changeBy(event, state.settings)
+  const { limits, lapseHours } = settingIn(state.settings, 'approvals')
+  if (!givesMore(change, limits, booksOf(command))) return set
+  const atMs = fromTimestamp(at)
+  if (openChange(state, change, atMs) !== undefined) return []
+  // The number makes it another proposal where an earlier one of the same change has ended.
+  const name = `${change.kind} ${change.basis} ${state.proposals.size}`
+  const data = {
+    tenantId,
+    proposalId: proposalIdOf(tenantId, name, 'setting'),
+    posting: change,
+    ...postingMembers({ by }),
+    proposedAt: at,
+    expiresAt: toTimestamp(atMs + lapseHours * HOUR_MS),
+  }
+  return [{ type: 'PostingProposed', data }]
+}
+
+const booksOf = ({ wanted }: SetSetting): readonly PriceBook[] =>
+  'books' in wanted ? (wanted.books ?? []) : []
+
+/** The open proposal of what a command asks for; undefined where it is set, or was never proposed. */
+export function proposalOfSetting(command: SetSetting, state: RuleState): Proposal | undefined {
+  if (!mayGive(command.setting)) return undefined
+  const [event] = setSetting({ ...command, basis: undefined }, state.settings)
+  if (event === undefined || !isChangeEvent(event)) return undefined
+  return openChange(state, changeBy(event, state.settings), fromTimestamp(command.at))
 }
 
 /**
  * The approval of a proposal together with its posting, which carries the person and the key of the
- * proposer. A repetition by the same user decides to no event.
+ * proposer, or with its setting. A repetition by the same user decides to no event.
  *
  * @throws DomainError `proposal_not_found`, `proposal_ended`, `proposal_own`,
- *   `proposal_not_independent`, `proposal_expired`, `amount_invalid`, `adjustment_source_invalid`, `adjustment_out_of_bounds`
+ *   `proposal_not_independent`, `proposal_expired`, `amount_invalid`, `adjustment_source_invalid`, `adjustment_out_of_bounds`,
+ *   `proposal_outdated`
  */
 export function approve(command: ApprovePosting, state: PostingState): readonly AccountEvent[] {
   const { tenantId, proposalId, by, origins, at } = command
   const proposal = knownProposal(state, proposalId)
   const { proposed, end } = proposal
+  const { posting } = proposed
   if (end?.type === 'PostingApproved' && personKey(end.data.by) === personKey(by)) return []
   if (end === undefined) requireAnotherUser(proposed, by)
   requireOpen(proposal, at)
@@ -185,13 +181,40 @@ export function approve(command: ApprovePosting, state: PostingState): readonly 
     proposed,
     by,
     origins,
-    () => !mustWait({ ...proposed.posting, by }, state, fromTimestamp(at)),
+    () =>
+      !isSettingChange(posting) &&
+      !mustWait({ ...posting, by }, state, fromTimestamp(at), proposalId),
   )
-  checkAgain(command, proposed.posting, state)
-  return [
-    { type: 'PostingApproved', data: { tenantId, proposalId, by, approvedAt: at } },
-    postedBy(proposed, limitIn(state, proposed.posting.currency), at),
-  ]
+  const approved = { tenantId, proposalId, by, approvedAt: at }
+  return [{ type: 'PostingApproved', data: approved }, madeBy(command, proposed, state)]
+}
+
+/** The event of what was proposed, which is checked again as of now. */
+function madeBy(
+  command: ApprovePosting,
+  proposed: AccountEventData<'PostingProposed'>,
+  state: PostingState,
+): AccountEvent {
+  const { at } = command
+  const { posting } = proposed
+  if (isSettingChange(posting)) {
+    requireStanding(posting, state.settings)
+    return changedBy(posting, proposed, at)
+  }
+  checkAgain(command, posting, state)
+  return postedBy(posting, proposed, limitIn(state, posting.currency), at)
+}
+
+/** A second person agreed to replace one setting by another: it is not applied to a third one. */
+function requireStanding({ kind, basis }: SettingChange, settings: AccountSettings): void {
+  const { revision } = settingIn(settings, kind)
+  if (revision === basis) return
+  const { title } = definitionOf(kind)
+  throw new DomainError(
+    'proposal_outdated',
+    `the ${title} of this tenant were set in the meantime, to revision ${revision}, and the proposal changes revision ${basis}: reject it, and propose again`,
+    { revision },
+  )
 }
 
 /**
@@ -211,39 +234,6 @@ export function reject(command: RejectPosting, state: ProposalState): readonly A
   requireOpen(proposal, at)
   const data = { tenantId, proposalId, ...postingMembers({ by }), reason, rejectedAt: at }
   return [{ type: 'PostingRejected', data }]
-}
-
-/** The amounts that count after a posting. */
-export function recentAfter(
-  { recent }: Pick<ProposalState, 'recent'>,
-  event: PostingEvent,
-): ProposalState['recent'] {
-  const counted = countedOf(event)
-  return counted === undefined ? recent : withRecent(recent, counted)
-}
-
-/** The state after a proposal was made. Its posting's id and key are held by the caller. */
-export function withProposal(
-  state: ProposalState,
-  proposed: AccountEventData<'PostingProposed'>,
-): ProposalState {
-  const { proposalId, posting, by, proposedAt } = proposed
-  const { currency, amount } = posting
-  const atMs = fromTimestamp(proposedAt)
-  return {
-    proposals: state.proposals.set(proposalId, { proposed }),
-    recent: withRecent(state.recent, { by, currency, amount, atMs, proposalId }),
-  }
-}
-
-/** The state after a proposal was ended. */
-export function withEnd(
-  { proposals }: ProposalState,
-  end: NonNullable<Proposal['end']>,
-): Pick<ProposalState, 'proposals'> {
-  const { proposalId } = end.data
-  const proposal = proposals.get(proposalId)
-  return { proposals: proposal ? proposals.set(proposalId, { ...proposal, end }) : proposals }
 }
 
 function knownProposal({ proposals }: ProposalState, proposalId: string): Proposal {
@@ -287,13 +277,4 @@ function correctionOf(corrects: Corrects, line: ApprovePosting['line']): Correct
   throw new DomainError('adjustment_source_invalid', `there is no line ${corrects.lineId}`, {
     source: corrects.lineId,
   })
-}
-
-/** The amounts that count towards a person's sum: what was posted, and what is proposed at a time. */
-function countedAt({ recent, proposals }: ProposalState, atMs: number): readonly RecentAmount[] {
-  const isOpen = (proposalId: string): boolean => {
-    const proposal = proposals.get(proposalId)
-    return proposal !== undefined && statusAt(proposal, atMs) === 'proposed'
-  }
-  return [...recent].filter(({ proposalId }) => proposalId === undefined || isOpen(proposalId))
 }

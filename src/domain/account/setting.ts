@@ -1,6 +1,7 @@
 import { type Static, type TObject, type TProperties, type TSchema, Type } from '@sinclair/typebox'
 import { isSameText } from '../../kernel/characters.ts'
 import { DomainError } from '../../kernel/errors.ts'
+import { type Person, PersonSchema } from './postings.ts'
 
 /** Members that every event of a setting has in addition to its terms. */
 interface SettingFacts {
@@ -9,6 +10,8 @@ interface SettingFacts {
   readonly revision: number
   /** RFC 3339. */
   readonly setAt: string
+  /** Who set it, where its events name the person; null: a shell; absent in older events. */
+  readonly by?: Person | null
 }
 
 /** Something with a revision; 0: it was never set. */
@@ -46,6 +49,8 @@ interface Declared<Code, Type, Terms, Wanted> {
    * Absent: administrators may change all of it.
    */
   readonly operatorsOnly?: 'all' | ((wanted: Wanted, now: Terms) => OperatorsOnly | undefined)
+  /** Its events name the person who set it, because a change may need a second one. */
+  readonly namesPerson?: true
   /** Describes its event in one line for people. */
   readonly words: (value: Terms & Revised) => string
 }
@@ -85,6 +90,7 @@ export function accountSetting<
       tenantId: Type.String(),
       revision: Type.Integer({ minimum: 1 }),
       ...declared.terms,
+      ...(declared.namesPerson && { by: Type.Optional(Type.Union([PersonSchema, Type.Null()])) }),
       setAt: Type.String(),
     }),
     event: (data) => ({ type, data }),
@@ -93,7 +99,7 @@ export function accountSetting<
 
 /** The setting that an event sets. */
 export function valueOf<Data extends SettingFacts>({ data }: { readonly data: Data }) {
-  const { tenantId: _tenantId, setAt: _setAt, ...value } = data
+  const { tenantId: _tenantId, setAt: _setAt, by: _by, ...value } = data
   return value
 }
 
@@ -103,6 +109,8 @@ export interface WantedSetting<Wanted> {
   readonly wanted: Wanted
   /** The revision that was looked at, 0 for none; absent: no check. */
   readonly basis?: number | undefined
+  /** Who sets it, for the event of a setting that names the person; undefined: a shell. */
+  readonly by?: Person | undefined
 }
 
 /**
@@ -113,7 +121,7 @@ export interface WantedSetting<Wanted> {
  */
 export function decideSetting<Event extends { readonly type: string }, Terms, Wanted>(
   setting: AccountSetting<string, Event, Terms, Wanted>,
-  { tenantId, wanted, basis, at }: WantedSetting<Wanted> & { readonly at: string },
+  { tenantId, wanted, basis, by, at }: WantedSetting<Wanted> & { readonly at: string },
   now: Terms & Revised,
 ): readonly Event[] {
   const { code, title, lookAgain = 'look at them again' } = setting
@@ -127,7 +135,8 @@ export function decideSetting<Event extends { readonly type: string }, Terms, Wa
       `the ${title} of this tenant were set in the meantime, to revision ${revision}: ${lookAgain}`,
       { setting: code, tenantId, revision },
     )
-  return [setting.event({ tenantId, revision: revision + 1, ...terms, setAt: at })]
+  const person = setting.namesPerson && { by: by ?? null }
+  return [setting.event({ tenantId, revision: revision + 1, ...terms, ...person, setAt: at })]
 }
 
 /** Refuses an invalid member of a setting, by name. */

@@ -48,6 +48,7 @@ t.test('prices are set as a whole, canonical, with a revision', async (t) => {
         revision: 1,
         multiplier: '0.85',
         prices: [{ ...entry, price: '1.5' }],
+        by: null,
         setAt: at,
       },
     },
@@ -55,7 +56,7 @@ t.test('prices are set as a whole, canonical, with a revision', async (t) => {
   t.strictSame(after(set({ multiplier: '0.85', prices: [entry] })).when({ multiplier: '0.9' }), [
     {
       type: 'AccountPricesSet',
-      data: { tenantId, revision: 2, multiplier: '0.9', prices: [], setAt: at },
+      data: { tenantId, revision: 2, multiplier: '0.9', prices: [], by: null, setAt: at },
     },
   ])
 })

@@ -5,7 +5,8 @@ import type { AccountEvent } from '../../../src/domain/account/events.ts'
 import type { TokenOrigin } from '../../../src/domain/account/independence.ts'
 import type { Person } from '../../../src/domain/account/postings.ts'
 import { postingIdOf } from '../../../src/domain/account/posting-events.ts'
-import { proposalIdOf, statusAt } from '../../../src/domain/account/proposals.ts'
+import { proposalIdOf, statusAt } from '../../../src/domain/account/proposal-state.ts'
+import { isSettingChange } from '../../../src/domain/account/setting-changes.ts'
 import { isDomainError } from '../../../src/kernel/errors.ts'
 import { formatAmount, parseAmount } from '../../../src/kernel/money.ts'
 import { propertyRuns } from '../../helpers/property-runs.ts'
@@ -24,11 +25,12 @@ const person = (userId: string, tokenId = `token_${userId}`): Person => ({
 const ann = person('ann')
 const ben = person('ben')
 const open: AccountCommand = { kind: 'open', tenantId, name: 'Demo', at: at(0) }
-const limited = (above: string, lapseHours = 72, hours = 0): AccountCommand => ({
+const limited = (above: string, lapseHours = 72, hours = 0, by?: Person): AccountCommand => ({
   kind: 'set-setting',
   tenantId,
   setting: 'approvals',
   wanted: { limits: [{ currency: 'USD', above }], lapseHours },
+  by,
   at: at(hours),
 })
 const grant = (id: string, amount: string, more: Partial<Command<'grant'>> = {}) =>
@@ -320,6 +322,32 @@ t.test('one person does not propose and approve with two tokens', async (t) => {
   t.throws(() => support.when(by(origin([ben, ann]))), refused(/the proposer issued/))
 })
 
+t.test('users behind one issuer have one sum, whatever they propose and approve', async (t) => {
+  const issued = (userId: string): Person => ({
+    ...person(userId),
+    issuers: [{ tenantId, userId: 'root' }],
+  })
+  const [first, second] = [issued('first'), issued('second')]
+  const root = person('root')
+  const given = account(grant('g1', '60', { by: first }))
+  for (const by of [first, second, root]) {
+    t.same(given.types(grant('g2', '40', { by })), ['CreditGranted'], by.userId)
+    t.same(given.types(grant('g2', '41', { by })), ['PostingProposed'], by.userId)
+  }
+  t.same(given.types(grant('g2', '60', { by: person('other') })), ['CreditGranted'])
+
+  const support = { by: first, proposesOnly: true } as const
+  const origins = {
+    approver: { users: [root], secretMadeAt: at(0) },
+    proposer: { users: [first, root], secretMadeAt: at(0) },
+  }
+  const alone = (id: string) => approve(id, { by: root, origins })
+  const waits = account(grant('g1', '60', support))
+  t.same(waits.types(alone('g1')), ['PostingApproved', 'CreditGranted'], 'not counted twice')
+  const again = account(grant('g1', '60', support), alone('g1'), grant('g2', '41', support))
+  t.throws(() => again.when(alone('g2')), { code: 'proposal_not_independent' })
+})
+
 t.test('bounds are checked when it is proposed and again when it is approved', async (t) => {
   t.throws(() => account().when(refund('a1', '501')), { code: 'adjustment_out_of_bounds' })
   const between = account(
@@ -350,7 +378,12 @@ t.test('a proposal holds its id and its key', async (t) => {
     })
     t.throws(() => before.when(refund('g1', '101')), { code: 'posting_id_taken' })
   }
-  const relaxed = account(first, limited('1000', 72, 2))
+  const raise = limited('1000', 72, 2)
+  const [raised] = [...account(first, raise).state.proposals.keys()].filter(
+    (id) => id !== proposalId('g1'),
+  )
+  const relaxed = account(first, raise, { ...approve(''), proposalId: raised ?? '' })
+  t.equal(relaxed.state.settings.approvals?.limits[0]?.above, '1000')
   t.strictSame(relaxed.when(first), [], 'also where the limit is higher by now')
   t.equal(relaxed.when(approve('g1')).length, 2)
 })
@@ -424,14 +457,34 @@ function commandOf(
     case 'reject':
       return reject(posting, { by, at: at(hours), ...target })
     default:
-      return limited(amount, 1 + (id % 40), hours)
+      return limited(amount, 1 + (id % 40), hours, by)
   }
+}
+
+const who = (by: Person | null | undefined) => by?.userId ?? 'shell'
+
+/** The limit of the last setting of approvals. */
+function limitAfter(events: readonly AccountEvent[]): string | undefined {
+  const set = events.findLast((event) => event.type === 'ApprovalsSet')
+  return set?.type === 'ApprovalsSet' ? set.data.limits[0]?.above : undefined
+}
+
+/** Checks a setting of approvals: a higher limit is one that another user approved. */
+function explainLimit(before: readonly AccountEvent[], appended: readonly AccountEvent[]): void {
+  const [first] = appended
+  const [limit, next] = [limitAfter(before), limitAfter([...before, ...appended])]
+  if (limit === undefined || next === undefined || parseAmount(next) <= parseAmount(limit)) return
+  if (first?.type !== 'PostingApproved') throw new Error(`${next} over ${limit} by one person`)
+  const { proposalId: id, by } = first.data
+  for (const event of before)
+    if (event.type === 'PostingProposed' && event.data.proposalId === id)
+      if (who(event.data.by) === who(by)) throw new Error('raised by its own proposer')
 }
 
 /** Checks one append against all before it, by the rules and not by the state of the decider. */
 function explain(before: readonly AccountEvent[], appended: readonly AccountEvent[]): void {
+  explainLimit(before, appended)
   const [first, second] = appended
-  const who = (by: Person | undefined) => (by === undefined ? 'shell' : by.userId)
   const posting = appended.find(
     ({ type }) => type === 'CreditGranted' || type === 'AdjustmentPosted',
   )
@@ -456,8 +509,7 @@ function explain(before: readonly AccountEvent[], appended: readonly AccountEven
     if (Date.parse(proposed.data.expiresAt) <= Date.parse(approvedAt)) throw new Error('too late')
     return
   }
-  const set = before.findLast((event) => event.type === 'ApprovalsSet')
-  const limit = set?.type === 'ApprovalsSet' ? set.data.limits[0]?.above : undefined
+  const limit = limitAfter(before)
   if (limit === undefined) return
   const nowMs = timeOf(posting)
   const ended = new Set(
@@ -482,7 +534,7 @@ function explain(before: readonly AccountEvent[], appended: readonly AccountEven
       who(event.data.by) === who(by) &&
       Date.parse(proposedAt) > nowMs - 24 * HOUR_MS &&
       Date.parse(expiresAt) > nowMs
-    return counts ? sum + size(waits.amount) : sum
+    return counts && 'amount' in waits ? sum + size(waits.amount) : sum
   }, parseAmount(amount))
   if (sumPico > parseAmount(limit))
     throw new Error(`${formatAmount(sumPico)} is above ${limit} without a second user`)
@@ -529,6 +581,7 @@ t.test('for any history nothing above the limit is posted without a second user'
       for (const proposal of state.proposals.values())
         if (statusAt(proposal, START_MS) === 'approved') {
           const { posting } = proposal.proposed
+          if (isSettingChange(posting)) continue
           const id = postingIdOf(posting)
           if (!postings.includes(id)) throw new Error('approved without its posting')
         }
@@ -542,6 +595,7 @@ t.test('for any history nothing above the limit is posted without a second user'
     'PostingApproved',
     'PostingRejected',
     'proposal_own',
+    'proposal_outdated',
     'proposal_ended',
     'proposal_expired',
     'proposal_not_found',

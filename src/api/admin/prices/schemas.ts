@@ -1,4 +1,5 @@
 import { Type } from 'typebox'
+import type { PriceEntry } from '../../../domain/pricing/events.ts'
 import { maxPriceEntries } from '../../../domain/pricing/price-book-document.ts'
 import { successOf } from '../../kit/account-surface.ts'
 import { NextCursor } from '../../kit/queries.ts'
@@ -29,6 +30,9 @@ export const perUnits = {
     examples: ['4.3'],
   }),
 }
+export const PerUnits = Type.Object(perUnits, { named: 'PricePerUnits' })
+export const toPerUnits = (price: PriceEntry | undefined) =>
+  price === undefined ? null : { unit: price.unit, per: price.per, price: price.price }
 export const ownPrice = {
   sku: Type.String(),
   currency: Type.Enum(['CNY', 'USD']),

@@ -5,7 +5,6 @@ import {
 } from '../../../app/finance/prices/account-prices.ts'
 import { comparedPrices } from '../../../app/finance/prices/what-if.ts'
 import { accountPricesFromDocument, maxAccountPrices } from '../../../domain/account/prices.ts'
-import type { PriceEntry } from '../../../domain/pricing/events.ts'
 import type { AdminScope } from '../../../app/accounts/admin-scope.ts'
 import type { Services } from '../../kit/services.ts'
 import { settingRoutes } from '../settings.ts'
@@ -13,9 +12,10 @@ import {
   NoParametersSchema,
   ownPrice,
   Percent,
-  perUnits,
+  PerUnits,
   PRICES_LIMIT_BYTES,
   strict,
+  toPerUnits,
 } from './schemas.ts'
 
 const Revision = Type.Integer({
@@ -66,7 +66,6 @@ const PricesBody = Type.Object(
 )
 const ClearQuery = Type.Object({ expected_revision: Type.Optional(Revision) }, strict)
 
-const PerUnits = Type.Object(perUnits, { named: 'PricePerUnits' })
 const members = {
   revision: Revision,
   multiplier: Type.Union([Type.String(), Type.Null()], { description: 'null: no factor.' }),
@@ -130,9 +129,6 @@ export async function readAccountPrices(
   const shown = await settings.show(managedAccountPrices, scope, tenantId)
   return { revision: shown.revision, ...toAccountPrices(shown, all) }
 }
-
-const toPerUnits = (price: PriceEntry | undefined) =>
-  price === undefined ? null : { unit: price.unit, per: price.per, price: price.price }
 
 function toAccountPrices({ book, ...prices }: ShownAccountPrices, all: boolean) {
   return {

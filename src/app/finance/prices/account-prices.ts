@@ -1,4 +1,8 @@
-import { currentPriceBook, type PublishedPriceBook } from '../../../../projections/prices/query.ts'
+import {
+  booksFrom,
+  currentPriceBook,
+  type PublishedPriceBook,
+} from '../../../../projections/prices/query.ts'
 import {
   accountPricesFromDocument,
   type WantedAccountPrices,
@@ -36,6 +40,10 @@ export const managedAccountPrices: ManagedSetting<'prices', ShownAccountPrices> 
   name: 'prices',
   check: async ({ catalog, servedModels }, _tenantId, wanted, now) =>
     checkedPrices(catalog, wanted, now, await servedModels()),
+  compared: async ({ log, db, clock }, wanted) => {
+    await requireCaughtUp({ log, db }, 'prices')
+    return { ...wanted, books: await booksFrom(db, clock.nowMs()) }
+  },
   prepare: async (deps) => {
     await requireCaughtUp(deps, 'prices')
     const book = await currentPriceBook(deps.db, deps.clock.nowMs())
