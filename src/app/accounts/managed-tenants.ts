@@ -215,12 +215,9 @@ export function createManagedTenants(deps: ManagementDeps): ManagedTenants {
 }
 
 /** The person of a posting; with the role of support, the person posts nothing alone. */
-async function posterOf(
-  { log }: ManagementDeps,
-  by: Actor,
-): Promise<Pick<GrantInput, 'by' | 'proposesOnly'>> {
-  const person = await personWithIssuers(log, by)
-  return { by: person, ...(by.role === 'support' && { proposesOnly: true }) }
+async function posterOf({ log }: ManagementDeps, actor: Actor) {
+  const by = await personWithIssuers(log, actor)
+  return { by, ...(actor.role === 'support' && { proposesOnly: true }) }
 }
 
 function postingsOf(deps: ManagementDeps): Pick<ManagedTenants, 'grant' | 'setLimit' | 'adjust'> {

@@ -8,7 +8,7 @@ import { type ApprovalLimit, approvals, approvalTerms } from './approvals.ts'
 import { accountPrices, priceTerms } from './prices.ts'
 import type { Person } from './postings.ts'
 import { valueOf } from './setting.ts'
-import { type AccountSettings, type SettingEvent, settingIn, type SettingName } from './settings.ts'
+import { type AccountSettings, settingIn, type SettingName } from './settings.ts'
 
 /**
  * Changes of settings that may give a tenant something, as a credit does: of its prices, and of the
@@ -39,10 +39,9 @@ export type ApprovalChange = Static<typeof ApprovalChangeSchema>
 export type SettingChange = PriceChange | ApprovalChange
 
 /** An event of a setting that may give a tenant something. */
-export type ChangeEvent = Extract<
-  SettingEvent,
-  { readonly type: 'AccountPricesSet' | 'ApprovalsSet' }
->
+export type ChangeEvent =
+  | ReturnType<typeof accountPrices.event>
+  | ReturnType<typeof approvals.event>
 
 /** Whether a change of the setting may need a second person. */
 export function mayGive(name: SettingName): name is SettingChange['kind'] {
@@ -51,7 +50,7 @@ export function mayGive(name: SettingName): name is SettingChange['kind'] {
 
 /** Whether the event sets a setting that may give a tenant something. */
 export function isChangeEvent(event: { readonly type: string }): event is ChangeEvent {
-  return event.type === 'AccountPricesSet' || event.type === 'ApprovalsSet'
+  return event.type === accountPrices.type || event.type === approvals.type
 }
 
 /** Whether a proposal is one of a setting, not of a posting. */
@@ -63,7 +62,7 @@ export function isSettingChange<Proposed extends { readonly kind: string }>(
 
 /** What an event changes in the settings before it. */
 export function changeBy(event: ChangeEvent, settings: AccountSettings): SettingChange {
-  if (event.type === 'AccountPricesSet') {
+  if (event.type === accountPrices.type) {
     const { revision: basis, ...before } = settingIn(settings, 'prices')
     const { revision: _revision, ...after } = valueOf(event)
     return { kind: 'prices', basis, before, after }
