@@ -59,7 +59,7 @@ export const accountPrices = accountSetting({
   operatorsOnly: 'all',
   words: ({ revision, multiplier, prices }) =>
     multiplier === undefined && prices.length === 0
-      ? `list prices again (${revision})`
+      ? `list prices${revision === 0 ? '' : ' again'} (${revision})`
       : `${multiplier === undefined ? '' : `list × ${multiplier}, `}${prices.length} own prices (${revision})`,
 })
 
