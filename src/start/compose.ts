@@ -250,19 +250,14 @@ function accountsOf(infra: Infrastructure, facts: AccountFacts) {
 
 /** Dependencies of tasks, which calls share. */
 function tasksOf(infra: Infrastructure, facts: AccountFacts, gauges: ReplicaGauges) {
-  const { pool, log, clock, logger, metrics, crashPoint, markerSecret, breaker } = infra
+  const { pool, log, clock, logger, metrics, crashPoint, markerSecret } = infra
   const { monotonic = monotonicClock } = infra
   const catalog = catalogOf(infra.families)
   return {
     pool,
     log,
     catalog,
-    channels: createChannelDirectory(infra.channels, {
-      catalog,
-      clock: monotonic,
-      logger,
-      ...(breaker === undefined ? {} : { breaker }),
-    }),
+    channels: createChannelDirectory(infra.channels, { ...infra, catalog, clock: monotonic }),
     paces: createChannelPaces(infra.pollRequestsPerSecond, monotonic),
     readModels: createReadModels({
       db: pool,

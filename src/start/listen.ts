@@ -5,7 +5,7 @@ import type { Pool } from 'pg'
 import { totals } from '../../projections/ledger/query.ts'
 import { type ApiOptions, buildApp } from '../api/app.ts'
 import { drain } from '../api/kit/drain.ts'
-import { createHealth, type Lifecycle } from '../api/operating/gateway-health.ts'
+import { channelConcern, createHealth, type Lifecycle } from '../api/operating/gateway-health.ts'
 import { type Health, setAsideConcern } from '../api/operating/health.ts'
 import { useLedgerMetrics } from '../api/operating/ledger-metrics.ts'
 import { readOperations } from '../api/operating/operations.ts'
@@ -61,7 +61,8 @@ export async function listen(
   const { clock } = services
   const { bounds, warning } = chooseConnectionBounds(config)
   if (warning !== undefined) logger.warn({ ...bounds }, warning)
-  const concerns = [...lifecycle.concerns, setAsideConcern(calls.setAside)]
+  const own = [setAsideConcern(calls.setAside), channelConcern(channels)]
+  const concerns = [...lifecycle.concerns, ...own]
   const checks = createHealth({ pool, log, readModels }, { ...lifecycle, concerns })
   const health: Health = { ...checks, spool: calls.backlog }
   const { operationsHosts } = config

@@ -151,7 +151,6 @@ async function start(options: GatewayOptions, onStop: OnStop): Promise<Omit<Gate
         registry: metrics,
       }),
       clockConcern(clock, metrics),
-      { name: 'channels', look: () => Promise.resolve(deps.tasks.channels.refusals.shown()) },
       { name: 'disk', look: () => Promise.resolve(options.diskLacks?.() ?? []) },
     ],
   }

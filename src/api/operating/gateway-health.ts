@@ -1,4 +1,5 @@
 import { Gauge, type Registry } from 'prom-client'
+import type { ChannelDirectory } from '../../app/channels/directory.ts'
 import type { TaskDeps } from '../../app/tasks/deps.ts'
 import { clockFault, type SteadyClock } from '../../kernel/clock.ts'
 import type { Health } from './health.ts'
@@ -25,6 +26,13 @@ export function clockConcern(
   })
   const look = async () => Promise.resolve([clockFault(clock.offMs()) ?? []].flat())
   return { name: 'clock', look }
+}
+
+/** Reports channels that refuse the gateway's own account. */
+export function channelConcern({
+  refusals,
+}: Pick<ChannelDirectory, 'refusals'>): Lifecycle['concerns'][number] {
+  return { name: 'channels', look: () => Promise.resolve(refusals.shown()) }
 }
 
 /** The checks behind a gateway's readiness. */

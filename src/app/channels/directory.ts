@@ -2,10 +2,9 @@ import type { Catalog } from '../../domain/catalog/catalog.ts'
 import type { Clock } from '../../kernel/clock.ts'
 import { systemRandom, type Random } from '../../kernel/random.ts'
 import { type Log, silentLog } from '../../kernel/log.ts'
-import { AccountRefusals } from './account-refusals.ts'
 import type { Channel, Region } from '../ports/provider.ts'
 import { type BreakerSettings, type BreakerState, defaultBreakerSettings } from './breaker.ts'
-import { ChannelHealth, type ChannelOutcome } from './health.ts'
+import { AccountRefusals, ChannelHealth, type ChannelOutcome } from './health.ts'
 
 /** Share of a channel's places that one tenant leaves to others, if the channel has many places. */
 const LEFT_TO_OTHERS = 1 / 8
@@ -143,6 +142,11 @@ class Slot {
     this.#rests.set(model, { ...rest, tenantId, tenantUntilMs })
   }
 
+  shown(): ShownHealth {
+    const breaker = this.health.kind(this.#clock.nowMs())
+    return { id: this.channel.id, breaker, shutTenants: this.health.shutTenants() }
+  }
+
   lease(tenantId: string): ChannelLease {
     this.health.onCall(tenantId, this.#clock.nowMs())
     this.#inFlight += 1
@@ -211,12 +215,7 @@ export function createChannelDirectory(
     byId: (id) => slotOf.get(id)?.channel,
     serving: (channelQuery) =>
       slots.map((slot) => slot.channel).filter((c) => serves(c, channelQuery)),
-    health: () =>
-      slots.map(({ channel, health }) => ({
-        id: channel.id,
-        breaker: health.kind(clock.nowMs()),
-        shutTenants: health.shutTenants(),
-      })),
+    health: () => slots.map((slot) => slot.shown()),
     lease: (tenantId, channelQuery, excluded) => {
       const nowMs = clock.nowMs()
       const usable = slots.filter(

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { AccountRefusals } from '../../../src/app/channels/account-refusals.ts'
+import { AccountRefusals } from '../../../src/app/channels/health.ts'
 import { ProviderError } from '../../../src/app/ports/provider.ts'
 
 t.test('a refused account is shown and logged until it works, or for ten minutes', async (t) => {

@@ -72,7 +72,7 @@ function chunkAfter(before: string, members: JsonObject): string {
 /** The chunk with the settled usage, for a caller who asked for what upstream did not report. */
 function usageChunk(before: string, { lines }: Settlement): string {
   const tokens = (isCounted: (rule: string) => boolean): number =>
-    lines.reduce((sum, { rule, quantity }) => sum + (isCounted(rule) ? Number(quantity) : 0), 0)
+    lines.reduce((sum, { rule, quantity }) => sum + (isCounted(rule) ? quantity : 0), 0)
   const completion = tokens((rule) => rule.endsWith('/output'))
   const prompt = tokens((rule) => !rule.endsWith('/output') && !rule.endsWith('-count'))
   return chunkAfter(before, {

@@ -74,11 +74,16 @@ function trackChoices(expected: number) {
     },
     /** The error of the first one once all have failed. */
     failure: () => (failed.size >= expected ? [...failed.values()][0] : undefined),
-    haveEnded: () => ended.size >= expected,
-    /** Whether every choice that has begun has ended, however many were asked for. */
-    haveAllEnded: () => begun.size > 0 && ended.size >= begun.size,
     begun: () => begun.size,
-    isAnyMade: () => begun.size > failed.size,
+    /**
+     * Whether the result is whole. An end mark alone is none. Some servers answer with fewer choices,
+     * and write no end mark.
+     */
+    isWhole: (by: { readonly done: boolean; readonly bodyEnded: boolean }, hasUsage: boolean) => {
+      if (by.done && begun.size > failed.size) return true
+      const isOver = by.bodyEnded && hasUsage && begun.size > 0
+      return ended.size >= (isOver ? Math.min(begun.size, expected) : expected)
+    },
   }
 }
 
@@ -91,8 +96,7 @@ function chatFrameReader(request: TextRequest, scrub: Scrubber): TextReader {
   const reports = trackReports((report) => chatUsage(report, cites))
   const count = new OutputCount()
   const tracked = trackChoices(expectedChoices(request.body['n']))
-  let done = false
-  let bodyEnded = false
+  const over = { done: false, bodyEnded: false }
   let failure: TextTally['failure']
 
   const fail = (error: UpstreamError): never => {
@@ -115,7 +119,7 @@ function chatFrameReader(request: TextRequest, scrub: Scrubber): TextReader {
   return {
     read: ({ event, data }) => {
       if (data === DONE) {
-        done = true
+        over.done = true
         return undefined
       }
       const chunk = parseObject(data)
@@ -136,19 +140,15 @@ function chatFrameReader(request: TextRequest, scrub: Scrubber): TextReader {
     },
     tally: () => {
       const reading = reports.reading()
-      // An end mark alone is no result. Some servers answer with fewer choices, and write none.
-      const finished =
-        (done && tracked.isAnyMade()) ||
-        tracked.haveEnded() ||
-        (bodyEnded && tracked.haveAllEnded() && reading.usage !== undefined)
+      const finished = tracked.isWhole(over, reading.usage !== undefined)
       const heard = { output: () => count.size(tracked.begun()), finished, failure }
       return { ...reading, ...heard, ...said.otherwise() }
     },
     bodyEnded: () => {
-      bodyEnded = true
+      over.bodyEnded = true
     },
     upstreamId: ids.upstreamId,
-    over: () => done,
+    over: () => over.done,
   }
 }
 
@@ -206,7 +206,7 @@ export const chatWire: TextWire = {
 
 function requestBody(request: TextRequest, streamed: boolean): JsonObject {
   const { stream: _stream, stream_options: options, ...body } = request.body
-  // Some servers stream unless they are told not to.
+  // Some servers stream unless a request says that they must not.
   if (!streamed) return { ...body, model: request.upstreamModel, stream: false }
   return {
     ...body,

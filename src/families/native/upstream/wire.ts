@@ -144,18 +144,10 @@ function nativeFrameReader(request: TextRequest, scrub: Scrubber): TextReader {
     tally: () => {
       const reading = reports.reading()
       // Some servers answer with fewer candidates.
-      const haveAllEnded = begun.size > 0 && ended.size >= begun.size
-      const finished =
-        blocked ||
-        ended.size >= expected ||
-        (bodyEnded && haveAllEnded && reading.usage !== undefined)
-      return {
-        ...reading,
-        output: () => count.size(begun.size),
-        finished,
-        failure,
-        ...said.otherwise(),
-      }
+      const isOver = bodyEnded && reading.usage !== undefined && begun.size > 0
+      const finished = blocked || ended.size >= (isOver ? Math.min(begun.size, expected) : expected)
+      const heard = { output: () => count.size(begun.size), finished, failure }
+      return { ...reading, ...heard, ...said.otherwise() }
     },
     upstreamId: ids.upstreamId,
     bodyEnded: () => {

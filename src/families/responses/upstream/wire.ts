@@ -196,7 +196,7 @@ function requestBody(request: TextRequest, streamed: boolean): JsonObject {
   return {
     ...body,
     model: request.upstreamModel,
-    // Some servers stream unless they are told not to.
+    // Some servers stream unless a request says that they must not.
     stream: streamed,
   }
 }

@@ -27,14 +27,16 @@ interface TierQuery {
 }
 
 /**
- * Binds a call to channels that take its members that change price or model.
+ * Binds a call to channels that take its members that change price or model, and answer with as many
+ * alternatives.
  * @throws DomainError `invalid_request`, naming the first that none of them takes
  */
 function queryWithPriceMembers(
   { wire, channels }: TextDeps,
   { family, model, body }: PricingInput<TextCallInput>,
-  channelQuery: ChannelQuery,
+  keptQuery: ChannelQuery,
 ): TierQuery {
+  const channelQuery = queryWithAnswers({ wire, channels }, body, keptQuery)
   const members = priceMembersOf(wire, body)
   if (members.length === 0) return { channelQuery, serviceTier: undefined }
   // If both members are given, it is unknown which one an account would follow: such a call asks
@@ -77,8 +79,8 @@ function queryWithPriceMembers(
  * @throws DomainError `invalid_request` where there is none
  */
 function queryWithAnswers(
-  { wire, channels }: TextDeps,
-  { body }: PricingInput<TextCallInput>,
+  { wire, channels }: Pick<TextDeps, 'wire' | 'channels'>,
+  body: JsonObject,
   channelQuery: ChannelQuery,
 ): ChannelQuery {
   const asked = answersOf(wire, body)
@@ -115,8 +117,7 @@ export function createTextFamily(deps: TextDeps): TextCallFamily {
       const { model } = input
       const largestOutputTokens = largestOutput(serving, model)
       const kept = resolveKept(deps, input, largestOutputTokens)
-      const countQuery = queryWithAnswers(deps, input, kept.channelQuery)
-      const { channelQuery, serviceTier } = queryWithPriceMembers(deps, input, countQuery)
+      const { channelQuery, serviceTier } = queryWithPriceMembers(deps, input, kept.channelQuery)
       const heldTokens = (input.inputSize.heldTokens ?? 0) + kept.keptTokens
       const inputSize = { ...input.inputSize, heldTokens }
       const outputTokens = largestAnswer(wire, input.body, largestOutputTokens)

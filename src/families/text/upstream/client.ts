@@ -1,7 +1,11 @@
 import type { CallOptions } from '../../../app/ports/provider.ts'
 import { isJsonObject, type JsonObject } from '../../../kernel/json.ts'
 import { parseJson } from '../../kit/http/fields.ts'
-import { beginFrameStream, type FrameReader } from '../../kit/http/frame-stream.ts'
+import {
+  beginFrameStream,
+  type FrameBounds,
+  type FrameReader,
+} from '../../kit/http/frame-stream.ts'
 import {
   createConnections,
   type ChannelConnection,
@@ -12,7 +16,12 @@ import { sentInTurns } from '../../kit/http/json.ts'
 import { openEvents, refusal, rethrow } from '../../kit/http/open-events.ts'
 import { headOf, isSuccess, malformed, type UpstreamError } from '../../kit/http/refusals.ts'
 import type { TextAnswer, TextChunk, TextProvider, TextRequest, TextTally } from '../ports.ts'
-import { frameBounds, isBeyond, largestAnswerBytes } from '../rules/answer-size.ts'
+import {
+  frameBounds,
+  isBeyond,
+  type LargestAnswer,
+  largestAnswerBytes,
+} from '../rules/answer-size.ts'
 import { textSettings } from '../settings.ts'
 
 const DEFAULT_FIRST_BYTE_TIMEOUT_MS = 60_000
@@ -73,13 +82,17 @@ export function createTextProvider(
         wire.readError,
       )
       const reader = wire.frameReader(request, line.scrub)
-      const { largest } = request
-      return beginFrameStream(opened, reader, headOf(opened.headers), {
-        ...frameBounds(largest, lengthOf(sent)),
-        isBeyond: ({ output }) => isBeyond(largest, output()),
-      })
+      const bounds = streamBounds(request.largest, lengthOf(sent))
+      return beginFrameStream(opened, reader, headOf(opened.headers), bounds)
     },
     close: () => lines.close(),
+  }
+}
+
+function streamBounds(largest: LargestAnswer, requestLength: number): FrameBounds<TextTally> {
+  return {
+    ...frameBounds(largest, requestLength),
+    isBeyond: ({ output }) => isBeyond(largest, output()),
   }
 }
 
