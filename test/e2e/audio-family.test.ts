@@ -6,8 +6,7 @@ import { call, queriesOf } from './support/client.ts'
 
 /** Speech of a server that answers audio and reports no usage. */
 
-const stack = await sharedStack()
-t.teardown(() => stack.stop())
+const stack = await sharedStack(t)
 const { url, demo, sandbox } = stack
 const client = new OpenAI({ baseURL: `${url}/v1`, apiKey: demo.modelToken, maxRetries: 0 })
 const good = { model: 'audio-basic', input: 'Good morning.', voice: 'alloy' }

@@ -130,6 +130,7 @@ function requestsFor(model: string): readonly Request[] {
       { model, prompt: 'a boat', size: '2K', response_format, tools: [{ type: 'web_search' }] },
     ],
     ['/provB/v1/t2a_v2', { model, text: 'Good morning.', voice_id: 'nova' }],
+    ['/v1/audio/speech', { model, input: 'Good morning.', voice: 'alloy' }],
     ...(model === 'voice-clone'
       ? speechModels.map((audition: string): Request => [
           '/provB/v1/voice_clone',

@@ -132,15 +132,15 @@ export class MemorySpeech {
   /** Whether a stream comes to its end. */
   whole = true
 
-  async complete(input: SpeechCallInput): Promise<CompletedCall<SpokenBody>> {
+  /** Bytes alone for `/v1/audio/speech`. */
+  async complete(input: SpeechCallInput): Promise<CompletedCall<SpokenBody | Uint8Array>> {
     await this.#called(input)
     const settlement = { priceBookVersion: '1', currency: 'USD' as const, amount: '0', lines: [] }
     const shown = { extra_info: { usage_characters: 13 } }
-    const form = input.asBytes === true ? 'audio' : this.form
-    const body =
-      form === 'audio'
-        ? { form, bytes: Buffer.from('49443304', 'hex') }
-        : { form, audio: '49443304', shown }
+    const { form } = this
+    const bytes = Buffer.from('49443304', 'hex')
+    const spoken = form === 'audio' ? { form, bytes } : { form, audio: '49443304', shown }
+    const body = 'spoken' in input ? bytes : spoken
     return { callId: 'call_1', body, settlement, measurement: 'reported' }
   }
 
@@ -217,7 +217,12 @@ export function memoryCalls(
     return ['chat', 'responses', 'native'].includes(family) ? texts : images
   }
   const run = {
-    complete: (_family: unknown, input: CallInput) => memoryOf(input).complete(input as never),
+    complete: (_family: unknown, input: CallInput) => {
+      // No channel has such a model.
+      if (input.family === 'audio')
+        throw new DomainError('unknown_model', '', { model: input.model })
+      return memoryOf(input).complete(input as never)
+    },
     stream: (_family: unknown, input: CallInput) => memoryOf(input).stream(input as never),
     quote: answered,
   }
