@@ -2,7 +2,7 @@ import type { Command } from 'commander'
 import type { Channel } from '../app/ports/provider.ts'
 import { describeConfig, loadConfig } from '../config.ts'
 import { print } from './output.ts'
-import { requireFiles } from './upstreams.ts'
+import { requireFiles, requirePricesOf } from './upstreams.ts'
 
 /** Registers `tollgate config`. */
 export function addConfig(program: Command): void {
@@ -11,7 +11,9 @@ export function addConfig(program: Command): void {
     .description('print the effective configuration, secrets masked')
     .action(async () => {
       const shown = describeConfig()
-      const channels = await requireFiles(loadConfig(undefined, { serving: true }))
+      const config = loadConfig(undefined, { serving: true })
+      const channels = await requireFiles(config)
+      await requirePricesOf(config, channels)
       for (const [name, value] of Object.entries(shown)) print(`${name}=${value}`)
       for (const channel of channels ?? []) print(`# ${channelLine(channel)}`)
     })

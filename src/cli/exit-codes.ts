@@ -20,6 +20,7 @@ const DENIED: ReadonlySet<unknown> = new Set(['28000', '28P01', '42501', 'log_ac
 const REFUSED: ReadonlySet<string> = new Set([
   'ConfigError',
   'ChannelFileError',
+  'UnpricedModelsError',
   'MarkerSecretError',
   'LogOlderError',
   'NotBelongingError',

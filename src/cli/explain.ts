@@ -5,6 +5,7 @@ const forOperators: ReadonlySet<string> = new Set([
   'CommandError',
   'ConfigError',
   'ChannelFileError',
+  'UnpricedModelsError',
   'DataDirError',
   'ChildFailedError',
   'MarkerSecretError',

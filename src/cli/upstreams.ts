@@ -6,13 +6,15 @@ import { superviseChild } from '../../infra/embedded/supervised-child.ts'
 import { parseChannels } from '../app/channels/load.ts'
 import { sandboxChannels } from '../app/channels/sandbox.ts'
 import { catalog, channelFamilies, families } from '../families/index.ts'
-import { bookOf } from '../app/finance/prices/publish.ts'
+import { readConfiguredBook, requirePrices } from '../app/finance/prices/required-prices.ts'
+import { bookOf, publishedBooks } from '../app/finance/prices/publish.ts'
 import { servedModels } from '../app/finance/prices/concern.ts'
 import type { Channel } from '../app/ports/provider.ts'
 import { readVariable, type Config, ConfigError } from '../config.ts'
 import type { Log } from '../kernel/log.ts'
 import { programFile } from '../kernel/program-files.ts'
 import { messageOf } from './explain.ts'
+import { withLog } from './session.ts'
 import { requireStoreUrls } from './store-urls.ts'
 import { forward, reportRestart } from './stores.ts'
 
@@ -101,6 +103,26 @@ export async function requireFiles(config: Config): Promise<readonly Channel[] |
   requireStoreUrls(config.external)
   await requirePriceBook(config)
   return readChannels(config)
+}
+
+/**
+ * Checks that configured accounts serve nothing that has no price. The log is asked only where the
+ * price book of the configuration lacks one: a published book may have it. @throws UnpricedModelsError
+ */
+export async function requirePricesOf(
+  config: Config,
+  channels: readonly Channel[] | undefined,
+): Promise<void> {
+  if (channels === undefined) return
+  const book = await readConfiguredBook(config.priceBookFile)
+  const needed = { catalog, served: servedModels(channels), book, inPart: false }
+  try {
+    requirePrices({ ...needed, published: [] })
+  } catch (lacking) {
+    if (config.external === undefined) throw lacking
+    const books = await withLog(({ log }) => publishedBooks(log)).catch(() => [])
+    requirePrices({ ...needed, published: books.flatMap(({ entries }) => entries) })
+  }
 }
 
 /** @throws ConfigError */

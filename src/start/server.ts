@@ -117,10 +117,10 @@ async function start(options: GatewayOptions, onStop: OnStop): Promise<Omit<Gate
   const metrics = createMetricsRegistry()
   onStop(watchClock(clock, options.startAgain))
   const { pool, log, unguarded } = await openStores(options, metrics, onStop)
-  const startedBook = await publishPrices({ ...options, log, catalog, clock })
+  const served = servedModels(options.channels)
+  const startedBook = await publishPrices({ ...options, served, log, catalog, clock })
   if (options.roles.has('projector'))
     onStop(startProjector({ databaseUrl: options.databaseUrl, log: unguarded, logger }))
-
   let listensAt: string | undefined
   const storage = await openStorage(config.objectStorage, {
     directory: dataFiles(config.dataDir).objects,
@@ -146,7 +146,7 @@ async function start(options: GatewayOptions, onStop: OnStop): Promise<Omit<Gate
       priceConcern({
         catalog,
         prices: deps.tasks.prices,
-        served: servedModels(options.channels),
+        served,
         started: startedBook,
         registry: metrics,
       }),

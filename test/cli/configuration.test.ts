@@ -93,7 +93,7 @@ t.test('the channels are shown below the values, without their credentials', asy
   - id: own-images
     family: image
     base_url: http://127.0.0.1:8000/v1
-    models: { image-2: own-1 }
+    models: { image-2.5-flare: own-1 }
   - id: video
     family: video-a
     region: domestic
@@ -107,7 +107,7 @@ t.test('the channels are shown below the values, without their credentials', asy
   t.equal(code, 0)
   t.match(
     stdout,
-    /^# channel own-images: image at http:\/\/127\.0\.0\.1:8000\/v1; without a credential; models image-2$/m,
+    /^# channel own-images: image at http:\/\/127\.0\.0\.1:8000\/v1; without a credential; models image-2\.5-flare$/m,
   )
   t.match(
     stdout,
@@ -115,6 +115,51 @@ t.test('the channels are shown below the values, without their credentials', asy
   )
   t.notMatch(stdout, /secret-1/)
 })
+
+t.test(
+  'a model without a price is refused, with the lines that the price book needs',
+  async (t) => {
+    const path = await directory(t)
+    const [channels, book] = [join(path, 'channels.yaml'), join(path, 'book.yaml')]
+    await writeFile(
+      channels,
+      `channels:
+  - id: own-text
+    family: chat
+    base_url: http://127.0.0.1:1/v1
+    models: { own-text: m }
+    largest_output_tokens: { own-text: 100 }
+  - id: own-voice
+    family: audio
+    base_url: http://127.0.0.1:1/v1
+    models: { own-voice: m }
+`,
+    )
+    const env = { DATA_DIR: join(path, 'data'), CHANNELS_FILE: channels }
+    const skus = ['own-text-input-token', 'own-text-output-token', 'own-voice-character']
+    const lineOf = (sku: string): string =>
+      `  - { sku: ${sku}, currency: USD, unit: ${sku.replace(/.*-/, '')}, per: 1000000, price: 'PRICE' }`
+    const lines = skus.map(lineOf).join('\n')
+    for (const refusedBy of [tollgateProcess(['config'], env), serve(env)]) {
+      const ended = await refusedBy
+      refused(t, ended, /models that lack prices: own-text, own-voice\n/)
+      t.match(ended.stderr, /Copy \S+pricebook\.yaml, set PRICEBOOK_FILE to the copy/)
+      t.ok(ended.stderr.includes(lines), ended.stderr)
+    }
+    const head = "version: 'own-1'\neffective_from: '2026-01-01T00:00:00Z'\nprices:\n"
+    await writeFile(book, head + lineOf(skus[0] ?? '').replace('PRICE', '0.5'))
+    const own = { ...env, PRICEBOOK_FILE: book }
+    const some = await tollgateProcess(['config'], own)
+    refused(t, some, /models that lack prices: own-text, own-voice\n/)
+    t.match(some.stderr, `Add these lines below \`prices:\` of ${book}`)
+    t.notMatch(some.stderr, 'own-text-input-token')
+    await writeFile(book, head + lines.replaceAll('PRICE', '0'))
+    t.match(await tollgateProcess(['config'], own), {
+      code: 0,
+      stdout: /^# channel own-text: chat/m,
+    })
+  },
+)
 
 t.test('an unusable price book, address or data directory is named', async (t) => {
   const path = await directory(t)

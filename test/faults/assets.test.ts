@@ -3,6 +3,8 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { eventually } from '../helpers/eventually.ts'
+import { fileURLToPath } from 'node:url'
+import { checkout } from '../helpers/checkout.ts'
 import { atLength } from '../helpers/long-run.ts'
 import {
   type AcceptedAsset,
@@ -56,7 +58,12 @@ const channel = {
 }
 const channels = join(directory, 'library.json')
 await writeFile(channels, JSON.stringify({ channels: [channel] }))
-const settings = { CHANNELS_FILE: channels, POLL_SCALE: '0.05', ...libraryKey }
+const settings = {
+  CHANNELS_FILE: channels,
+  PRICEBOOK_FILE: fileURLToPath(new URL('infra/pricebook.yaml', checkout)),
+  POLL_SCALE: '0.05',
+  ...libraryKey,
+}
 const machine = world.machine('assets', settings)
 const answers = new Witness()
 const call = createCaller({

@@ -13,13 +13,11 @@ import {
   publishedBooks,
   publishPriceBook,
 } from './publish.ts'
-import { readFile } from 'node:fs/promises'
-import { fileURLToPath } from 'node:url'
-import type { Catalog } from '../../../domain/catalog/catalog.ts'
+import type { Catalog, ServedModel } from '../../../domain/catalog/catalog.ts'
 import type { EventLog } from '../../../eventlog/log/types.ts'
 import type { Log } from '../../../kernel/log.ts'
-import { programFile } from '../../../kernel/program-files.ts'
 import type { PriceBookSource } from './price-book.ts'
+import { readConfiguredBook, requirePrices } from './required-prices.ts'
 
 /** Tries while other replicas publish as well. */
 const MAX_TRIES = 5
@@ -107,23 +105,35 @@ function sold(
   return demonstrations ? entries : entries.filter((entry) => entry.demonstration !== true)
 }
 
-const SHIPPED_PRICE_BOOK = 'infra/pricebook.yaml'
-
-/** Publishes the configured price book, or the built-in one, and logs the outcome. */
+/**
+ * Publishes the configured price book, or the built-in one, and logs the outcome.
+ * @throws UnpricedModelsError for models of a channel file that have no price in any book
+ */
 export async function publishPrices(options: {
-  readonly config: { readonly priceBookFile: string | undefined }
+  readonly config: {
+    readonly priceBookFile: string | undefined
+    readonly channelsFile: string | undefined
+  }
   readonly sandbox: boolean
+  readonly roles: ReadonlySet<string>
+  readonly served: readonly ServedModel[]
   readonly log: EventLog
   readonly catalog: Catalog
   readonly clock: Clock
   readonly logger: Log
 }): Promise<StartedBook> {
   const { log, catalog, clock } = options
-  const path = options.config.priceBookFile ?? fileURLToPath(programFile(SHIPPED_PRICE_BOOK))
+  const configured = await readConfiguredBook(options.config.priceBookFile)
   const book = await publishAtStart(
     { log, catalog, clock },
-    { yamlText: await readFile(path, 'utf8'), demonstrations: options.sandbox },
+    { yamlText: configured.yamlText, demonstrations: options.sandbox },
   )
+  const { served, config, roles } = options
+  // Only callers need prices, and the models of the sandbox are not the operator's choice.
+  if (roles.has('api') && config.channelsFile !== undefined) {
+    const published = (await publishedBooks(log)).flatMap(({ entries }) => entries)
+    requirePrices({ catalog, served, book: configured, published, inPart: true })
+  }
   if (book.outcome === 'withheld')
     options.logger.warn(
       { version: book.version, lacking: book.lacking.length },
