@@ -12,6 +12,7 @@ import { createMetricsRegistry, eventLogMetrics } from '../app/metrics.ts'
 import { openPool } from '../storage/postgres/pool.ts'
 import { shareFairly } from '../storage/postgres/pool-share.ts'
 import { migrateOps } from '../app/migrations.ts'
+import { objectsConcern } from '../app/files/objects/concern.ts'
 import { startPurge } from '../app/files/objects/purge.ts'
 import { checkBelonging, notBelonging, requireBelonging } from '../app/access/installation.ts'
 import { agreeOnSecret } from '../app/access/secret-agreement.ts'
@@ -143,15 +144,10 @@ async function start(options: GatewayOptions, onStop: OnStop): Promise<Omit<Gate
     accepting: () => stage === 'serving',
     leaving: () => stage === 'leaving',
     concerns: [
-      priceConcern({
-        catalog,
-        prices: deps.tasks.prices,
-        served,
-        started: startedBook,
-        registry: metrics,
-      }),
+      priceConcern({ ...deps.tasks, served, started: startedBook, registry: metrics }),
       clockConcern(clock, metrics),
       { name: 'disk', look: () => Promise.resolve(options.diskLacks?.() ?? []) },
+      ...(storage.objects === undefined ? [] : [objectsConcern(storage.objects, metrics)]),
     ],
   }
   const addresses = options.roles.has('api')
