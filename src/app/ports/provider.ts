@@ -165,6 +165,8 @@ export interface AnswerStream<Chunk, Tally> {
 export interface CallOptions {
   readonly signal: AbortSignal
   readonly requestId: string
+  /** It is sent once at most, also where a kept connection turns out to be closed. */
+  readonly once?: true
 }
 
 /** Whether the upstream may have accepted (and will bill) a request. */

@@ -83,8 +83,9 @@ async function sendOnce(
   }
   const sent = await attempt(deps, plan, (channel) => {
     const upstreamModel = channel.models[images.model] ?? images.model
+    const options = { ...callOptions(requestId, signal), once: true } as const
     return callUpstream(deps, channel, 'create', () =>
-      provider.make(channel, { ...images, upstreamModel }, callOptions(requestId, signal)),
+      provider.make(channel, { ...images, upstreamModel }, options),
     )
   })
   if (sent.kind === 'untried') {

@@ -116,8 +116,8 @@ function requestOf(
     headers: { ...line.headers, ...sent.headers, 'x-client-request-id': options.requestId },
     body: sent.body,
     signal: options.signal,
-    repeatable: true,
-  } as const
+    ...(options.once === true ? {} : ({ repeatable: true } as const)),
+  }
 }
 
 /** The wire of one family of images; everything else is the same for all of them. */
