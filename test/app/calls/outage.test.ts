@@ -5,10 +5,7 @@ import { defaultBreakerSettings } from '../../../src/app/channels/breaker.ts'
 import { sandboxTextChannels, withTextSettings } from '../../helpers/sandbox-channels.ts'
 import { collect, startTextWorld, textInput } from './support/text-world.ts'
 
-const world = await startTextWorld(t, {
-  storeProcess: true,
-  logLimits: { unhealthyAfterFailures: 1, probeIntervalMs: 100 },
-})
+const world = await startTextWorld(t, { storeProcess: true })
 
 t.test(
   'a log that dies amid streams loses no settlement: spooled, refused or drained',
@@ -181,14 +178,14 @@ t.test('a failing account closes no channel for calls', async (t) => {
 t.test('a channel without a free place is skipped without waiting', async (t) => {
   const [chat] = sandboxTextChannels({ baseUrl: world.sandbox.url })
   if (chat === undefined) throw new Error('no chat channel')
-  const { calls } = await world.text({ channels: [{ ...chat, maxConcurrent: 1 }] })
-  // A first one: who has just started looks at the ledger before anything is begun.
-  await calls.complete(textInput())
-  const prompt = '[[sandbox first-byte-ms=2000]] [[client=holds-the-place]]'
-  const held = calls.complete(textInput({ prompt }))
-  await until(async () => (await world.accepted('holds-the-place')).length === 1)
+  const narrowed = withTextSettings({ ...chat, maxConcurrent: 1 }, { drainTimeoutMs: 1 })
+  const { calls } = await world.text({ channels: [narrowed] })
+  const { frames } = await calls.stream(textInput({ prompt: '[[sandbox stall-after=2]]' }))
+  const held = frames[Symbol.asyncIterator]()
+  await held.next()
   await t.rejects(calls.complete(textInput()), { code: 'overloaded' })
-  await held
+  await held.return?.()
+  await until(() => calls.inFlight() === 0)
   await calls.complete(textInput())
   const { calls: narrow } = await world.text({ limits: { maxCalls: 0 } })
   await t.rejects(narrow.complete(textInput()), { code: 'overloaded' })

@@ -45,6 +45,7 @@ import { newRequestId } from '../../../../src/kernel/ids.ts'
 import type { JsonObject } from '../../../../src/kernel/json.ts'
 import { silentLog } from '../../../../src/kernel/log.ts'
 import { watchLedger } from '../../../../src/app/spending/ledger-lag.ts'
+import { until } from '../../../helpers/eventually.ts'
 import { compose } from '../../../../src/start/compose.ts'
 import { principalOf, startWorld, type World, type WorldOptions } from '../../support/world.ts'
 import { bodyOf, type TextFamily, wires } from '../../../families/text/wires.ts'
@@ -142,6 +143,13 @@ export async function startTextWorld(t: Test, options: WorldOptions = {}): Promi
       spool: await openSpool({ directory: spoolDirectory, instanceId, logger: silentLog, clock }),
       ...(given.journal === undefined ? {} : { limits: given.journal }),
     })
+    // The read models follow the log of the world.
+    const lag = watchLedger(world.pool, world.log)
+    // A call waits only briefly for this, and on a busy machine the read models take longer.
+    await until(async () => {
+      await lag.look().catch(() => undefined)
+      return lag.lagMs() !== Infinity
+    })
     const parts = compose({
       families,
       ownRequestsPerMinute: 60_000,
@@ -155,8 +163,7 @@ export async function startTextWorld(t: Test, options: WorldOptions = {}): Promi
       logger: silentLog,
       metrics: new Registry(),
       crashPoint: noCrash,
-      // The read models follow the log of the world.
-      lag: watchLedger(world.pool, world.log),
+      lag,
       breaker: given.breaker ?? TOLERANT,
       ...(given.absorbedCostPerHour === undefined
         ? {}
