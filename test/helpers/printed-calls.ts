@@ -31,12 +31,13 @@ export function firstExample(text: string) {
   }
 }
 
-/** Ids and times: of a printed one only its form has to come back. */
+/** Ids, times, and whether a worker has a task just now: of a printed one only its form has to come back. */
 const forms: readonly RegExp[] = [
   /^[a-z]+[_-][0-9A-HJKMNP-TV-Z]{26}$/,
   /^cgt-\d{14}-[a-z0-9]{5}$/,
   /^\d{10,}$/,
   /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/,
+  /^(?:now|leased)$/,
 ]
 /** Members that say where the log ends. */
 const positions: ReadonlySet<string> = new Set(['as_of', 'position'])

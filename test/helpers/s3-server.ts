@@ -62,14 +62,14 @@ function isSigned(request: IncomingMessage, account: Account): Promise<boolean> 
     : ofHeaders(request, url, account)
 }
 
-/** Fault of the server: it answers that it is busy or full, or not at all. */
-export type S3Trouble = 'none' | 'busy' | 'full' | 'silent'
+/** Fault of the server: it answers that it is busy or full. */
+export type S3Trouble = 'none' | 'busy' | 'full'
 
 /** An S3 server with one bucket, inside the test's own process, on a real socket and a real disk. */
 interface S3Server {
   readonly options: S3Options
-  /** Faults of the requests from now on. */
-  readonly trouble: (kind: S3Trouble) => void
+  /** Faults of the requests from now on, after so many objects that are still stored. */
+  readonly trouble: (kind: S3Trouble, stillStored?: number) => void
   readonly stop: () => Promise<void>
 }
 
@@ -101,9 +101,12 @@ export async function startS3Server(): Promise<S3Server> {
   // It believes every signature of this version.
   const [serve] = server.httpServer.listeners('request') as RequestListener[]
   let trouble: S3Trouble = 'none'
+  let spared = 0
   const onRequest = (request: IncomingMessage, response: ServerResponse): void => {
-    if (trouble === 'silent') return
-    if (trouble !== 'none') return refuse(response, trouble)
+    const isWrite = request.method === 'PUT'
+    if (spared > 0 && isWrite) spared -= 1
+    // A full store still answers reads.
+    else if (trouble !== 'none' && (isWrite || trouble !== 'full')) return refuse(response, trouble)
     void isSigned(request, account).then((signed) => {
       if (signed) serve?.(request, response)
       else refuse(response, 'forbidden')
@@ -117,8 +120,9 @@ export async function startS3Server(): Promise<S3Server> {
       bucket,
       publicBaseUrl: undefined,
     },
-    trouble: (kind) => {
+    trouble: (kind, stillStored = 0) => {
       trouble = kind
+      spared = stillStored
     },
     stop: async () => {
       server.httpServer.closeAllConnections()

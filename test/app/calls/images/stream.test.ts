@@ -106,15 +106,19 @@ function scene(
     book: shippedBook,
   })
   const kept: number[] = []
+  const keptWithin: number[] = []
   const all: ImageDeps & CallDeps = {
     ...inMemory.deps,
     providers: new Map([['art-b', source.provider]]),
     fetchPublic: fetched,
     imagePlace: {
       check: () => undefined,
-      open: () => (bytes) => {
-        kept.push(bytes.length)
-        return Promise.resolve(`https://gateway.example.test/${kept.length}`)
+      open: (longestMs) => {
+        keptWithin.push(longestMs)
+        return (bytes) => {
+          kept.push(bytes.length)
+          return Promise.resolve(`https://gateway.example.test/${kept.length}`)
+        }
       },
     },
     openImageFile: () => Promise.reject(new Error('no files here')),
@@ -142,7 +146,7 @@ function scene(
       error = thrown
     }
   }
-  return { ...inMemory, kept, running, gone, seen, read, error: () => error }
+  return { ...inMemory, kept, keptWithin, running, gone, seen, read, error: () => error }
 }
 
 const types = (seen: readonly string[]) =>
@@ -154,6 +158,7 @@ void t.test('pictures are fetched, looked at and kept before their frames go on'
   t.same(types(s.seen), ['made', 'made', 'whole'])
   t.match(s.seen[1], /https:\/\/gateway\.example\.test\/2/)
   t.notMatch(s.seen.join(''), /results\.example\.com/, 'no URL of the provider is handed out')
+  t.same(s.keptWithin, [1_000], 'the store of all has the time of the channel')
   t.match(s.events, [{ type: 'CallSettled', data: { outcome: 'completed', usage: { image: 2 } } }])
   t.match(s.ends.at(-1), /^commit 500000000000 at/)
 })
