@@ -9,7 +9,8 @@ const server = await startEventStore()
 t.teardown(() => server.stop())
 
 void t.test('kill -9 in the middle of appends: every stream holds each event once', async (t) => {
-  const log = createEventLog({ url: server.url, namespace: newNamespace() })
+  const limits = { outagePatienceMs: 60_000 }
+  const log = createEventLog({ url: server.url, namespace: newNamespace(), limits })
   t.teardown(() => log.close())
   const writers = 8
   const stopping = new AbortController()
@@ -21,7 +22,7 @@ void t.test('kill -9 in the middle of appends: every stream holds each event onc
         stream,
         [cancelled(stream, `c${next}`)],
         next === 0 ? 'no_stream' : BigInt(next - 1),
-        { deadlineMs: 30_000 },
+        { deadlineMs: 60_000 },
       )
   })
   for (const pauseMs of [400, 700]) {
