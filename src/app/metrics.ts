@@ -31,8 +31,8 @@ export interface TaskMetrics {
   readonly awaitingUsageDeadline: Gauge<'kind'>
   /** 0 closed, 1 half open, 2 open. */
   readonly channelBreaker: Gauge<'channel'>
-  /** Tenants for which the channel is closed because of their own failures. */
-  readonly channelShutTenants: Gauge<'channel'>
+  /** Users for which the channel is closed because of their own failures. */
+  readonly channelShutUsers: Gauge<'channel'>
 }
 
 /** A registry with the process's own metrics, under the names that dashboards expect. */
@@ -176,9 +176,9 @@ function createChannelMetrics(registers: Registry[]) {
       labelNames: ['channel'],
       registers,
     }),
-    channelShutTenants: new Gauge({
-      name: 'tollgate_channel_shut_tenants',
-      help: 'Tenants for which this process closed a channel, because their own calls fail there.',
+    channelShutUsers: new Gauge({
+      name: 'tollgate_channel_shut_users',
+      help: 'Users for whom this process closed a channel, because their own calls fail there.',
       labelNames: ['channel'],
       registers,
     }),

@@ -1,3 +1,4 @@
+import { sharerOf } from '../../domain/token/sharer.ts'
 import { attempt, endAttempt, noChannelError, restChannel } from '../channels/attempt.ts'
 import type { ChannelLease } from '../channels/directory.ts'
 import { type Channel, ProviderError } from '../ports/provider.ts'
@@ -27,9 +28,9 @@ export async function attemptCall<Seen, Result extends { readonly restMs: number
   ask: (channel: Channel) => Promise<Result>,
 ): Promise<Attempt<Result>> {
   const { callId, channelQuery } = call
-  const { tenantId } = call.input.principal
+  const sharer = sharerOf(call.input.principal)
   const plan = {
-    tenantId,
+    sharer,
     channelQuery,
     maxChannels: deps.limits.maxAttempts,
     onFailure: (channel: Channel, error: unknown) => countAttempt(deps, channel, error),
@@ -37,7 +38,7 @@ export async function attemptCall<Seen, Result extends { readonly restMs: number
   const answered = await attempt(deps, plan, ask)
   switch (answered.kind) {
     case 'untried':
-      throw noChannelError(deps, tenantId, channelQuery, { callId })
+      throw noChannelError(deps, sharer, channelQuery, { callId })
     case 'failed': {
       const { channel, error, attempts } = answered
       const served = { channel, upstreamRequestId: undefined, attempts }

@@ -1,5 +1,6 @@
 import { DomainError } from '../../kernel/errors.ts'
 import { unreachable } from '../../kernel/assert.ts'
+import type { Sharer } from '../../kernel/sharers.ts'
 import { type Channel, ProviderError } from '../ports/provider.ts'
 import type { ChannelDirectory, ChannelLease, ChannelQuery } from './directory.ts'
 import type { ChannelOutcome } from './health.ts'
@@ -15,7 +16,7 @@ interface AttemptDeps {
 
 export interface AttemptPlan {
   /** For whom it is made. */
-  readonly tenantId: string
+  readonly sharer: Sharer
   /** The channels that qualify. */
   readonly channelQuery: ChannelQuery
   /** Most channels tried, each only if the one before ruled out acceptance. */
@@ -56,10 +57,10 @@ export async function attempt<Result>(
   plan: AttemptPlan,
   ask: (channel: Channel) => Promise<Result>,
 ): Promise<Attempted<Result>> {
-  const { tenantId, channelQuery } = plan
+  const { sharer, channelQuery } = plan
   const tried = new Set<string>()
   let last: Attempted<Result> = { kind: 'untried' }
-  let lease = plan.first ?? deps.channels.lease(tenantId, channelQuery)
+  let lease = plan.first ?? deps.channels.lease(sharer, channelQuery)
   while (lease !== undefined) {
     const { channel } = lease
     tried.add(channel.id)
@@ -73,7 +74,7 @@ export async function attempt<Result>(
       last = { kind: 'failed', channel, error, attempts: tried.size }
       if (!isWorthAnotherChannel(error) || tried.size >= plan.maxChannels) break
     }
-    lease = deps.channels.lease(tenantId, channelQuery, tried)
+    lease = deps.channels.lease(sharer, channelQuery, tried)
   }
   return last
 }
@@ -92,13 +93,13 @@ export function endAttempt(
 function release(
   { channels }: AttemptDeps,
   { model }: ChannelQuery,
-  { channel, tenantId, release }: ChannelLease,
+  { channel, sharer, release }: ChannelLease,
   { error, hasBegun }: { readonly error: unknown; readonly hasBegun: boolean },
 ): void {
   const restMs =
     error instanceof ProviderError && error.kind === 'rate_limited' ? error.retryAfterMs : undefined
   if (restMs !== undefined && model !== undefined)
-    channels.restFor(tenantId, channel.id, model, restMs)
+    channels.restFor(sharer, channel.id, model, restMs)
   const outcome = outcomeOf(error)
   if (error instanceof ProviderError && error.kind === 'account')
     channels.refusals.refused(channel.id, model, error)
@@ -148,12 +149,12 @@ function isWorthAnotherChannel(error: ProviderError): boolean {
  */
 export function noChannelError(
   { channels }: AttemptDeps,
-  tenantId: string,
+  sharer: Sharer,
   channelQuery: ChannelQuery,
   details: Readonly<Record<string, unknown>>,
 ): DomainError {
   const { model, family } = channelQuery
-  const restingForMs = channels.restingForMs(tenantId, channelQuery)
+  const restingForMs = channels.restingForMs(sharer, channelQuery)
   if (restingForMs !== undefined)
     return new DomainError('rate_limited', 'The model service is at its limit.', {
       ...details,
@@ -161,7 +162,7 @@ export function noChannelError(
       acceptance: 'ruled_out',
       retryAfterMs: restingForMs,
     })
-  if (channels.isMerelyFull(tenantId, channelQuery))
+  if (channels.isMerelyFull(sharer, channelQuery))
     return new DomainError('overloaded', `every channel of ${model ?? family} is busy`, {
       ...details,
       model,

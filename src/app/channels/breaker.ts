@@ -1,7 +1,7 @@
 import { unreachable } from '../../kernel/assert.ts'
 
 /**
- * Decides whether a channel is worth trying for one tenant: a pure state machine that takes the
+ * Decides whether a channel is worth trying for one user: a pure state machine that takes the
  * time as a parameter. Closed, it counts failures in a window; open, it refuses all calls until a
  * pause is over; half open, it lets a few probes through and follows their outcome.
  */
@@ -22,8 +22,11 @@ export interface BreakerSettings {
   readonly probesToClose: number
   /** Weight of a failure after an answer has begun: the channel works, but this answer was cut. */
   readonly brokenAnswerWeight: number
-  /** Failures of one tenant that count when the channel is judged for all tenants. */
-  readonly maxFailuresATenant: number
+  /**
+   * Failures of one tenant that count when the channel is judged for all tenants, and of one user
+   * when it is judged for a tenant.
+   */
+  readonly maxFailuresOfOne: number
 }
 
 export const defaultBreakerSettings: BreakerSettings = {
@@ -35,7 +38,7 @@ export const defaultBreakerSettings: BreakerSettings = {
   maxProbes: 1,
   probesToClose: 2,
   brokenAnswerWeight: 0.5,
-  maxFailuresATenant: 3,
+  maxFailuresOfOne: 3,
 }
 
 interface Counts {

@@ -2,6 +2,7 @@ import type { Catalog } from '../../domain/catalog/catalog.ts'
 import type { Clock } from '../../kernel/clock.ts'
 import { systemRandom, type Random } from '../../kernel/random.ts'
 import { type Log, silentLog } from '../../kernel/log.ts'
+import type { Sharer } from '../../kernel/sharers.ts'
 import type { Channel, Region } from '../ports/provider.ts'
 import { type BreakerSettings, type BreakerState, defaultBreakerSettings } from './breaker.ts'
 import { AccountRefusals, ChannelHealth, type ChannelOutcome } from './health.ts'
@@ -30,7 +31,7 @@ export interface ChannelQuery {
 export interface ChannelLease {
   readonly channel: Channel
   /** For whom the call is made. */
-  readonly tenantId: string
+  readonly sharer: Sharer
   readonly release: (outcome: ChannelOutcome) => void
 }
 
@@ -38,15 +39,15 @@ export interface ChannelLease {
 interface ShownHealth {
   readonly id: string
   readonly breaker: BreakerState['kind']
-  /** Tenants for which the channel is closed because of their own failures. */
-  readonly shutTenants: number
+  /** Users for which the channel is closed because of their own failures. */
+  readonly shutUsers: number
 }
 
 /** The configured upstream accounts, and the choice among them. */
 export interface ChannelDirectory {
-  /** A channel for a tenant's call now, not one of `excluded`; undefined if none qualifies. */
+  /** A channel for a user's call now, not one of `excluded`; undefined if none qualifies. */
   readonly lease: (
-    tenantId: string,
+    sharer: Sharer,
     channelQuery: ChannelQuery,
     excluded?: ReadonlySet<string>,
   ) => ChannelLease | undefined
@@ -57,11 +58,11 @@ export interface ChannelDirectory {
    * because the call itself may have been too large for the limit; for all if it refuses another
    * tenant as well.
    */
-  readonly restFor: (tenantId: string, id: string, model: string, forMs: number) => void
+  readonly restFor: (sharer: Sharer, id: string, model: string, forMs: number) => void
   /** Milliseconds until the first resting channel of a model returns; undefined when none rests. */
-  readonly restingForMs: (tenantId: string, channelQuery: ChannelQuery) => number | undefined
-  /** Whether a channel would take the tenant's call, had it a place. */
-  readonly isMerelyFull: (tenantId: string, channelQuery: ChannelQuery) => boolean
+  readonly restingForMs: (sharer: Sharer, channelQuery: ChannelQuery) => number | undefined
+  /** Whether a channel would take the user's call, had it a place. */
+  readonly isMerelyFull: (sharer: Sharer, channelQuery: ChannelQuery) => boolean
   readonly byId: (id: string) => Channel | undefined
   /** Every channel that may have been used for a model, healthy or not. */
   readonly serving: (channelQuery: ChannelQuery) => readonly Channel[]
@@ -76,11 +77,11 @@ interface Rest {
   /** For all tenants. */
   readonly untilMs: number
   /** For the tenant that was refused last. */
-  readonly tenantId: string | undefined
+  readonly tenant: string | undefined
   readonly tenantUntilMs: number
 }
 
-const NO_REST: Rest = { untilMs: 0, tenantId: undefined, tenantUntilMs: 0 }
+const NO_REST: Rest = { untilMs: 0, tenant: undefined, tenantUntilMs: 0 }
 
 /** One channel: its calls in flight, its health, and its resting models. */
 class Slot {
@@ -112,21 +113,21 @@ class Slot {
     this.health = new ChannelHealth(deps.settings, deps.clock.nowMs())
   }
 
-  /** Whether a tenant's call may begin now. */
-  isFree(tenantId: string, model: string | undefined, nowMs: number): boolean {
+  /** Whether a user's call may begin now. */
+  isFree(sharer: Sharer, model: string | undefined, nowMs: number): boolean {
     return (
       this.#inFlight < this.#maxInFlight &&
-      (this.#inFlightOf.get(tenantId) ?? 0) < this.#maxPerTenant &&
-      nowMs >= this.restUntilMs(tenantId, model) &&
-      this.health.mayCall(tenantId, nowMs)
+      (this.#inFlightOf.get(sharer.tenant) ?? 0) < this.#maxPerTenant &&
+      nowMs >= this.restUntilMs(sharer, model) &&
+      this.health.mayCall(sharer, nowMs)
     )
   }
 
   /** Until when a model rests for a tenant; work without a model never rests. */
-  restUntilMs(tenantId: string, model: string | undefined): number {
+  restUntilMs({ tenant }: Sharer, model: string | undefined): number {
     const rest = model === undefined ? undefined : this.#rests.get(model)
     if (rest === undefined) return 0
-    return rest.tenantId === tenantId ? Math.max(rest.untilMs, rest.tenantUntilMs) : rest.untilMs
+    return rest.tenant === tenant ? Math.max(rest.untilMs, rest.tenantUntilMs) : rest.untilMs
   }
 
   rest(model: string, untilMs: number): void {
@@ -134,35 +135,36 @@ class Slot {
     this.#rests.set(model, { ...rest, untilMs: Math.max(rest.untilMs, untilMs) })
   }
 
-  restFor(tenantId: string, model: string, untilMs: number): void {
+  restFor({ tenant }: Sharer, model: string, untilMs: number): void {
     const rest = this.#rests.get(model) ?? NO_REST
     const rests = rest.tenantUntilMs > this.#clock.nowMs()
-    if (rests && rest.tenantId !== tenantId) return this.rest(model, untilMs)
+    if (rests && rest.tenant !== tenant) return this.rest(model, untilMs)
     const tenantUntilMs = rests ? Math.max(rest.tenantUntilMs, untilMs) : untilMs
-    this.#rests.set(model, { ...rest, tenantId, tenantUntilMs })
+    this.#rests.set(model, { ...rest, tenant, tenantUntilMs })
   }
 
   shown(): ShownHealth {
     const breaker = this.health.kind(this.#clock.nowMs())
-    return { id: this.channel.id, breaker, shutTenants: this.health.shutTenants() }
+    return { id: this.channel.id, breaker, shutUsers: this.health.shutUsers() }
   }
 
-  lease(tenantId: string): ChannelLease {
-    this.health.onCall(tenantId, this.#clock.nowMs())
+  lease(sharer: Sharer): ChannelLease {
+    const { tenant } = sharer
+    this.health.onCall(sharer, this.#clock.nowMs())
     this.#inFlight += 1
-    this.#inFlightOf.set(tenantId, (this.#inFlightOf.get(tenantId) ?? 0) + 1)
+    this.#inFlightOf.set(tenant, (this.#inFlightOf.get(tenant) ?? 0) + 1)
     let released = false
     return {
       channel: this.channel,
-      tenantId,
+      sharer,
       release: (outcome) => {
         if (released) return
         released = true
         this.#inFlight -= 1
-        const left = (this.#inFlightOf.get(tenantId) ?? 1) - 1
-        if (left > 0) this.#inFlightOf.set(tenantId, left)
-        else this.#inFlightOf.delete(tenantId)
-        this.health.onOutcome(tenantId, outcome, this.#clock.nowMs())
+        const left = (this.#inFlightOf.get(tenant) ?? 1) - 1
+        if (left > 0) this.#inFlightOf.set(tenant, left)
+        else this.#inFlightOf.delete(tenant)
+        this.health.onOutcome(sharer, outcome, this.#clock.nowMs())
       },
     }
   }
@@ -197,34 +199,34 @@ export function createChannelDirectory(
     all: channels,
     refusals: new AccountRefusals(clock, deps.logger ?? silentLog),
     rest: (id, model, forMs) => slotOf.get(id)?.rest(model, clock.nowMs() + forMs),
-    restFor: (tenantId, id, model, forMs) =>
-      slotOf.get(id)?.restFor(tenantId, model, clock.nowMs() + forMs),
-    restingForMs: (tenantId, channelQuery) => {
+    restFor: (sharer, id, model, forMs) =>
+      slotOf.get(id)?.restFor(sharer, model, clock.nowMs() + forMs),
+    restingForMs: (sharer, channelQuery) => {
       const nowMs = clock.nowMs()
       const left = slots
         .filter((slot) => serves(slot.channel, channelQuery))
-        .map((slot) => slot.restUntilMs(tenantId, channelQuery.model) - nowMs)
+        .map((slot) => slot.restUntilMs(sharer, channelQuery.model) - nowMs)
         .filter((leftMs) => leftMs > 0)
       return left.length === 0 ? undefined : Math.min(...left)
     },
-    isMerelyFull: (tenantId, channelQuery) =>
+    isMerelyFull: (sharer, channelQuery) =>
       slots.some(
         ({ channel, health }) =>
-          serves(channel, channelQuery) && health.mayCall(tenantId, clock.nowMs()),
+          serves(channel, channelQuery) && health.mayCall(sharer, clock.nowMs()),
       ),
     byId: (id) => slotOf.get(id)?.channel,
     serving: (channelQuery) =>
       slots.map((slot) => slot.channel).filter((c) => serves(c, channelQuery)),
     health: () => slots.map((slot) => slot.shown()),
-    lease: (tenantId, channelQuery, excluded) => {
+    lease: (sharer, channelQuery, excluded) => {
       const nowMs = clock.nowMs()
       const usable = slots.filter(
         (slot) =>
           serves(slot.channel, channelQuery) &&
           excluded?.has(slot.channel.id) !== true &&
-          slot.isFree(tenantId, channelQuery.model, nowMs),
+          slot.isFree(sharer, channelQuery.model, nowMs),
       )
-      return pickWeighted(usable, random)?.lease(tenantId)
+      return pickWeighted(usable, random)?.lease(sharer)
     },
   }
 }

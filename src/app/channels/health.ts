@@ -3,6 +3,7 @@ import type { Log } from '../../kernel/log.ts'
 import { createRetryLog, type RetryLog } from '../../kernel/retry-log.ts'
 import type { ProviderError } from '../ports/provider.ts'
 import { createLru } from '../../kernel/lru.ts'
+import type { Sharer } from '../../kernel/sharers.ts'
 import {
   type BreakerSettings,
   type BreakerState,
@@ -15,10 +16,14 @@ import {
   probingBreaker,
 } from './breaker.ts'
 
+/** Users whose outcomes are kept for one channel: those that used it last. */
+const MAX_USERS = 10_000
 /** Tenants whose outcomes are kept for one channel: those that used it last. */
 const MAX_TENANTS = 1_000
 /** Tenants whose failures are counted when a channel is judged for all: more show no more. */
 const MAX_FAILED_TENANTS = 64
+/** Users whose failures are counted when a channel is judged for their tenant. */
+const MAX_FAILED_USERS = 16
 
 /** The effect of a call's end on its channel. */
 export type ChannelOutcome =
@@ -31,114 +36,160 @@ export type ChannelOutcome =
 
 /**
  * The health of one channel. A caller's input can make a provider fail, so the failures of one
- * tenant close the channel for that tenant only. Once several tenants fail and few calls succeed,
- * the channel is suspected: each tenant first sends probes, one at a time, and those of any tenant
- * that succeed end the suspicion. So no tenant can take the channel from another one, and a tenant
- * that is alone is protected by its own breaker.
+ * user close the channel for that user only. Once several users of a tenant fail and few of the
+ * tenant's calls succeed, the channel is suspected for that tenant; once several tenants fail and
+ * few calls succeed, for all. Each user then first sends probes, one at a time, and those of any
+ * user that succeed end the suspicion. So no user can take the channel from another one, no tenant
+ * from another tenant, and a user that is alone is protected by its own breaker.
  */
 export class ChannelHealth {
   readonly #settings: BreakerSettings
-  /** Breakers by tenant; a tenant without an outcome yet has none. */
-  readonly #tenants = createLru<string, TenantHealth>(MAX_TENANTS)
-  #isSuspected = false
-  #current: SharedCounts
-  #previous: SharedCounts
+  /** A user without an outcome yet has none. */
+  readonly #users = createLru<string, UserHealth>(MAX_USERS)
+  /** Failures of the users of each tenant. */
+  readonly #tenants = createLru<string, Suspicion>(MAX_TENANTS)
+  /** Failures of all tenants. */
+  readonly #all: Suspicion
 
   constructor(settings: BreakerSettings, nowMs: number) {
     this.#settings = settings
-    this.#current = noCounts(nowMs)
-    this.#previous = noCounts(nowMs)
+    this.#all = new Suspicion(settings, MAX_FAILED_TENANTS, nowMs)
   }
 
-  /** Whether a tenant's call may be tried now. */
-  mayCall(tenantId: string, nowMs: number): boolean {
-    const state = this.#stateOf(this.#tenants.get(tenantId))
+  /** Whether a user's call may be tried now. */
+  mayCall(sharer: Sharer, nowMs: number): boolean {
+    const state = this.#stateOf(sharer)
     return state === undefined || mayCall(state, nowMs, this.#settings)
   }
 
-  /** A tenant's call is tried. */
-  onCall(tenantId: string, nowMs: number): void {
-    const tenant = this.#tenants.get(tenantId)
-    const state = this.#stateOf(tenant)
+  /** A user's call is tried. */
+  onCall(sharer: Sharer, nowMs: number): void {
+    const state = this.#stateOf(sharer)
     if (state === undefined || state.kind === 'closed') return
-    this.#keep(tenantId, tenant, onCall(state, nowMs, this.#settings))
+    this.#keep(sharer, onCall(state, nowMs, this.#settings))
   }
 
-  /** A tenant's call ended. */
-  onOutcome(tenantId: string, outcome: ChannelOutcome, nowMs: number): void {
-    const tenant = this.#tenants.get(tenantId)
+  /** A user's call ended. */
+  onOutcome(sharer: Sharer, outcome: ChannelOutcome, nowMs: number): void {
     if (outcome === 'neutral') {
-      if (tenant !== undefined) tenant.breaker = onNeutral(tenant.breaker)
+      const user = this.#users.get(sharer.user)
+      if (user !== undefined) user.breaker = onNeutral(user.breaker)
       return
     }
-    this.#roll(nowMs)
-    const state = this.#stateOf(tenant) ?? closedBreaker(nowMs)
+    const state = this.#stateOf(sharer) ?? closedBreaker(nowMs)
+    const ofTenant = this.#ofTenant(sharer, nowMs)
     if (outcome === 'success') {
-      this.#current.successes += 1
       const next = onSuccess(state, nowMs, this.#settings)
-      this.#keep(tenantId, tenant, next)
-      if (this.#isSuspected && next.kind === 'closed') this.#trust(nowMs)
+      this.#keep(sharer, next)
+      for (const suspicion of [ofTenant, this.#all])
+        suspicion.onSuccess(nowMs, next.kind === 'closed')
       return
     }
     const weight = outcome === 'failure' ? 1 : this.#settings.brokenAnswerWeight
-    this.#keep(tenantId, tenant, onFailure(state, nowMs, this.#settings, weight))
-    this.#countFailure(tenantId, weight)
+    this.#keep(sharer, onFailure(state, nowMs, this.#settings, weight))
+    ofTenant.onFailure(sharer.user, weight, nowMs)
+    this.#all.onFailure(sharer.tenant, weight, nowMs)
   }
 
-  /** The state for operators: that of the channel, or that of its tenants if all have the same. */
+  /** The state for operators: that of the channel, or that of its users if all have the same. */
   kind(nowMs: number): BreakerState['kind'] {
-    if (this.#isSuspected) return 'open'
+    if (this.#all.isHeld) return 'open'
     let worst: BreakerState['kind'] = 'closed'
-    for (const { breaker: state } of this.#tenants.values()) {
-      if (state.kind === 'open') worst = 'open'
+    for (const { breaker: state, tenant } of this.#users.values()) {
+      if (state.kind === 'open' || this.#isSuspected(tenant)) worst = 'open'
       else if (state.kind === 'half_open') worst = worst === 'open' ? 'open' : 'half_open'
       else if (nowMs - state.current.startedAtMs < this.#settings.windowMs) return 'closed'
     }
     return worst
   }
 
-  /** Tenants for which the channel is closed because of their own failures. */
-  shutTenants(): number {
+  /** Users for which the channel is closed because of their own failures. */
+  shutUsers(): number {
     let shut = 0
-    for (const { breaker } of this.#tenants.values()) if (breaker.kind !== 'closed') shut += 1
+    for (const { breaker } of this.#users.values()) if (breaker.kind !== 'closed') shut += 1
     return shut
   }
 
-  /** While the channel is suspected, a tenant's earlier successes count for nothing. */
-  #stateOf(tenant: TenantHealth | undefined): BreakerState | undefined {
-    const state = tenant?.breaker
-    if (!this.#isSuspected || (state !== undefined && state.kind !== 'closed')) return state
-    return probingBreaker(this.#settings)
+  #isSuspected(tenant: string): boolean {
+    return this.#all.isHeld || this.#tenants.peek(tenant)?.isHeld === true
   }
 
-  #keep(tenantId: string, tenant: TenantHealth | undefined, breaker: BreakerState): void {
-    if (tenant === undefined) this.#tenants.set(tenantId, { breaker })
-    else tenant.breaker = breaker
+  /** While the channel is suspected, a user's earlier successes count for nothing. */
+  #stateOf({ user, tenant }: Sharer): BreakerState | undefined {
+    const state = this.#users.get(user)?.breaker
+    const isShut = state !== undefined && state.kind !== 'closed'
+    return isShut || !this.#isSuspected(tenant) ? state : probingBreaker(this.#settings)
   }
 
-  #countFailure(tenantId: string, weight: number): void {
-    const { maxFailuresATenant, minimumFailures, failureShare } = this.#settings
-    const { failedBy } = this.#current
-    const counted = (failedBy.get(tenantId) ?? 0) + (this.#previous.failedBy.get(tenantId) ?? 0)
-    const counts = Math.min(weight, maxFailuresATenant - counted)
-    if (counts <= 0 || (failedBy.size >= MAX_FAILED_TENANTS && !failedBy.has(tenantId))) return
-    failedBy.set(tenantId, (failedBy.get(tenantId) ?? 0) + counts)
-    this.#current.failures += counts
-    const failures = this.#current.failures + this.#previous.failures
-    const all = failures + this.#current.successes + this.#previous.successes
-    if (failures < minimumFailures || failures < all * failureShare) return
-    this.#isSuspected = new Set([...failedBy.keys(), ...this.#previous.failedBy.keys()]).size > 1
+  #keep({ user, tenant }: Sharer, breaker: BreakerState): void {
+    const kept = this.#users.get(user)
+    if (kept === undefined) this.#users.set(user, { breaker, tenant })
+    else kept.breaker = breaker
   }
 
-  #trust(nowMs: number): void {
-    this.#isSuspected = false
+  #ofTenant({ tenant }: Sharer, nowMs: number): Suspicion {
+    const kept = this.#tenants.get(tenant)
+    if (kept !== undefined) return kept
+    const first = new Suspicion(this.#settings, MAX_FAILED_USERS, nowMs)
+    this.#tenants.set(tenant, first)
+    return first
+  }
+}
+
+/** Changed in place: each call that ends changes it. */
+interface UserHealth {
+  breaker: BreakerState
+  readonly tenant: string
+}
+
+/** Whether the failures of several, tenants or users of a tenant, are the fault of the channel. */
+class Suspicion {
+  readonly #settings: BreakerSettings
+  /** Those whose failures are counted at most. */
+  readonly #maxFailed: number
+  #isHeld = false
+  #current: SharedCounts
+  #previous: SharedCounts
+
+  constructor(settings: BreakerSettings, maxFailed: number, nowMs: number) {
+    this.#settings = settings
+    this.#maxFailed = maxFailed
     this.#current = noCounts(nowMs)
     this.#previous = noCounts(nowMs)
   }
 
+  get isHeld(): boolean {
+    return this.#isHeld
+  }
+
+  /** A call succeeded; with `isProven`, as the last of the probes that show a working channel. */
+  onSuccess(nowMs: number, isProven: boolean): void {
+    this.#roll(nowMs)
+    this.#current.successes += 1
+    if (!this.#isHeld || !isProven) return
+    this.#isHeld = false
+    this.#current = noCounts(nowMs)
+    this.#previous = noCounts(nowMs)
+  }
+
+  /** A call of the tenant or user with this key failed. */
+  onFailure(key: string, weight: number, nowMs: number): void {
+    this.#roll(nowMs)
+    const { maxFailuresOfOne, minimumFailures, failureShare } = this.#settings
+    const { failedBy } = this.#current
+    const counted = (failedBy.get(key) ?? 0) + (this.#previous.failedBy.get(key) ?? 0)
+    const counts = Math.min(weight, maxFailuresOfOne - counted)
+    if (counts <= 0 || (failedBy.size >= this.#maxFailed && !failedBy.has(key))) return
+    failedBy.set(key, (failedBy.get(key) ?? 0) + counts)
+    this.#current.failures += counts
+    const failures = this.#current.failures + this.#previous.failures
+    const all = failures + this.#current.successes + this.#previous.successes
+    if (failures < minimumFailures || failures < all * failureShare) return
+    this.#isHeld = new Set([...failedBy.keys(), ...this.#previous.failedBy.keys()]).size > 1
+  }
+
   /**
-   * As in a tenant's breaker, the older half of the window counts fully until the newer half is
-   * full.
+   * As in a user's breaker, the older half of the window counts fully until the newer half is full.
    */
   #roll(nowMs: number): void {
     const { windowMs } = this.#settings
@@ -149,16 +200,11 @@ export class ChannelHealth {
   }
 }
 
-/** Changed in place: each call that ends changes it. */
-interface TenantHealth {
-  breaker: BreakerState
-}
-
-/** Counts of all tenants in half a window. */
+/** Counts of half a window. */
 interface SharedCounts {
   readonly startedAtMs: number
   successes: number
-  /** Weights; of one tenant at most `maxFailuresATenant`. */
+  /** Weights; of one tenant or user at most `maxFailuresOfOne`. */
   failures: number
   readonly failedBy: Map<string, number>
 }

@@ -1,5 +1,6 @@
 import type { TaskModel } from '../../domain/catalog/task-rules.ts'
 import type { TaskRequest } from '../../domain/task/state.ts'
+import { sharerOf } from '../../domain/token/sharer.ts'
 import { toTimestamp } from '../../kernel/clock.ts'
 import { DomainError, isDomainError } from '../../kernel/errors.ts'
 import { idempotencyOf } from '../../kernel/keyed-hash.ts'
@@ -38,9 +39,10 @@ interface CreationSteps<Order extends TaskOrder> {
 export function createCreateTask(deps: TaskDeps): CreateTask {
   const create = createTaskWith<SubmittedTask>(deps, {
     complete: (input, model) => withAssets(deps, input, model),
-    choose: ({ principal: { tenantId } }, channelQuery) => {
-      const lease = deps.channels.lease(tenantId, channelQuery)
-      if (lease === undefined) throw noChannelError(deps, tenantId, channelQuery, {})
+    choose: ({ principal }, channelQuery) => {
+      const sharer = sharerOf(principal)
+      const lease = deps.channels.lease(sharer, channelQuery)
+      if (lease === undefined) throw noChannelError(deps, sharer, channelQuery, {})
       return lease
     },
     finish: (input, begun) => submit(deps, input, begun),

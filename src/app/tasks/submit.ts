@@ -110,11 +110,12 @@ async function send(
   { request, lease: first, channelQuery }: BegunTask,
 ): Promise<Sent> {
   const provider = providerOf(deps, input.family)
-  const { tenantId, model, marker } = request
+  const { model, marker } = request
+  const { sharer } = first
   const onFailure = (channel: Channel, error: unknown): void => {
     if (error instanceof ProviderError) logFailedTry(deps, request, channel, error)
   }
-  const plan = { tenantId, channelQuery, maxChannels: MAX_CHANNELS_A_CREATION, first, onFailure }
+  const plan = { sharer, channelQuery, maxChannels: MAX_CHANNELS_A_CREATION, first, onFailure }
   const sent = await attempt(deps, plan, (channel) => {
     const upstreamModel = channel.models[model] ?? request.upstreamModel
     const { settings } = request.facts

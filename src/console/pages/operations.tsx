@@ -106,7 +106,7 @@ const breakerWords: Readonly<Record<string, string>> = {
 const channelColumns: readonly TableColumn<OperationsFacts['channels'][number]>[] = [
   { name: 'channel', narrow: 'lead', cell: ({ id }) => id },
   { name: 'state', cell: ({ breaker }) => breakerWords[breaker] ?? breaker },
-  { name: 'shut for tenants', right: true, cell: ({ shutTenants }) => shutTenants },
+  { name: 'shut for users', right: true, cell: ({ shutUsers }) => shutUsers },
 ]
 
 const workWords: Readonly<Record<string, string>> = {

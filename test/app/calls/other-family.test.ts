@@ -164,7 +164,7 @@ t.test('inputs are fetched after admission, before a channel is leased', async (
   const prepare = () => {
     t.same([ends, asked], [['hold 1000000000000 USD'], []])
     const leases = [...Array(16)].map(() =>
-      deps.channels.lease('tenant_1', { family: 'pictures', model: 'painter' }),
+      deps.channels.lease(sharerOf(input.principal), { family: 'pictures', model: 'painter' }),
     )
     t.ok(
       leases.every((lease) => lease !== undefined),

@@ -3,6 +3,7 @@ import { logUnavailable } from '../../../src/eventlog/log/errors.ts'
 import { until } from '../../helpers/eventually.ts'
 import { defaultBreakerSettings } from '../../../src/app/channels/breaker.ts'
 import { sandboxTextChannels, withTextSettings } from '../../helpers/sandbox-channels.ts'
+import type { TextCallInput } from '../../../src/families/text/calls/types.ts'
 import { collect, startTextWorld, textInput } from './support/text-world.ts'
 
 const world = await startTextWorld(t, { storeProcess: true })
@@ -106,7 +107,51 @@ t.test('failures of one tenant’s calls close a provider to no other tenant', a
   }
   const chat = deps.channels.all.find(({ family }) => family === 'chat')
   const shown = deps.channels.health().find(({ id }) => id === chat?.id)
-  t.match(shown, { breaker: 'closed', shutTenants: 1 })
+  t.match(shown, { breaker: 'closed', shutUsers: 1 })
+})
+
+t.test(
+  'failures of one user’s calls close a provider to no other user of its tenant',
+  async (t) => {
+    const { calls, deps } = await world.text({ breaker: defaultBreakerSettings })
+    const as = (userId: string, prompt?: string): TextCallInput => {
+      const input = textInput(prompt === undefined ? {} : { prompt })
+      return { ...input, principal: { ...input.principal, userId } }
+    }
+    const failing = as('careless', '[[sandbox http=500]]')
+    for (let call = 0; call < 20; call += 1) await t.rejects(calls.complete(failing))
+    await t.rejects(calls.complete(as('careless')), { code: 'no_channel' })
+    const chat = deps.channels.all.find(({ family }) => family === 'chat')
+    for (let call = 0; call < 10; call += 1) {
+      await t.rejects(calls.complete(failing))
+      const { callId } = await calls.complete(as('careful'))
+      const event = (await world.callEvents()).find(({ data }) => data.callId === callId)
+      t.equal(event?.data.channelId, chat?.id)
+    }
+    const shown = deps.channels.health().find(({ id }) => id === chat?.id)
+    t.match(shown, { breaker: 'closed', shutUsers: 1 })
+  },
+)
+
+t.test('a dead channel is shut for each user of a tenant that meets it', async (t) => {
+  const { calls, deps } = await world.text({
+    channels: twoChannels('http://127.0.0.1:9/v1'),
+    breaker: { ...defaultBreakerSettings, pauseMs: 60_000, longestPauseMs: 60_000 },
+  })
+  const completeAs = async (userId: string) => {
+    const input = textInput()
+    const { callId } = await calls.complete({ ...input, principal: { ...input.principal, userId } })
+    const event = (await world.callEvents()).find(({ data }) => data.callId === callId)
+    t.equal(event?.data.channelId, 'second')
+    return event?.data.attempts ?? 1
+  }
+  for (let call = 0; call < 3; call += 1) t.equal(await completeAs('one'), 2)
+  for (let call = 0; call < 2; call += 1) t.equal(await completeAs('two'), 2)
+  for (const user of ['one', 'two', 'three']) {
+    t.equal(await completeAs(user), 2, `a call of ${user} is a probe`)
+    t.equal(await completeAs(user), 1, `the channel is shut for ${user}`)
+  }
+  t.match(deps.channels.health()[0], { id: 'first', breaker: 'open', shutUsers: 3 })
 })
 
 t.test('ends by the gateway’s own bounds close no channel', async (t) => {

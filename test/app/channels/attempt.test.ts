@@ -15,8 +15,9 @@ import {
   ProviderError,
   type ProviderErrorKind,
 } from '../../../src/app/ports/provider.ts'
+import { sharerIn } from './support/sharer.ts'
 
-const TENANT = 'tenant_1'
+const USER = sharerIn('tenant_1')
 const channelQuery = { family: 'any', model: 'm' }
 
 function channel(id: string, over: Partial<Channel> = {}): Channel {
@@ -43,7 +44,7 @@ function setUp(...ids: readonly string[]) {
   const channels = createChannelDirectory(all, { catalog, clock, random: () => 0, breaker })
   const failures: string[] = []
   const plan: AttemptPlan = {
-    tenantId: TENANT,
+    sharer: USER,
     channelQuery,
     maxChannels: 3,
     onFailure: ({ id }) => void failures.push(id),
@@ -96,7 +97,7 @@ t.test('a rate-limited channel rests for that model, as long as it asked for', a
   const { deps, plan, failures, pass } = setUp('a')
   await attempt(deps, plan, failing('rate_limited', 'ruled_out', 500))
   t.equal((await attempt(deps, plan, () => Promise.resolve('never'))).kind, 'untried')
-  t.match(noChannelError(deps, TENANT, channelQuery, { callId: 'c' }), {
+  t.match(noChannelError(deps, USER, channelQuery, { callId: 'c' }), {
     code: 'rate_limited',
     details: { callId: 'c', kind: 'rate_limited', acceptance: 'ruled_out', retryAfterMs: 500 },
   })
@@ -107,27 +108,28 @@ t.test('a rate-limited channel rests for that model, as long as it asked for', a
   t.ok(lease)
   t.same(failures, ['a'])
   restChannel(deps, channelQuery, channel('a'), undefined)
-  t.equal(deps.channels.restingForMs(TENANT, channelQuery), undefined)
+  t.equal(deps.channels.restingForMs(USER, channelQuery), undefined)
 })
 
 t.test('a rate limit rests one tenant, and all once it refuses another tenant', async (t) => {
   const { deps, plan, pass } = setUp('a')
   const { channels } = deps
   const limited = failing('rate_limited', 'ruled_out', 500)
-  const other = { ...plan, tenantId: 'tenant_2' }
+  const other = { ...plan, sharer: sharerIn('tenant_2') }
   await attempt(deps, plan, limited)
-  t.equal(channels.restingForMs(TENANT, channelQuery), 500)
-  t.equal(channels.restingForMs('tenant_2', channelQuery), undefined)
+  t.equal(channels.restingForMs(USER, channelQuery), 500)
+  t.equal(channels.restingForMs(sharerIn('tenant_1', 'user_2'), channelQuery), 500)
+  t.equal(channels.restingForMs(sharerIn('tenant_2'), channelQuery), undefined)
   pass(100)
   await attempt(deps, other, limited)
-  t.equal(channels.restingForMs('tenant_3', channelQuery), 500)
+  t.equal(channels.restingForMs(sharerIn('tenant_3'), channelQuery), 500)
   pass(500)
-  t.equal(channels.restingForMs(TENANT, channelQuery), undefined)
+  t.equal(channels.restingForMs(USER, channelQuery), undefined)
   await attempt(deps, other, limited)
-  t.equal(channels.restingForMs(TENANT, channelQuery), undefined, 'one alone begins again')
+  t.equal(channels.restingForMs(USER, channelQuery), undefined, 'one alone begins again')
   // What an answer says of the account is so for all.
   restChannel(deps, channelQuery, channel('a'), 700)
-  t.equal(channels.restingForMs('tenant_3', channelQuery), 700)
+  t.equal(channels.restingForMs(sharerIn('tenant_3'), channelQuery), 700)
 })
 
 t.test('an attempt that the gateway ended does not count against the channel', async (t) => {
@@ -139,7 +141,7 @@ t.test('an attempt that the gateway ended does not count against the channel', a
 
 t.test('at most three channels are tried, beginning with a given one', async (t) => {
   const { deps, plan, failures } = setUp('a', 'b', 'c', 'd')
-  const first = deps.channels.lease(TENANT, { ...channelQuery, channelId: 'c' })
+  const first = deps.channels.lease(USER, { ...channelQuery, channelId: 'c' })
   t.ok(first)
   const ended = await attempt(
     deps,
@@ -162,11 +164,11 @@ t.test('an answer keeps its channel lease until its end is known', async (t) => 
   if (again.kind !== 'answered') throw new Error('it was not answered')
   endAttempt(deps, channelQuery, again.lease, cut)
   t.equal(deps.channels.health()[0]?.breaker, 'open')
-  t.match(noChannelError(deps, TENANT, channelQuery, {}), {
+  t.match(noChannelError(deps, USER, channelQuery, {}), {
     code: 'no_channel',
     details: { model: 'm' },
   })
-  t.match(noChannelError(deps, TENANT, { ...channelQuery, channelId: 'a' }, {}), {
+  t.match(noChannelError(deps, USER, { ...channelQuery, channelId: 'a' }, {}), {
     code: 'kept_unavailable',
   })
 })
@@ -186,9 +188,9 @@ t.test('an error that is no provider failure is thrown and affects no channel', 
 
 t.test('a full channel is reported as overloaded', async (t) => {
   const { deps, plan } = setUp('a')
-  while (deps.channels.lease(TENANT, channelQuery) !== undefined);
+  while (deps.channels.lease(USER, channelQuery) !== undefined);
   t.equal((await attempt(deps, plan, () => Promise.resolve('never'))).kind, 'untried')
-  t.match(noChannelError(deps, TENANT, channelQuery, {}), {
+  t.match(noChannelError(deps, USER, channelQuery, {}), {
     code: 'overloaded',
     details: { model: 'm' },
   })

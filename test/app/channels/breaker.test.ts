@@ -18,7 +18,7 @@ const settings: BreakerSettings = {
   maxProbes: 1,
   probesToClose: 2,
   brokenAnswerWeight: 0.5,
-  maxFailuresATenant: 3,
+  maxFailuresOfOne: 3,
 }
 
 function failing(times: number, state: BreakerState = closedBreaker(0), atMs = 0): BreakerState {

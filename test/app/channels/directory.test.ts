@@ -2,9 +2,10 @@ import { catalog } from '../../../src/families/index.ts'
 import t from 'tap'
 import { createChannelDirectory } from '../../../src/app/channels/directory.ts'
 import type { Channel } from '../../../src/app/ports/provider.ts'
+import { sharerIn } from './support/sharer.ts'
 
 const MODEL = 'domestic-video-2-0'
-const TENANT = 'tenant_1'
+const USER = sharerIn('tenant_1')
 const channelQuery = { family: 'video-a', region: 'domestic', model: MODEL } as const
 
 function channel(id: string, over: Partial<Channel> = {}): Channel {
@@ -39,12 +40,9 @@ t.test('only channels of the family, region and model are used', async (t) => {
     channel('other-region', { region: 'overseas' }),
     channel('other-model', { models: { 'domestic-video-2-5': 'x' } }),
   ]
-  t.equal(directory(all).lease(TENANT, channelQuery), undefined)
-  t.equal(directory([...all, channel('fits')]).lease(TENANT, channelQuery)?.channel.id, 'fits')
-  t.equal(
-    directory([channel('a')]).lease(TENANT, { ...channelQuery, model: 'toString' }),
-    undefined,
-  )
+  t.equal(directory(all).lease(USER, channelQuery), undefined)
+  t.equal(directory([...all, channel('fits')]).lease(USER, channelQuery)?.channel.id, 'fits')
+  t.equal(directory([channel('a')]).lease(USER, { ...channelQuery, model: 'toString' }), undefined)
 })
 
 t.test('a call bound to a channel, or to an account’s data, uses no other channel', async (t) => {
@@ -54,10 +52,10 @@ t.test('a call bound to a channel, or to an account’s data, uses no other chan
     channel('second', { priority: 1, settings: 'has it' }),
     channel('third', { priority: 2, settings: 'has it' }),
   ])
-  t.equal(lease(TENANT, { ...channelQuery, channelId: 'third' })?.channel.id, 'third')
-  t.equal(lease(TENANT, { ...channelQuery, channelId: 'third' }, new Set(['third'])), undefined)
-  t.equal(lease(TENANT, { ...channelQuery, channelId: 'gone' }), undefined)
-  t.equal(lease(TENANT, { ...channelQuery, suits: has })?.channel.id, 'second')
+  t.equal(lease(USER, { ...channelQuery, channelId: 'third' })?.channel.id, 'third')
+  t.equal(lease(USER, { ...channelQuery, channelId: 'third' }, new Set(['third'])), undefined)
+  t.equal(lease(USER, { ...channelQuery, channelId: 'gone' }), undefined)
+  t.equal(lease(USER, { ...channelQuery, suits: has })?.channel.id, 'second')
   const ids = (more: object) => serving({ ...channelQuery, ...more }).map(({ id }) => id)
   t.same(ids({ suits: has }), ['second', 'third'])
   t.same(ids({ suits: has, channelId: 'first' }), [])
@@ -69,52 +67,66 @@ t.test('the lowest priority wins while it is healthy', async (t) => {
     channel('first', { maxConcurrent: 100 }),
   ])
   for (let call = 0; call < 5; call += 1) {
-    const taken = lease(TENANT, channelQuery)
+    const taken = lease(USER, channelQuery)
     t.equal(taken?.channel.id, 'first')
     taken?.release('failure')
   }
-  t.equal(lease(TENANT, channelQuery)?.channel.id, 'spare', 'the breaker of the first is open')
+  t.equal(lease(USER, channelQuery)?.channel.id, 'spare', 'the breaker of the first is open')
   t.same(
     health().find(({ id }) => id === 'first'),
-    { id: 'first', breaker: 'open', shutTenants: 1 },
+    { id: 'first', breaker: 'open', shutUsers: 1 },
   )
   advance(2_000)
-  t.equal(lease(TENANT, channelQuery)?.channel.id, 'first', 'after its pause it is probed')
-  t.equal(lease(TENANT, channelQuery)?.channel.id, 'spare', 'one probe at a time')
+  t.equal(lease(USER, channelQuery)?.channel.id, 'first', 'after its pause it is probed')
+  t.equal(lease(USER, channelQuery)?.channel.id, 'spare', 'one probe at a time')
+})
+
+t.test('a channel is shut for the user whose calls fail, not for its tenant', async (t) => {
+  const { lease, health } = directory([
+    channel('first', { maxConcurrent: 100 }),
+    channel('spare', { priority: 1 }),
+  ])
+  const other = sharerIn('tenant_1', 'user_2')
+  for (let call = 0; call < 5; call += 1) lease(USER, channelQuery)?.release('failure')
+  t.equal(lease(USER, channelQuery)?.channel.id, 'spare')
+  t.equal(lease(other, channelQuery)?.channel.id, 'first')
+  t.match(health(), [{ id: 'first', shutUsers: 1 }])
 })
 
 t.test('within a priority, channels are chosen at random by weight', async (t) => {
   const channels = [channel('light', { weight: 1 }), channel('heavy', { weight: 3 })]
-  t.equal(directory(channels, 0.24).lease(TENANT, channelQuery)?.channel.id, 'light')
-  t.equal(directory(channels, 0.26).lease(TENANT, channelQuery)?.channel.id, 'heavy')
-  t.equal(directory(channels, 0.999).lease(TENANT, channelQuery)?.channel.id, 'heavy')
+  t.equal(directory(channels, 0.24).lease(USER, channelQuery)?.channel.id, 'light')
+  t.equal(directory(channels, 0.26).lease(USER, channelQuery)?.channel.id, 'heavy')
+  t.equal(directory(channels, 0.999).lease(USER, channelQuery)?.channel.id, 'heavy')
 })
 
 t.test('a channel with too many pending calls is skipped until one ends', async (t) => {
   const { lease } = directory([channel('busy', { maxConcurrent: 1 })])
-  const taken = [1, 2, 3, 4].map(() => lease(TENANT, channelQuery))
+  const taken = [1, 2, 3, 4].map(() => lease(USER, channelQuery))
   t.ok(taken.every((one) => one !== undefined))
-  t.equal(lease(TENANT, channelQuery), undefined)
+  t.equal(lease(USER, channelQuery), undefined)
   taken[0]?.release('success')
   taken[0]?.release('success')
-  t.ok(lease(TENANT, channelQuery))
-  t.equal(lease(TENANT, channelQuery), undefined, 'releasing twice frees one place')
+  t.ok(lease(USER, channelQuery))
+  t.equal(lease(USER, channelQuery), undefined, 'releasing twice frees one place')
 })
 
 t.test('one tenant may take seven eighths of the places of a channel', async (t) => {
   const { lease } = directory([channel('shared', { maxConcurrent: 4 })])
-  const taken = Array.from({ length: 16 }, () => lease('noisy', channelQuery))
+  const taken = Array.from({ length: 16 }, (_, index) =>
+    lease(sharerIn('noisy', `user_${index % 2}`), channelQuery),
+  )
   t.equal(taken.filter((one) => one !== undefined).length, 14)
-  t.ok(lease('quiet', channelQuery))
+  t.ok(lease(sharerIn('quiet'), channelQuery))
   taken[0]?.release('success')
-  t.ok(lease('noisy', channelQuery), 'a place that is given back is free again')
-  t.equal(lease('noisy', channelQuery), undefined)
+  t.ok(lease(sharerIn('noisy'), channelQuery), 'a place that is given back is free again')
+  t.equal(lease(sharerIn('noisy'), channelQuery), undefined)
 })
 
 t.test('excluded channels are not tried again', async (t) => {
   const { lease, serving } = directory([channel('a'), channel('b')])
-  t.equal(lease(TENANT, channelQuery, new Set(['a']))?.channel.id, 'b')
-  t.equal(lease(TENANT, channelQuery, new Set(['a', 'b'])), undefined)
+  t.equal(lease(USER, channelQuery, new Set(['a']))?.channel.id, 'b')
+  t.equal(lease(USER, channelQuery, new Set(['a', 'b'])), undefined)
   t.same(
     serving(channelQuery).map(({ id }) => id),
     ['a', 'b'],

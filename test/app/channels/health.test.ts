@@ -3,17 +3,25 @@ import t from 'tap'
 import { defaultBreakerSettings } from '../../../src/app/channels/breaker.ts'
 import { ChannelHealth, type ChannelOutcome } from '../../../src/app/channels/health.ts'
 import { propertyRuns } from '../../helpers/property-runs.ts'
+import { sharerIn } from './support/sharer.ts'
 
 const settings = defaultBreakerSettings
+
+/** `tenant/user`, or the only user of a tenant. */
+function sharerOfName(name: string) {
+  const [tenantId = '', userId] = name.split('/')
+  return sharerIn(tenantId, userId)
+}
 
 function setUp() {
   let nowMs = 0
   const health = new ChannelHealth(settings, nowMs)
   /** Whether a call was let through; it ends at once. */
-  const call = (tenantId: string, outcome: ChannelOutcome): boolean => {
-    if (!health.mayCall(tenantId, nowMs)) return false
-    health.onCall(tenantId, nowMs)
-    health.onOutcome(tenantId, outcome, nowMs)
+  const call = (name: string, outcome: ChannelOutcome): boolean => {
+    const sharer = sharerOfName(name)
+    if (!health.mayCall(sharer, nowMs)) return false
+    health.onCall(sharer, nowMs)
+    health.onOutcome(sharer, outcome, nowMs)
     return true
   }
   return {
@@ -21,8 +29,8 @@ function setUp() {
     call,
     pass: (ms: number) => (nowMs += ms),
     kind: () => health.kind(nowMs),
-    mayCall: (tenantId: string) => health.mayCall(tenantId, nowMs),
-    begin: (tenantId: string) => health.onCall(tenantId, nowMs),
+    mayCall: (name: string) => health.mayCall(sharerOfName(name), nowMs),
+    begin: (name: string) => health.onCall(sharerOfName(name), nowMs),
   }
 }
 
@@ -30,7 +38,7 @@ t.test('failures of one tenant close the channel to that tenant only', async (t)
   const { call, health, mayCall, pass, kind } = setUp()
   for (let times = 0; times < 20; times += 1) call('attacker', 'failure')
   t.equal(mayCall('attacker'), false)
-  t.equal(health.shutTenants(), 1)
+  t.equal(health.shutUsers(), 1)
   let refused = 0
   for (let second = 0; second < 60; second += 1) {
     call('attacker', 'failure')
@@ -40,6 +48,61 @@ t.test('failures of one tenant close the channel to that tenant only', async (t)
   }
   t.equal(refused, 0, 'another tenant is never refused, even if some of its own calls fail')
   t.equal(kind(), 'closed')
+})
+
+t.test('failures of one user close the channel to no other user of its tenant', async (t) => {
+  const { call, health, mayCall, pass, kind } = setUp()
+  for (let times = 0; times < 20; times += 1) call('tenant/careless', 'failure')
+  t.equal(mayCall('tenant/careless'), false)
+  t.ok(mayCall('tenant/other'))
+  let refused = 0
+  for (let second = 0; second < 60; second += 1) {
+    call('tenant/careless', 'failure')
+    if (!call('tenant/other', second % 7 === 0 ? 'failure' : 'success')) refused += 1
+    pass(1_000)
+  }
+  t.equal(refused, 0, 'even if some of its own calls fail')
+  t.equal(health.shutUsers(), 1)
+  t.equal(kind(), 'closed')
+})
+
+t.test('a channel that fails several users of a tenant admits one probe for each', async (t) => {
+  const { call, kind, mayCall, begin } = setUp()
+  for (let times = 0; times < 3; times += 1) call('tenant/first', 'failure')
+  call('tenant/second', 'failure')
+  begin('tenant/third')
+  t.ok(mayCall('tenant/third'), 'four failures are too few')
+  call('tenant/third', 'failure')
+  t.equal(kind(), 'open')
+  for (const user of ['tenant/first', 'tenant/fourth']) {
+    t.ok(mayCall(user), `${user} has a probe`)
+    begin(user)
+    t.notOk(mayCall(user), `${user} has one probe`)
+  }
+  begin('other/user')
+  t.ok(mayCall('other/user'), 'the users of another tenant are not probed')
+  for (let times = 0; times < settings.probesToClose; times += 1) call('tenant/fifth', 'success')
+  begin('tenant/sixth')
+  t.ok(mayCall('tenant/sixth'), 'probes of one user free the others')
+})
+
+t.test('failures of many users of one tenant close the channel to no other tenant', async (t) => {
+  const { call, mayCall, begin, pass } = setUp()
+  for (let user = 0; user < 100; user += 1) {
+    for (let times = 0; times < 6; times += 1) call(`tenant/user_${user}`, 'failure')
+    begin('other')
+    t.ok(mayCall('other'))
+    pass(100)
+  }
+})
+
+t.test('a tenant most of whose calls succeed is not suspected', async (t) => {
+  const { call, mayCall, begin } = setUp()
+  for (let times = 0; times < 40; times += 1) call('tenant/large', 'success')
+  for (const user of ['a', 'b', 'c', 'd', 'e', 'f'])
+    for (let times = 0; times < 6; times += 1) call(`tenant/${user}`, 'failure')
+  begin('tenant/new')
+  t.ok(mayCall('tenant/new'))
 })
 
 t.test('the only tenant of a channel is kept from it while it is dead', async (t) => {
@@ -64,7 +127,7 @@ t.test('a channel that fails several tenants admits one probe for each', async (
     begin(tenant)
     t.notOk(mayCall(tenant), `${tenant} has one probe`)
   }
-  health.onOutcome('fourth', 'failure', 0)
+  health.onOutcome(sharerIn('fourth'), 'failure', 0)
   t.notOk(mayCall('fourth'), 'a failed probe begins a pause')
   for (let times = 0; times < settings.probesToClose; times += 1) call('fifth', 'success')
   t.equal(mayCall('sixth'), true)
@@ -102,16 +165,18 @@ t.test('a neutral probe makes room for the next one', async (t) => {
   t.ok(call('only', 'success'))
 })
 
-t.test('the states of a thousand tenants are kept at most', async (t) => {
+t.test('the states of ten thousand users are kept at most', async (t) => {
   const { health } = setUp()
-  for (let tenant = 0; tenant < 3_000; tenant += 1)
-    for (let times = 0; times < 6; times += 1) health.onOutcome(`tenant_${tenant}`, 'failure', 0)
-  t.equal(health.shutTenants(), 1_000)
+  for (let user = 0; user < 12_000; user += 1) {
+    const sharer = sharerIn(`tenant_${user % 3_000}`, `user_${user}`)
+    for (let times = 0; times < 6; times += 1) health.onOutcome(sharer, 'failure', 0)
+  }
+  t.equal(health.shutUsers(), 10_000)
 })
 
-t.test('a tenant whose calls succeed is served, whatever other tenants do', async () => {
+t.test('a user whose calls succeed is served, whatever other users do', async () => {
   const step = fc.record({
-    tenant: fc.constantFrom('a', 'b', 'c', 'd'),
+    user: fc.constantFrom('a', 'b/one', 'b/two', 'c', 'tenant/one', 'tenant/two'),
     outcome: fc.constantFrom('success', 'failure', 'failure', 'broken_answer', 'neutral'),
     hangs: fc.boolean(),
     goodCalls: fc.boolean(),
@@ -120,11 +185,11 @@ t.test('a tenant whose calls succeed is served, whatever other tenants do', asyn
   fc.assert(
     fc.property(fc.array(step, { maxLength: 200 }), (steps) => {
       const { call, pass, begin, mayCall } = setUp()
-      return steps.every(({ tenant, outcome, hangs, goodCalls, ms }) => {
-        if (hangs && mayCall(tenant)) begin(tenant)
-        else call(tenant, outcome)
+      return steps.every(({ user, outcome, hangs, goodCalls, ms }) => {
+        if (hangs && mayCall(user)) begin(user)
+        else call(user, outcome)
         pass(ms)
-        return !goodCalls || call('good', 'success')
+        return !goodCalls || call('tenant/good', 'success')
       })
     }),
     { numRuns: propertyRuns(200) },

@@ -1,3 +1,4 @@
+import { sharerOf } from '../../../domain/token/sharer.ts'
 import { uploadDecider } from '../../../domain/upload/decider.ts'
 import { uploadStream } from '../../../domain/upload/events.ts'
 import { executeCommand } from '../../../eventlog/log/execute.ts'
@@ -55,11 +56,11 @@ type Sent = Pick<OwnUpload, 'channelId' | 'upstreamFileId' | 'sizeBytes'>
 
 async function send(deps: MediaDeps, input: UploadInput, signal: AbortSignal): Promise<Sent> {
   const { purpose, filename, requestId } = input
-  const { tenantId } = input.principal
+  const sharer = sharerOf(input.principal)
   const { family, model, maxBytes } = deps.catalog.uploadPlace(purpose)
   const channelQuery: ChannelQuery = { family, ...(model === undefined ? {} : { model }) }
-  const first = leaseFor(deps, tenantId, channelQuery)
-  if (first === undefined) throw noChannelError(deps, tenantId, channelQuery, {})
+  const first = leaseFor(deps, input.principal, channelQuery)
+  if (first === undefined) throw noChannelError(deps, sharer, channelQuery, {})
   const body = counted(input.body, maxBytes)
   const onFailure = ({ id: channelId }: Channel, error: unknown): void => {
     if (!(error instanceof ProviderError)) return
@@ -69,7 +70,7 @@ async function send(deps: MediaDeps, input: UploadInput, signal: AbortSignal): P
       'upload failed upstream',
     )
   }
-  const plan = { tenantId, channelQuery, maxChannels: 1, first, onFailure }
+  const plan = { sharer, channelQuery, maxChannels: 1, first, onFailure }
   const attempted = await attempt(deps, plan, async (channel) => {
     try {
       const media = { purpose, filename, body: body.chunks() }
@@ -91,7 +92,7 @@ async function send(deps: MediaDeps, input: UploadInput, signal: AbortSignal): P
     case 'failed':
       throw refusalOf(attempted.error, undefined, signal.aborted)
     case 'untried':
-      throw noChannelError(deps, tenantId, channelQuery, {})
+      throw noChannelError(deps, sharer, channelQuery, {})
   }
 }
 
@@ -101,15 +102,19 @@ async function send(deps: MediaDeps, input: UploadInput, signal: AbortSignal): P
  */
 function leaseFor(
   { channels, markerSecret }: MediaDeps,
-  tenantId: string,
+  principal: UploadInput['principal'],
   channelQuery: ChannelQuery,
 ): ChannelLease | undefined {
+  const sharer = sharerOf(principal)
   const ordered = channels
     .serving(channelQuery)
-    .map(({ id }) => ({ id, place: keyedHash(markerSecret, 'upload-place', [tenantId, id]) }))
+    .map(({ id }) => ({
+      id,
+      place: keyedHash(markerSecret, 'upload-place', [principal.tenantId, id]),
+    }))
     .toSorted((a, b) => a.place.compare(b.place))
   for (const { id } of ordered) {
-    const lease = channels.lease(tenantId, { ...channelQuery, channelId: id })
+    const lease = channels.lease(sharer, { ...channelQuery, channelId: id })
     if (lease !== undefined) return lease
   }
   return undefined

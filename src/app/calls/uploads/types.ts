@@ -33,7 +33,11 @@ export interface MediaUseCases {
    *   the log and of a provider's failure; the body fails by itself
    */
   readonly openUpload: (
-    input: UploadKey & { readonly requestId: string; readonly signal: AbortSignal },
+    input: UploadKey & {
+      readonly principal: Principal
+      readonly requestId: string
+      readonly signal: AbortSignal
+    },
   ) => Promise<IncomingMedia & { readonly upload: OwnUpload }>
 }
 

@@ -1,3 +1,4 @@
+import { sharerOf } from '../../../domain/token/sharer.ts'
 import { DomainError } from '../../../kernel/errors.ts'
 import { attempt, endAttempt, noChannelError } from '../../channels/attempt.ts'
 import type { ChannelQuery } from '../../channels/directory.ts'
@@ -45,16 +46,16 @@ function createOpenUpload(deps: MediaDeps): MediaUseCases['openUpload'] {
     const upload = await findOwnUpload(deps, key)
     const { upstreamFileId, channelId } = upload
     const { family, model, maxBytes } = deps.catalog.uploadPlace(upload.purpose)
-    const { tenantId } = key.principal
+    const sharer = sharerOf(key.principal)
     const channelQuery: ChannelQuery = {
       family,
       channelId,
       ...(model === undefined ? {} : { model }),
     }
-    const release = openFiles.take(tenantId)
+    const release = openFiles.take(key.principal.tenantId)
     let isHeld = false
     try {
-      const plan = { tenantId, channelQuery, maxChannels: 1, onFailure: () => undefined }
+      const plan = { sharer, channelQuery, maxChannels: 1, onFailure: () => undefined }
       const file = {
         upstreamFileId,
         maxBytes,
@@ -69,7 +70,7 @@ function createOpenUpload(deps: MediaDeps): MediaUseCases['openUpload'] {
             throw signal.aborted ? left() : error
           }),
       )
-      if (attempted.kind === 'untried') throw noChannelError(deps, tenantId, channelQuery, {})
+      if (attempted.kind === 'untried') throw noChannelError(deps, sharer, channelQuery, {})
       if (attempted.kind === 'failed') throw refusalOf(attempted.error)
       const { lease, result } = attempted
       isHeld = true

@@ -1,8 +1,10 @@
 import type { ReadyImages } from '../../calls/images/inputs.ts'
+import { sharerOf } from '../../../domain/token/sharer.ts'
 import { invariant } from '../../../kernel/assert.ts'
 import { fromTimestamp, toTimestamp } from '../../../kernel/clock.ts'
 import { isDomainError } from '../../../kernel/errors.ts'
 import { pause } from '../../../kernel/pause.ts'
+import type { Sharer } from '../../../kernel/sharers.ts'
 import type { ChannelLease, ChannelQuery } from '../../channels/directory.ts'
 import { executeTaskCommand, loadTask, newCommandId } from '../task-log.ts'
 import type { DuePoll } from '../watch/task-work.ts'
@@ -33,7 +35,7 @@ interface ReadyTask {
 export async function prepareImages(
   deps: ImageTaskDeps,
   { platformId }: DuePoll,
-  leaseOf: (tenantId: string, channelQuery: ChannelQuery) => ChannelLease | undefined,
+  leaseOf: (sharer: Sharer, channelQuery: ChannelQuery) => ChannelLease | undefined,
 ): Promise<ReadyTask | 'later' | 'ended'> {
   const { media } = deps
   const state = await loadTask(deps.log, platformId)
@@ -56,9 +58,9 @@ export async function prepareImages(
   const images = await readOrSay(deps, media, waiting)
   if (images === 'later') return 'later'
   if (images === undefined) return fail('request_lost')
-  const { tenantId, family, model } = request
+  const { family, model } = request
   const channelQuery = { family, model, imageCount: images.count }
-  const lease = leaseOf(tenantId, channelQuery)
+  const lease = leaseOf(sharerOf({ ...request, kind: 'model' }), channelQuery)
   return lease === undefined ? 'later' : { waiting, media, images, channelQuery, lease }
 }
 

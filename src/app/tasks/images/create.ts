@@ -1,3 +1,4 @@
+import { sharerOf } from '../../../domain/token/sharer.ts'
 import { fromTimestamp } from '../../../kernel/clock.ts'
 import { DomainError } from '../../../kernel/errors.ts'
 import { waitingTasks } from '../../../../projections/tasks/query.ts'
@@ -24,11 +25,12 @@ interface ImageTaskOrder extends TaskOrder {
  */
 export function createCreateImageTask(deps: ImageTaskDeps): ImageTaskUseCases['create'] {
   const create = createTaskWith<ImageTaskOrder>(deps, {
-    choose: ({ principal: { tenantId } }, channelQuery) => {
+    choose: ({ principal }, channelQuery) => {
+      const sharer = sharerOf(principal)
       const [channel] = deps.channels.serving(channelQuery)
-      if (channel === undefined) throw noChannelError(deps, tenantId, channelQuery, {})
+      if (channel === undefined) throw noChannelError(deps, sharer, channelQuery, {})
       // Nothing is sent now, so no channel is held: the worker chooses one later.
-      return { channel, tenantId, release: () => undefined }
+      return { channel, sharer, release: () => undefined }
     },
     keep: async ({ media, images }, request) => {
       await refuseWhenFull(deps, request.tenantId)

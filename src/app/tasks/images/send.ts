@@ -71,7 +71,7 @@ async function sendOnce(
   const provider = deps.imageProviders.get(channelQuery.family)
   invariant(provider, `every family of images has a provider: ${channelQuery.family}`)
   const plan = {
-    tenantId: task.lease.tenantId,
+    sharer: task.lease.sharer,
     channelQuery,
     maxChannels: MAX_CHANNELS,
     ...(first === undefined ? {} : { first }),

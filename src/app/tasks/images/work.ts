@@ -1,5 +1,6 @@
 import type { RoundOutcome } from '../../queue/policy-loop.ts'
 import { pause } from '../../../kernel/pause.ts'
+import type { Sharer } from '../../../kernel/sharers.ts'
 import type { ChannelLease, ChannelQuery } from '../../channels/directory.ts'
 import { jittered } from '../watch/intervals.ts'
 import { createTaskLeases, type DuePoll, leaseInTurn } from '../watch/task-work.ts'
@@ -151,8 +152,8 @@ async function begin(
   poll: DuePoll,
   times: { readonly scale: number; readonly signal: AbortSignal },
 ): Promise<'later' | undefined> {
-  const lease = (tenantId: string, channelQuery: ChannelQuery): ChannelLease | undefined =>
-    deps.channels.lease(tenantId, channelQuery, making.fullChannels())
+  const lease = (sharer: Sharer, channelQuery: ChannelQuery): ChannelLease | undefined =>
+    deps.channels.lease(sharer, channelQuery, making.fullChannels())
   const job = await prepareImages(deps, poll, lease)
   if (job === 'ended') return undefined
   if (job === 'later') return 'later'

@@ -81,11 +81,11 @@ export function createSweep(
 const BREAKER_LEVEL = { closed: 0, half_open: 1, open: 2 } as const
 
 function showOwnGauges(deps: TaskDeps): void {
-  const { lateAppends, channelBreaker, channelShutTenants } = deps.metrics
+  const { lateAppends, channelBreaker, channelShutUsers } = deps.metrics
   lateAppends.set(deps.background.pending())
-  for (const { id, breaker, shutTenants } of deps.channels.health()) {
+  for (const { id, breaker, shutUsers } of deps.channels.health()) {
     channelBreaker.set({ channel: id }, BREAKER_LEVEL[breaker])
-    channelShutTenants.set({ channel: id }, shutTenants)
+    channelShutUsers.set({ channel: id }, shutUsers)
   }
 }
 
