@@ -19,8 +19,9 @@ const { port } = app.server.address() as AddressInfo
 /** Sends a body; its status, and how often the work on it let others go first. */
 async function send(t: Test, path: string, body: Buffer) {
   let turns = 0
-  // `inTurns` reads the clock after each part of its work; here each part has used up its turn.
-  const clock = t.capture(monotonicClock, 'nowMs', () => (turns += 1) * 1_000)
+  // `inTurns` reads the clock after each part of its work; here each part has used up its turn,
+  // and little more: bounds of silence are measured by the same clock.
+  const clock = t.capture(monotonicClock, 'nowMs', () => (turns += 1) * 10)
   const response = await fetch(`http://127.0.0.1:${port}${path}`, {
     method: 'POST',
     headers: {
