@@ -47,7 +47,7 @@ export const tasks = table('tasks.tasks', {
     request_id: text(),
     model: text(),
     channel_id: text(),
-    /** Of the model; null where models belong to no region. */
+    /** The region of the model; null if the family's models belong to no region. */
     region: nullable(text<'domestic' | 'overseas'>()),
     /** Null while the submission has no known outcome. */
     native_id: nullable(text()),

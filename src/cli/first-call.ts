@@ -8,7 +8,7 @@ interface Sample {
   /** Endpoint as `/v1/models` shows it. */
   readonly endpoint: string
   readonly body: (model: string) => object
-  /** Where its answer goes, if that is nothing for a terminal. */
+  /** The file for an answer that a terminal cannot show. */
   readonly file?: string
 }
 

@@ -8,7 +8,7 @@ import { everySurface } from './support/every-surface.ts'
 import { addForeignRows } from './support/foreign-rows.ts'
 
 /**
- * What a tenant reads does not depend on the rows of others: every list, look-up and search is asked for before and after
+ * A tenant's answers do not depend on the rows of others: every list, look-up and search is asked for before and after
  * another tenant has more rows than any bound of a read, on both sides of each row of the tenant.
  */
 

@@ -134,7 +134,7 @@ t.test('what was not kept is missing, and a fault of the account is no 404', asy
     ['http=429', 429],
     ['http=401', 503],
     ['garbage', 502],
-    // It is asked once more on a new connection.
+    // The gateway asks once more on a new connection.
     ['drop-after-accept', 200],
   ] as const) {
     sandbox.faults.add({ faults: [switches], match: { family: 'responses', op: 'get' }, once: 1 })

@@ -15,7 +15,7 @@ import { adminScopeOf } from './envelope.ts'
 import { PerUnits, toPerUnits } from './prices/schemas.ts'
 import { Currency } from './schemas.ts'
 
-/** What a proposal is in answers: a posting, or both sides of a change of a setting. */
+/** Answers that show a proposal: a posting, or both sides of a change of a setting. */
 
 const postedObjects = {
   grant: 'credit_grant',

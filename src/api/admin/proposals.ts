@@ -26,7 +26,7 @@ const RejectionSchema = Type.Object(
   },
 )
 
-/** What waits, or waited, for a second user: postings, credit limits and changes of settings. */
+/** Routes of proposals: postings, credit limits and changes of settings that need a second user. */
 export function proposalRoutes(
   instance: FastifyInstance,
   { proposals }: Pick<Services['accounts'], 'proposals'>,

@@ -37,15 +37,15 @@ const decoders: ReadonlyMap<string, () => Transform> = new Map([
 interface DecodedOptions {
   readonly decoder: Transform
   readonly coding: string
-  /** The most bytes that it may stand for. */
+  /** The most decoded bytes. */
   readonly limitBytes: number
   /** Called with the number of bytes of each piece. @throws when there is no memory for them */
   readonly take: (bytes: number) => void
 }
 
 /**
- * Decodes a body piece by piece, no faster than it is read, and ends at the first byte beyond its bound: what a short
- * body stands for takes neither memory nor time beyond that.
+ * Decodes a body piece by piece, no faster than the gateway reads it, and stops at the first byte beyond its bound, so
+ * that a small compressed body cannot take more memory or time than that.
  */
 class Decoded extends Readable {
   /** Fastify compares it with the body limit and with `Content-Length`. */
@@ -116,7 +116,7 @@ class Decoded extends Readable {
 }
 
 /**
- * The body that a coded one stands for. What it stands for counts as it arrives, as other bodies do.
+ * Returns the decoded form of a compressed body. The memory for its bytes is counted as they arrive.
  * @throws RequestError `media_type_unsupported`, for which the answer has the codings that are taken
  */
 export function decodedBody(

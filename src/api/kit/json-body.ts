@@ -70,7 +70,7 @@ function* hashOf(body: Buffer): Work<string> {
   return hash.digest('hex')
 }
 
-/** The coding of a body in lower case; undefined for one that is as it stands, or that is not there. */
+/** The coding of a body in lower case; undefined if the request has no body, or one that is not compressed. */
 function codingOf({ headers }: FastifyRequest): string | undefined {
   const coding = headers['content-encoding']?.trim().toLowerCase()
   if (coding === undefined || coding === '' || coding === 'identity') return undefined
@@ -106,7 +106,7 @@ export interface JsonBodyOptions {
   readonly withoutHash?: boolean
   /** Long data URIs are left as bytes: see `parseMediaJson`. */
   readonly keepsMedia?: boolean
-  /** It may be compressed: see `decodedBody`. */
+  /** Whether the body may be compressed: see `decodedBody`. */
   readonly mayBeCoded?: boolean
 }
 

@@ -62,11 +62,11 @@ const filterOfOperations = () => ({
   },
 })
 
-/** What a program reads; JSON is YAML too, which takes a hundred times as long to write. */
+/** The type of the document at every address: JSON is valid YAML, which takes far longer to write. */
 const JSON_TYPE = 'application/json; charset=utf-8'
 const pageDescriptions: ReadonlySet<string | undefined> = new Set(['/docs/json', '/docs/yaml'])
 
-/** A megabyte is read, written and hashed in turns of its own: each takes as long as many requests. */
+/** The gateway reads, writes and hashes the document in separate turns, so that other requests run between. */
 async function textOf(document: Description): Promise<string> {
   await nextTurn()
   const text = JSON.stringify(document)

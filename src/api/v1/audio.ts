@@ -1,13 +1,13 @@
 import { type Static, Type } from 'typebox'
 import { Buffer } from 'node:buffer'
 import {
-  audioFormats,
   mediaTypes,
   type Speaker,
   type SpeechOrder,
   type SpokenCall,
   type SpokenSeen,
 } from '../../app/calls/speaker.ts'
+import { audioFormats } from '../../domain/catalog/audio-formats.ts'
 import type { CallInput, PricingInput, ResolvedCall } from '../../app/calls/family.ts'
 import type { Channel } from '../../app/ports/provider.ts'
 import { NotBlank, readBody, RefusedMember } from '../../kernel/body.ts'

@@ -37,11 +37,11 @@ export async function settle<Seen>(
   await record(deps, call, served, rated, ended)
   deps.crashPoint('call.after-append')
   deps.metrics.settleSeconds.observe((monotonicClock.nowMs() - startedMs) / 1_000)
-  const { settlement, measurement } = rated
-  const [{ family }, { id: channel }] = [call.input, served.channel]
+  const { settlement, measurement, answeredOtherwise: other = {} } = rated
+  const { family } = call.input
+  const channel = served.channel.id
   absorbUndelivered(deps, call, rated)
   deps.metrics.ended.inc({ family, outcome: ended.outcome })
-  const { answeredOtherwise: other = {} } = rated
   if (other.model !== undefined) deps.metrics.answeredOtherwise.inc({ family, what: 'model' })
   if (other.serviceTier !== undefined)
     deps.metrics.answeredOtherwise.inc({ family, what: 'service_tier' })

@@ -1,10 +1,8 @@
+import type { AudioFormat } from '../../domain/catalog/audio-formats.ts'
 import type { Usage } from '../../domain/pricing/usage.ts'
 import type { CallFamily, CallInput } from './family.ts'
 
 /** Families whose models speak a text as the bytes of a file. */
-
-export const audioFormats = ['mp3', 'pcm', 'flac', 'wav'] as const
-export type AudioFormat = (typeof audioFormats)[number]
 
 /** Media types of audio that is answered as its bytes. */
 export const mediaTypes: Readonly<Record<AudioFormat, string>> = {
@@ -14,14 +12,14 @@ export const mediaTypes: Readonly<Record<AudioFormat, string>> = {
   wav: 'audio/wav',
 }
 
-/** What a caller wants spoken; every model of every family can be asked for it. */
+/** A request for speech, in a form that every family can read. */
 export interface SpeechOrder {
   /** External name. */
   readonly model: string
   readonly text: string
   readonly voice: {
     readonly name: string
-    /** It was given as an object with an `id`, as clients name voices that were made for them. */
+    /** Whether the caller gave an object with an `id`, as clients name voices that were made for them. */
     readonly byId: boolean
   }
   readonly format: AudioFormat

@@ -145,7 +145,7 @@ interface UserHealth {
 /** Whether the failures of several, tenants or users of a tenant, are the fault of the channel. */
 class Suspicion {
   readonly #settings: BreakerSettings
-  /** Those whose failures are counted at most. */
+  /** The most tenants or users whose failures are counted. */
   readonly #maxFailed: number
   #isHeld = false
   #current: SharedCounts
@@ -189,7 +189,7 @@ class Suspicion {
   }
 
   /**
-   * As in a user's breaker, the older half of the window counts fully until the newer half is full.
+   * The older half of the window counts fully until the newer half is full, as in a user's breaker.
    */
   #roll(nowMs: number): void {
     const { windowMs } = this.#settings
@@ -233,7 +233,7 @@ interface Refusal {
 export class AccountRefusals {
   readonly #clock: Clock
   readonly #logger: Pick<Log, 'warn'>
-  /** By channel and model; both come from the channel file. */
+  /** The last refusal of each channel and model of the channel file. */
   readonly #refusals = new Map<string, Refusal>()
 
   /** @param clock for durations only */
@@ -258,7 +258,7 @@ export class AccountRefusals {
     if (this.#refusals.size > 0) this.#refusals.delete(keyOf(channelId, model))
   }
 
-  /** What is refused now, in words for operators. */
+  /** Describes the channels that refuse the gateway now, for operators. */
   shown(): readonly string[] {
     const sinceMs = this.#clock.nowMs() - SHOWN_FOR_MS
     return [...this.#refusals]

@@ -6,17 +6,17 @@ export type { TaskObservation }
 
 /** The port between the upstream adapters of each family (`upstream`) and the surfaces (`api/`). */
 
-/** Where an account, its models and its assets are. */
+/** The part of the world that an account, its models and its assets belong to. */
 export type Region = 'domestic' | 'overseas'
 
 /** One upstream account; the credential stays inside the provider's client. */
 export interface Channel {
   readonly id: string
   readonly family: string
-  /** Read only where the models of the family belong to a region. */
+  /** The gateway reads it only for families whose models belong to a region. */
   readonly region?: Region
   readonly baseUrl: string
-  /** Absent: the provider is asked without one. */
+  /** If it is absent, requests carry no credential. */
   readonly credential?: string
   /** External model name → upstream model name. */
   readonly models: Readonly<Record<string, string>>
@@ -165,7 +165,7 @@ export interface AnswerStream<Chunk, Tally> {
 export interface CallOptions {
   readonly signal: AbortSignal
   readonly requestId: string
-  /** It is sent once at most, also where a kept connection turns out to be closed. */
+  /** The adapter sends the request at most once, even if a kept connection turns out to be closed. */
   readonly once?: true
 }
 

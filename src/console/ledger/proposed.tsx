@@ -16,9 +16,9 @@ import { Table, type TableColumn } from '../kit/table.tsx'
 import { Facts, Id, Money } from '../kit/values.tsx'
 import { FirstRows, PriceOf } from './price-panels.tsx'
 
-/** What a proposal would post or set, whole, for the user who approves it. */
+/** Shows the user who approves a proposal everything that it would post or set. */
 
-/** What is proposed, in words. */
+/** Names the kind of a proposal. */
 export function kindOf({ posting }: ProposalRow): string {
   if (posting.kind === 'grant') return 'credit'
   if (posting.kind === 'limit') return 'credit limit'
@@ -27,7 +27,7 @@ export function kindOf({ posting }: ProposalRow): string {
   return posting.corrects.kind === 'line' ? 'refund of a line' : 'correction of a grant'
 }
 
-/** What an approval does. */
+/** Describes the effect of an approval. */
 export function effectOf({ posting, tenantId }: ProposalRow): string {
   if (isSettingChange(posting))
     return `It sets the ${posting.kind} of ${tenantId}, if they are still those of revision ${posting.basis}`
@@ -66,7 +66,7 @@ export function termsOf(posting: Posting) {
   ] as const
 }
 
-/** The prices of the list beside those of a tenant, as the API shows them. */
+/** List prices in the shape of the API, to compare a tenant's prices with. */
 export type ListPrices = PanelFacts<
   Pick<Awaited<ReturnType<typeof readAccountPrices>>, 'price_book_version' | 'prices'>
 >

@@ -24,7 +24,7 @@ import type { Page, View } from '../page.tsx'
 import { requireAdminSession } from '../reading-as.ts'
 import { tenantHref } from './tenants.tsx'
 
-/** What waits for a second user, and its approval: postings, credit limits and settings. */
+/** Proposals of postings, credit limits and settings, and their approval by a second user. */
 
 const listQuery = Type.Object({
   cursor: cursorMembers.cursor,
@@ -221,7 +221,7 @@ interface ProposalFacts {
   readonly row: ProposalRow
   /** The tenant's balance and credit limit in the currency of a posting: decimals. */
   readonly balance: PanelFacts<{ readonly balance: string; readonly limit: string }> | undefined
-  /** The list prices beside proposed prices. */
+  /** List prices, to compare proposed prices with. */
   readonly list: ListPrices | undefined
 }
 

@@ -67,8 +67,8 @@ export const accountEvents = {
     postedAt: Type.String(),
   }),
   /**
-   * What its person may not give alone, a posting or a change of a setting: it gives nothing until
-   * a second user approves it.
+   * A posting or a change of a setting that one person may not make alone. It takes effect when a
+   * second user approves it.
    */
   PostingProposed: Type.Object({
     tenantId: Type.String(),

@@ -40,7 +40,7 @@ export const taskEvents = {
     requestId: Type.String(),
     /** External name of the model; aliases are normalised before. */
     model: Type.String(),
-    /** Of the model; absent where models belong to no region. */
+    /** The region of the model; absent if the family's models belong to no region. */
     region: Type.Optional(Type.Union([Type.Literal('domestic'), Type.Literal('overseas')])),
     channelId: Type.String(),
     /**

@@ -3,7 +3,7 @@ import { isDomainError } from '../../../src/kernel/errors.ts'
 import { until } from '../../helpers/eventually.ts'
 import { startTextWorld, textInput } from './support/text-world.ts'
 
-/** What calls of one user cost that are begun at once and all fail, in each way that costs the operator something. */
+/** The cost of calls that one user begins at once and that all fail, in each way that costs the operator money. */
 
 const world = await startTextWorld(t)
 const CALLS = 60
@@ -48,7 +48,7 @@ for (const [way, family, streamed, switches] of ways)
       (await world.callEvents()).flatMap((event) =>
         event.type === 'CallFailed' && ids.has(event.data.requestId) ? [event.data] : [],
       )
-    // Where a busy machine begins them one after the other, the first failures shut the channel.
+    // A busy machine may begin them one after the other, and then the first failures shut the channel.
     const unsent = errors.filter((error) => !isDomainError(error, 'upstream_unavailable'))
     await until(async () => (await failed()).length === CALLS - unsent.length)
     const cost = (await failed())

@@ -107,7 +107,7 @@ await t.test('a change of leader in the middle of shared appends refuses no call
     await cluster.lead(next())
     await callsEnd(load)
   })
-  // What was under way on the deposed leader may be in the log, and nobody is told.
+  // Appends that were under way on the deposed leader may be in the log without an answer.
   await refusesNone(t, async (load) => {
     await cluster.depose(next(), 'connection')
     await callsEnd(load)

@@ -14,7 +14,7 @@ const SHIPPED_PRICE_BOOK = 'infra/pricebook.yaml'
 /** The price book of a configuration. */
 export interface ConfiguredBook {
   readonly path: string
-  /** It is the one that the program comes with, which an update replaces. */
+  /** Whether it is the book that the program comes with, which an update replaces. */
   readonly isShipped: boolean
   readonly yamlText: string
 }

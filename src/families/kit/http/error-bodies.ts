@@ -144,8 +144,8 @@ const PLAIN_ACCOUNT_CODES: ReadonlySet<string> = new Set([
 ])
 
 /**
- * Words about a key or a model that upstream does not know. Both come from the gateway's channel,
- * never from a caller, and not every server has a code or the status for it.
+ * Words about a key or a model that upstream does not know. Both come from the channel file, not from
+ * the caller, and some servers report them without a code or a matching status.
  */
 const ACCOUNT_WORDS =
   /\b(?:invalid|incorrect|wrong|missing|no|expired)\b.{0,20}\b(?:api[ _-]?key|credentials?)\b|\bapi[ _-]?key\b.{0,40}\b(?:invalid|incorrect|wrong|missing|not valid|required|expired)\b|\bunauthori[sz]ed\b|\bauthentication (?:error|failed)\b|\b(?:invalid|unknown|no such) model\b|\bmodel\b(?:(?!\b(?:tool|function|file|image|item|response|message)\b).){0,120}\b(?:not found|does not exist|doesn't exist|is not a valid model)\b/i
@@ -172,9 +172,9 @@ export function readPlainError(body: unknown): UpstreamError | undefined {
 }
 
 /**
- * What a body without a result says, however its server writes errors: the envelope of these wires,
- * its members without the envelope, `detail` as a text, an object or a list of faulty members, and
- * plain text.
+ * Reads the error of a failed request in any form that servers of these wires use: the envelope, its
+ * members without the envelope, `detail` as a text, an object or a list of faulty members, and plain
+ * text.
  */
 export function readPlainFailure(body: unknown, text: string): UpstreamError | undefined {
   const error = readPlainError(body)
@@ -238,7 +238,7 @@ export function plainError(error: JsonObject): UpstreamError {
   }
 }
 
-/** A text; some servers write the name of their own nothing. */
+/** A text. Some servers write `None` or `null` as text for a missing value. */
 function givenText(value: unknown): string | undefined {
   return value === 'None' || value === 'null' ? undefined : textOf(value)
 }

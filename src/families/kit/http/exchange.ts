@@ -2,17 +2,12 @@ import type { Dispatcher } from 'undici'
 import {
   beginOnConnection,
   type BegunRequest,
+  dispatchOptions,
   hasBrokenStale,
   openConnections,
-} from './kept-connections.ts'
-import {
-  ExchangeError,
-  type OpenedStream,
-  openStream,
-  sendable,
   type SentBody,
-  type StreamRequest,
-} from './open-stream.ts'
+} from './kept-connections.ts'
+import { ExchangeError, type OpenedStream, openStream, type StreamRequest } from './open-stream.ts'
 
 /** One HTTP exchange with an upstream; its errors say exactly how far it got. */
 
@@ -125,12 +120,7 @@ function exchange(dispatcher: Dispatcher, request: ExchangeRequest): Promise<Exc
     request.signal.addEventListener('abort', onAbort)
     if (request.signal.aborted) return onAbort()
 
-    const sent: Dispatcher.DispatchOptions = {
-      method: request.method,
-      path: request.path,
-      headers: request.headers,
-      body: request.body === undefined ? null : sendable(request.body),
-    }
+    const sent = dispatchOptions(request)
     dispatcher.dispatch(sent, {
       // Called right before the first byte is written: until then nothing was sent.
       onRequestStart: (started) => {

@@ -160,7 +160,10 @@ class Chunks<Chunk, Tally extends FrameTally> {
     this.#checkTally()
   }
 
-  /** Callers wait for the last frames of a complete result, which come with its settlement. */
+  /**
+   * Ends a stream that has gone beyond its request, and shortens the wait for the end of a complete
+   * result: callers wait for its last frames, which come with its settlement.
+   */
   #checkTally(): void {
     if (this.#lastIdleMs === REPORTED_IDLE_MS) return
     const tally = this.#reader.tally()

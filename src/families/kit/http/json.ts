@@ -6,7 +6,7 @@ import type { JsonObject } from '../../../kernel/json.ts'
 import { type ParsedJson, parseJsonKeepingRaw } from '../../../kernel/long-strings.ts'
 import { inTurns } from '../../../kernel/turns.ts'
 import { isLargeJson, writeJson } from '../../../kernel/write-json.ts'
-import type { SentBody } from './open-stream.ts'
+import type { SentBody } from './kept-connections.ts'
 import { malformed } from './refusals.ts'
 
 /** Bytes that are written into JSON as base64, after a prefix such as that of a data URI. */

@@ -1,10 +1,12 @@
+import { Readable } from 'node:stream'
 import { buildConnector, Client, type Dispatcher, Pool } from 'undici'
 import { monotonicClock } from '../../../kernel/clock.ts'
+import { owned } from '../../../kernel/owned.ts'
 
 /**
- * Connections to one origin, which are kept between requests. A server closes a connection that was
- * idle for a time of its own, and a request may be sent before that is seen: it breaks off without a
- * byte of an answer, and can be sent again on a new connection.
+ * Connections to one origin, kept between requests. A server closes an idle connection, and the
+ * gateway may send a request on it before it sees that. Such a request fails without a byte of an
+ * answer, and the gateway can send it again on a new connection.
  */
 
 /** A connection that takes longer is given up, before anything was sent. */
@@ -48,6 +50,25 @@ class CountingClient extends Client {
     clientOf.set(options, this)
     return super.dispatch(options, handler)
   }
+}
+
+/** The body to send; for pieces, the headers have the length if it is known. */
+export type SentBody = string | Iterable<Uint8Array> | AsyncIterable<Uint8Array>
+
+/** The request in the form of the client library. */
+export function dispatchOptions({
+  method = 'POST',
+  path,
+  headers,
+  body = null,
+}: {
+  readonly method?: Dispatcher.HttpMethod
+  readonly path: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly body?: SentBody | null
+}): Dispatcher.DispatchOptions {
+  const sent = body === null || typeof body === 'string' ? body : owned(Readable.from(body))
+  return { method, path, headers, body: sent }
 }
 
 /** A request that is being sent. */
@@ -95,7 +116,7 @@ export function openConnections(origin: string, connections: number): Connection
       const client = new Client(origin, settings)
       single.add(client)
       const answer = send(client)
-      // It waits for the end of the answer, which a stream reaches later.
+      // `close` waits for the end of the answer, which a stream reaches later.
       void client.close().finally(() => single.delete(client))
       return answer
     },

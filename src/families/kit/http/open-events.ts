@@ -21,7 +21,7 @@ export function refusal(
 ): Error {
   const { statusCode, text } = response
   const body = parseJson(text)
-  // A page of a proxy says nothing about what the service did; a caller's mistake is the service's word.
+  // With a 4xx, the service itself refused the request. A 5xx without its envelope may come from a proxy.
   const isRefused = statusCode >= 400 && statusCode < 500
   const error = readError(body) ?? (isRefused ? readPlainFailure(body, text) : undefined)
   return fromResponse(response, error, line.scrub)

@@ -1,8 +1,12 @@
-import { Readable } from 'node:stream'
 import type { Dispatcher } from 'undici'
-import { beginOnConnection, type BegunRequest, hasBrokenStale } from './kept-connections.ts'
+import {
+  beginOnConnection,
+  type BegunRequest,
+  dispatchOptions,
+  hasBrokenStale,
+  type SentBody,
+} from './kept-connections.ts'
 import { monotonicClock } from '../../../kernel/clock.ts'
-import { owned } from '../../../kernel/owned.ts'
 
 /** Why an exchange gave no complete answer. */
 export class ExchangeError extends Error {
@@ -34,13 +38,6 @@ const HIGH_WATER_BYTES = 64 * 1024
 const HELD_BACK_MS = 1_000
 /** Time for which the unread rest of a body may keep its connection. */
 const DISCARD_MS = 1_000
-
-/** The body to send; for pieces, the headers have the length if it is known. */
-export type SentBody = string | Iterable<Uint8Array> | AsyncIterable<Uint8Array>
-
-export function sendable(body: SentBody): string | Readable {
-  return typeof body === 'string' ? body : owned(Readable.from(body))
-}
 
 export interface StreamRequest {
   /** POST by default. */
@@ -251,12 +248,7 @@ export function openStream(dispatcher: Dispatcher, request: StreamRequest): Prom
     request.signal.addEventListener('abort', onAbort)
     if (request.signal.aborted) return onAbort()
 
-    const sent: Dispatcher.DispatchOptions = {
-      method: request.method ?? 'POST',
-      path: request.path,
-      headers: request.headers,
-      body: request.body === undefined ? null : sendable(request.body),
-    }
+    const sent = dispatchOptions(request)
     dispatcher.dispatch(sent, {
       // Called right before the first byte is written: until then nothing was sent.
       onRequestStart: (started) => {

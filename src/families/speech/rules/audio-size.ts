@@ -1,4 +1,4 @@
-import type { AudioFormat } from './body.ts'
+import type { AudioFormat } from '../../../domain/catalog/audio-formats.ts'
 
 /** Maximum size of the audio of a request, so that every bound on an answer is above it (P10). */
 

@@ -1,3 +1,4 @@
+import { audioFormats } from '../../../domain/catalog/audio-formats.ts'
 import { Type } from 'typebox'
 import { NotBlank } from '../../../kernel/body.ts'
 import { isLongerThan } from '../../../kernel/characters.ts'
@@ -6,9 +7,6 @@ import { emotions, speechModels } from './voices.ts'
 /** The bodies of speech, as a call or as a task. */
 
 export type SpeechMode = 'call' | 'task'
-
-const audioFormats = ['mp3', 'pcm', 'flac', 'wav'] as const
-export type AudioFormat = (typeof audioFormats)[number]
 
 /** Members that upstream knows and the gateway refuses: ignoring them would mislead the caller. */
 export const notOffered = [

@@ -1,11 +1,12 @@
 import type { Static, TObject } from 'typebox'
+import type { AudioFormat } from '../../../domain/catalog/audio-formats.ts'
 import { refuse } from '../../../domain/catalog/checks/fields.ts'
 import type { TaskFacts } from '../../../domain/task/events.ts'
 import { readBody } from '../../../kernel/body.ts'
 import { DomainError } from '../../../kernel/errors.ts'
 import { type JsonObject, membersGiven, pickMembers } from '../../../kernel/json.ts'
 import { isAnswerHeld, isRepeatable, largestAudioBytes } from './audio-size.ts'
-import { type AudioFormat, notOffered, speechBodies, type SpeechMode, type voice } from './body.ts'
+import { notOffered, speechBodies, type SpeechMode, type voice } from './body.ts'
 import { aliasedVoice, speechModel } from './voices.ts'
 
 /** Reads a request for speech: this checks what its schema cannot express. */

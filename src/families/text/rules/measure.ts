@@ -133,7 +133,7 @@ export function measureText(most: MostUsed, seen: TextSeen): Measured {
   const { usage, finished, notes = NO_NOTES } = seen
   if (usage === undefined) return { usage: bounded(most, seen), estimated: ALL, notes }
   const above = sidesAbove(most, usage, seen)
-  // Of a part, the estimate is the least.
+  // For a part of a result, the estimate is the lower bound.
   const least = finished ? leastOutput(seen, () => bounded(most, seen)) : 0
   const isFew = least > usage.output
   if (finished && above.length === 0 && !isFew && notes.length === 0)
@@ -182,7 +182,7 @@ function sidesAbove(most: MostUsed, usage: TextUsage, seen: TextSeen): readonly 
     usage.input + usage['cached-input'] + usage['cache-write-5m'] + usage['cache-write-1h']
   if (input > inputCeiling(most)) above.push('input')
   const largest = most.largestOutputTokens * OUTPUT_FACTOR
-  // Most reports are below this, and then what came need not be counted.
+  // Most reports are below this bound, and then the received output need not be counted.
   if (usage.output > largest) {
     const ceiling = mostOutput(most, seen) * OUTPUT_FACTOR + OUTPUT_ALLOWANCE_TOKENS * most.answers
     if (usage.output > ceiling) above.push('output')
