@@ -45,9 +45,9 @@ t.test('every event type has a fixture of its current schema version', async (t)
   t.ok(fixtures.length >= 23)
 })
 
-t.test('a fixture’s file is named by its type and version', async (t) => {
+t.test('a fixture’s file is named by its type, version and kind', async (t) => {
   for (const { file, type, schemaVersion } of fixtures)
-    t.equal(file, `${type}.v${schemaVersion}.json`)
+    t.match(file, new RegExp(`^${type}\\.v${schemaVersion}(\\.of-[a-z-]+)?\\.json$`))
 })
 
 t.test('every fixture decodes, whatever its version', async (t) => {
