@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { note, watchOutput } from './cli/output.ts'
 import { passOn, readVariable } from './config.ts'
-import { keepNewObjectsYoung, mallocBounds, restartWithBoundedHeap } from './kernel/v8-flags.ts'
+import { keepNewObjectsYoung, mallocBounds, restartWithBoundedHeap } from './platform/v8-flags.ts'
 
 /**
  * An idle handle must not keep the process alive longer than this: commands have closed theirs by

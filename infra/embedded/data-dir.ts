@@ -1,7 +1,7 @@
 import { realpathSync, statSync } from 'node:fs'
 import { open, readFile, rm } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
-import { makeFolders, replaceFile } from '../../src/kernel/durable-files.ts'
+import { makeFolders, replaceFile } from '../../src/platform/durable-files.ts'
 import { DirectoryLockedError, lockDirectory } from './directory-lock.ts'
 import { closeToOthers, PRIVATE_UMASK } from './file-modes.ts'
 

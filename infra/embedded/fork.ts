@@ -1,7 +1,7 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { owned } from '../../src/kernel/owned.ts'
-import { mallocBounds } from '../../src/kernel/v8-flags.ts'
+import { mallocBounds } from '../../src/platform/v8-flags.ts'
 import { PRIVATE_UMASK } from './file-modes.ts'
 
 /**

@@ -1,5 +1,5 @@
 import type { ResolveHost } from '../../src/kernel/public-url.ts'
-import { resolveByDns } from '../../src/kernel/resolve-host.ts'
+import { resolveByDns } from '../../src/platform/resolve-host.ts'
 
 /** How a sandbox runs; the defaults are those of `defaultOptions`. */
 export interface SandboxOptions {

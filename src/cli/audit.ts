@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import { readFile } from 'node:fs/promises'
 import type { Pool } from 'pg'
-import { replaceFile } from '../kernel/durable-files.ts'
+import { replaceFile } from '../platform/durable-files.ts'
 import { allProjections } from '../../projections/registry.ts'
 import { audit, type AuditReport } from '../app/audit/audit.ts'
 import { keepLastAudit } from '../app/audit/last-audit.ts'

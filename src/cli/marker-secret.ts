@@ -5,7 +5,7 @@ import { isSecretNoted, MarkerSecretError, replaceSecret } from '../app/access/s
 import { migrateOps } from '../app/migrations.ts'
 import { dataFiles, type Config } from '../config.ts'
 import { show } from './output.ts'
-import { replaceFile } from '../kernel/durable-files.ts'
+import { replaceFile } from '../platform/durable-files.ts'
 import { readIfThere } from './private-files.ts'
 import type { Session } from './session.ts'
 import { JSON_OPTION, ON_ANY_STORES, onStores } from './command.ts'

@@ -2,8 +2,8 @@ import { superviseChild } from '../../infra/embedded/supervised-child.ts'
 import type { Supervised } from '../../infra/embedded/supervisor.ts'
 import { readVariable, type Config } from '../config.ts'
 import type { Log } from '../kernel/log.ts'
-import { programFile } from '../kernel/program-files.ts'
-import { boundedHeap, type HeapBounds } from '../kernel/v8-flags.ts'
+import { programFile } from '../platform/program-files.ts'
+import { boundedHeap, type HeapBounds } from '../platform/v8-flags.ts'
 import { forward, reportRestart, type Stores } from './stores.ts'
 
 /**

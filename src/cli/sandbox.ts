@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import { superviseChild } from '../../infra/embedded/supervised-child.ts'
-import { programFile } from '../kernel/program-files.ts'
+import { programFile } from '../platform/program-files.ts'
 import { CommandError, note } from './output.ts'
 
 const READY_TIMEOUT_MS = 30_000

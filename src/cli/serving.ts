@@ -2,8 +2,8 @@ import module from 'node:module'
 import { fileURLToPath } from 'node:url'
 import type { Command } from 'commander'
 import { loadConfig, passOn } from '../config.ts'
-import { programFile } from '../kernel/program-files.ts'
-import { boundHeapGrowth } from '../kernel/v8-flags.ts'
+import { programFile } from '../platform/program-files.ts'
+import { boundHeapGrowth } from '../platform/v8-flags.ts'
 
 /** Where V8 finds what an earlier process compiled; a variable of Node's, which child processes inherit. */
 const COMPILED = 'NODE_COMPILE_CACHE'

@@ -1,7 +1,7 @@
 import { changeSetting, type ManagedSetting, readSetting } from '../app/accounts/settings.ts'
 import { doCallsHold } from '../app/spending/replica-reports.ts'
 import type { SettingName, SettingValueOf, WantedOf } from '../domain/account/settings.ts'
-import { resolveByDns } from '../kernel/resolve-host.ts'
+import { resolveByDns } from '../platform/resolve-host.ts'
 import { type ActorOption, depsOf } from './command.ts'
 import { note, print, toJson } from './output.ts'
 import { showProposed } from './proposals.ts'

@@ -51,7 +51,7 @@ import {
 import { createThrottle } from '../app/spending/throttle/throttle.ts'
 import type { Config } from '../config.ts'
 import type { EventLog } from '../eventlog/log/types.ts'
-import { resolveByDns } from '../kernel/resolve-host.ts'
+import { resolveByDns } from '../platform/resolve-host.ts'
 import { type Clock, monotonicClock, wallClock } from '../kernel/clock.ts'
 import { newId } from '../kernel/ids.ts'
 import type { Log } from '../kernel/log.ts'

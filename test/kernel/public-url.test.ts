@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import * as fc from 'fast-check'
 import t from 'tap'
 import { checkPublicUrl, type ResolveHost } from '../../src/kernel/public-url.ts'
-import { resolveByDns } from '../../src/kernel/resolve-host.ts'
+import { resolveByDns } from '../../src/platform/resolve-host.ts'
 
 const NOT_PUBLIC = 'must have a publicly routable host'
 const asked: string[] = []

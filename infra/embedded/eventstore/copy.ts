@@ -8,7 +8,7 @@
 import { existsSync } from 'node:fs'
 import { link, open, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { copyDurably, makeFolders, syncFolder } from '../../../src/kernel/durable-files.ts'
+import { copyDurably, makeFolders, syncFolder } from '../../../src/platform/durable-files.ts'
 import { pause } from '../../../src/kernel/pause.ts'
 import { pathIn } from './database.ts'
 import { manifestIn, numberOf, POINTER, TABLE, WRITE_AHEAD_LOG } from './folder.ts'

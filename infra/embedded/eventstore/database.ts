@@ -5,7 +5,7 @@
 import { open, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { ClassicLevel } from 'classic-level'
-import { makeFolders, syncFolder } from '../../../src/kernel/durable-files.ts'
+import { makeFolders, syncFolder } from '../../../src/platform/durable-files.ts'
 import { withChecksum } from './checksum.ts'
 import { Entries, type Entry, type Level } from './entries.ts'
 import { checkFolder } from './folder.ts'

@@ -6,7 +6,7 @@
 import { createHash } from 'node:crypto'
 import { link, readdir, readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { makeFolders, syncFolder } from '../../../src/kernel/durable-files.ts'
+import { makeFolders, syncFolder } from '../../../src/platform/durable-files.ts'
 import { damageOf } from './table.ts'
 import { liveFilesOf, readWritten } from './write-ahead-log.ts'
 import { OpenError } from './types.ts'

@@ -1,5 +1,5 @@
-import { programFile } from '../../../src/kernel/program-files.ts'
-import { boundedHeap } from '../../../src/kernel/v8-flags.ts'
+import { programFile } from '../../../src/platform/program-files.ts'
+import { boundedHeap } from '../../../src/platform/v8-flags.ts'
 import { spaceLackOf } from '../disk-space.ts'
 import { superviseChild } from '../supervised-child.ts'
 import type { SupervisedChild, SuperviseChildOptions } from '../supervised-child.ts'

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import sharp from 'sharp'
-import { programFile } from '../../../src/kernel/program-files.ts'
+import { programFile } from '../../../src/platform/program-files.ts'
 
 export type PictureFormat = 'png' | 'jpeg' | 'webp'
 

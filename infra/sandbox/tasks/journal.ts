@@ -1,6 +1,6 @@
 import { open, rename, type FileHandle } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { makeFolders, syncFolder } from '../../../src/kernel/durable-files.ts'
+import { makeFolders, syncFolder } from '../../../src/platform/durable-files.ts'
 
 /** Appends JSON lines; a line's promise resolves when it is durable. */
 export interface Journal {

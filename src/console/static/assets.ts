@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { gzipSync } from 'node:zlib'
 import type { FastifyInstance } from 'fastify'
 import { sha256Hex } from '../../kernel/ids.ts'
-import { programFile } from '../../kernel/program-files.ts'
+import { programFile } from '../../platform/program-files.ts'
 
 /** The files of the console: read and compressed once, named by their content, never written. */
 

@@ -1,6 +1,6 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { makeFolders, replaceFile } from '../../kernel/durable-files.ts'
+import { makeFolders, replaceFile } from '../../platform/durable-files.ts'
 import { pause } from '../../kernel/pause.ts'
 import { keepDamaged } from './damaged-records.ts'
 import { LINE_FEED, scanRecords } from './spool-record.ts'

@@ -1,6 +1,6 @@
 import { access, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import { replaceFile } from '../../kernel/durable-files.ts'
+import { replaceFile } from '../../platform/durable-files.ts'
 import { sha256Hex } from '../../kernel/ids.ts'
 import { readIfThere, REJECTED_FILE } from './rejected-records.ts'
 import { LINE_FEED, scanRecords } from './spool-record.ts'

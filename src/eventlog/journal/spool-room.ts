@@ -1,6 +1,6 @@
 import { rm, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
-import { writeSynced } from '../../kernel/durable-files.ts'
+import { writeSynced } from '../../platform/durable-files.ts'
 
 /** The file that a look for room writes and removes again; it is larger than a batch. */
 const FILE = 'room'

@@ -1,6 +1,6 @@
 import { mkdir, readdir, readFile, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
-import { replaceFile, syncFolder } from '../../kernel/durable-files.ts'
+import { replaceFile, syncFolder } from '../../platform/durable-files.ts'
 import type { Clock } from '../../kernel/clock.ts'
 import type { Log } from '../../kernel/log.ts'
 import { keepDamaged } from './damaged-records.ts'

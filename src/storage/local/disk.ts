@@ -1,6 +1,6 @@
 import { type FileHandle, open, rename, rm, statfs } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import { makeFolders, syncFolder } from '../../kernel/durable-files.ts'
+import { makeFolders, syncFolder } from '../../platform/durable-files.ts'
 import { storageUnavailable } from '../errors.ts'
 import { DomainError } from '../../kernel/errors.ts'
 import { memoizeFor } from '../../kernel/memoize.ts'

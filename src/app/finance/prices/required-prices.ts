@@ -4,7 +4,7 @@ import type { Catalog, ServedModel } from '../../../domain/catalog/catalog.ts'
 import { lackingPrices, type LackingModel } from '../../../domain/pricing/coverage.ts'
 import type { PriceEntry } from '../../../domain/pricing/events.ts'
 import { priceBookFromPublished, type BilledSku } from '../../../domain/pricing/price-book.ts'
-import { programFile } from '../../../kernel/program-files.ts'
+import { programFile } from '../../../platform/program-files.ts'
 import { bookOf } from './publish.ts'
 
 /** The models of a channel file need prices: without one a model can only be refused. */

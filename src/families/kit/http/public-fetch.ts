@@ -10,7 +10,7 @@ import {
   type PostPublic,
 } from '../../../kernel/public-fetch.ts'
 import { checkPublicUrl, RESOLVE_TIMEOUT_MS, type ResolveHost } from '../../../kernel/public-url.ts'
-import { fixedLookup } from '../../../kernel/resolve-host.ts'
+import { fixedLookup } from '../../../platform/resolve-host.ts'
 import { isTrustedTarget, type TrustedTarget } from '../../../kernel/trusted-targets.ts'
 import { CONNECT_TIMEOUT_MS } from './kept-connections.ts'
 import { headerOf } from './refusals.ts'

@@ -1,7 +1,7 @@
 import { Resolver } from 'node:dns/promises'
 import { isIP, type LookupFunction } from 'node:net'
-import { Absences } from './absences.ts'
-import type { ResolveHost } from './public-url.ts'
+import { Absences } from '../kernel/absences.ts'
+import type { ResolveHost } from '../kernel/public-url.ts'
 
 const noRecord: ReadonlySet<string> = new Set(['ENODATA', 'ENOTFOUND'])
 

@@ -11,7 +11,7 @@ import {
   PARALLEL,
   PRETENURING,
   releaseStartMemory,
-} from '../../src/kernel/v8-flags.ts'
+} from '../../src/platform/v8-flags.ts'
 
 void t.test('V8 knows the flags in use, with other defaults', async (t) => {
   const { stdout } = await promisify(execFile)(process.execPath, ['--v8-options'], {

@@ -2,7 +2,7 @@ import { existsSync, readFileSync, statSync } from 'node:fs'
 import { open, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { copyDurably, makeFolders, replaceFile } from '../../src/kernel/durable-files.ts'
+import { copyDurably, makeFolders, replaceFile } from '../../src/platform/durable-files.ts'
 
 /** Calls the function before each sync of a file or folder; the sync is made all the same. */
 async function beforeEachSync(t: Test, look: () => void): Promise<void> {
