@@ -1,6 +1,6 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
-import { owned } from '../../src/kernel/owned.ts'
+import { owned } from '../../src/platform/owned.ts'
 import { mallocBounds } from '../../src/platform/v8-flags.ts'
 import { PRIVATE_UMASK } from './file-modes.ts'
 

@@ -1,7 +1,7 @@
 import type { ChildProcess } from 'node:child_process'
 import { createInterface } from 'node:readline'
 import type { Readable } from 'node:stream'
-import { owned } from '../../src/kernel/owned.ts'
+import { owned } from '../../src/platform/owned.ts'
 
 /** Time to wait for the last output of a program that has exited. */
 const LAST_WORDS_MS = 200

@@ -22,7 +22,7 @@ import {
 import type { FamilyKit, SandboxFamily } from './family.ts'
 import { defaultOptions, type SandboxOptions } from './options.ts'
 import { families } from './registry.ts'
-import { owned } from '../../src/kernel/owned.ts'
+import { owned } from '../../src/platform/owned.ts'
 
 /** A running sandbox. */
 export interface Sandbox extends LibraryViews {

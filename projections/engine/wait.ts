@@ -1,4 +1,4 @@
-import { runForAll } from '../../src/kernel/sharer-context.ts'
+import { runForAll } from '../../src/platform/sharer-context.ts'
 import { monotonicClock } from '../../src/kernel/clock.ts'
 import { pause } from '../../src/kernel/pause.ts'
 import { readCheckpoints } from './checkpoint.ts'

@@ -2,7 +2,7 @@ import pino, { type Logger } from 'pino'
 import { ANSWERED, logRedaction } from '../api/kit/observe.ts'
 import type { Config } from '../config.ts'
 import { exitCodes } from './exit-codes.ts'
-import { owned } from '../kernel/owned.ts'
+import { owned } from '../platform/owned.ts'
 
 const STDOUT = 1
 /** Lines of answered requests are written together: so many characters at once, or after so long. */

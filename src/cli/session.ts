@@ -15,7 +15,7 @@ import type { EventLog } from '../eventlog/log/types.ts'
 import { systemClock } from '../kernel/clock.ts'
 import { note } from './output.ts'
 import { openStores, type OpenedStores } from './stores.ts'
-import { owned } from '../kernel/owned.ts'
+import { owned } from '../platform/owned.ts'
 
 /** What a command beside `serve` works with: the log, Postgres and the configuration. */
 export interface Session {

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { Client } from 'pg'
 import { type Config, ConfigError } from '../config.ts'
 import { openClient } from '../eventlog/log/connection.ts'
-import { owned } from '../kernel/owned.ts'
+import { owned } from '../platform/owned.ts'
 import { messageOf } from './explain.ts'
 
 /** The addresses of external stores, checked before any store is asked. No message repeats one: they hold passwords. */

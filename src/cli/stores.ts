@@ -16,7 +16,7 @@ import type { Log } from '../kernel/log.ts'
 import { messageOf } from './explain.ts'
 import { requireStoreUrls } from './store-urls.ts'
 import { CommandError } from './output.ts'
-import { owned } from '../kernel/owned.ts'
+import { owned } from '../platform/owned.ts'
 
 /** Addresses of the log and Postgres, and how to close them. */
 export interface Stores {

@@ -1,6 +1,6 @@
 import { PassThrough, type Readable } from 'node:stream'
 import { IncompleteBodyError, objectTooLarge } from './errors.ts'
-import { owned } from '../kernel/owned.ts'
+import { owned } from '../platform/owned.ts'
 
 /** The size of the largest object. */
 export const MAX_OBJECT_BYTES = 512 * 1024 * 1024

@@ -5,7 +5,7 @@ import { randomSalt } from '../kernel/ids.ts'
 import { boundedBody, MAX_OBJECT_BYTES, partsOf } from './body.ts'
 import { storageUnavailable } from './errors.ts'
 import type { ObjectStore } from './types.ts'
-import { owned } from '../kernel/owned.ts'
+import { owned } from '../platform/owned.ts'
 
 /** Objects that only the gateway can read, not the owner of the disk or the bucket. */
 export interface SealedObjects {

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import { createSharedCatchUp } from '../../src/app/access/catch-up.ts'
-import { createSingleFlight } from '../../src/kernel/single-flight.ts'
+import { createSingleFlight } from '../../src/platform/single-flight.ts'
 import { createBackgroundAppends } from '../../src/app/tasks/background-appends.ts'
 import { createRecentWrites } from '../../src/app/access/recent-writes.ts'
 import { systemClock } from '../../src/kernel/clock.ts'

@@ -1,7 +1,7 @@
 import t, { type Test } from 'tap'
 import { issueToken } from '../../src/app/accounts/account-commands.ts'
 import type { EventLog } from '../../src/eventlog/log/types.ts'
-import { currentSharer } from '../../src/kernel/sharer-context.ts'
+import { currentSharer } from '../../src/platform/sharer-context.ts'
 import { sharedStack } from '../helpers/stack.ts'
 import { call, TASKS, taskBody } from './support/client.ts'
 import { watchConnections } from './support/token-connections.ts'

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { connect } from 'node:net'
 import { Client } from 'pg'
 import { monotonicClock } from '../../../src/kernel/clock.ts'
-import { owned } from '../../../src/kernel/owned.ts'
+import { owned } from '../../../src/platform/owned.ts'
 import type { Cluster } from './cluster.ts'
 import { SUPERUSER } from './cluster.ts'
 

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process'
 import type { ChildProcess } from 'node:child_process'
 import { eachLine, howItEnds, Tail } from '../program-output.ts'
 import type { Runner } from './account.ts'
-import { owned } from '../../../src/kernel/owned.ts'
+import { owned } from '../../../src/platform/owned.ts'
 
 /** A running Postgres program. */
 export interface Program {

@@ -6,7 +6,7 @@ import { ENVIRONMENT, run } from './run.ts'
 import type { Program } from './run.ts'
 import { asArguments } from './settings.ts'
 import type { Settings } from './settings.ts'
-import { owned } from '../../../src/kernel/owned.ts'
+import { owned } from '../../../src/platform/owned.ts'
 
 /** Longest start: a crash recovery reads up to `max_wal_size` of log. */
 export const START_TIMEOUT_MS = 120_000

@@ -7,7 +7,7 @@ import { isWithinRanges } from '../../kernel/address-ranges.ts'
 import { DomainError } from '../../kernel/errors.ts'
 import { RequestError } from './request-error.ts'
 import type { Services } from './services.ts'
-import { runFor } from '../../kernel/sharer-context.ts'
+import { runFor } from '../../platform/sharer-context.ts'
 import { SharerPlaces } from '../../kernel/sharer-places.ts'
 
 /** Longest secret that is looked up. */

@@ -3,7 +3,7 @@ import { Readable } from 'node:stream'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { RequestError } from './request-error.ts'
 import { sharerOf } from '../../domain/token/sharer.ts'
-import { owned } from '../../kernel/owned.ts'
+import { owned } from '../../platform/owned.ts'
 import { type Sharer, SharedUse, sharesOf } from '../../kernel/sharers.ts'
 
 /** The caller of a surface that asks for no token. */

@@ -4,7 +4,7 @@ import type { FastifyInstance } from 'fastify'
 import { Counter, Gauge, type Registry } from 'prom-client'
 import { addressBlock, isWithinRanges } from '../../kernel/address-ranges.ts'
 import { monotonicClock } from '../../kernel/clock.ts'
-import { owned } from '../../kernel/owned.ts'
+import { owned } from '../../platform/owned.ts'
 
 /** Maximum number of connections of a port; each is an open file of the process. */
 export interface ConnectionBounds {

@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { owned } from '../../kernel/owned.ts'
+import { owned } from '../../platform/owned.ts'
 import { toTimestamp } from '../../kernel/clock.ts'
 import type { TimeZone } from '../../kernel/time-zone.ts'
 

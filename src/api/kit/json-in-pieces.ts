@@ -3,9 +3,9 @@ import { Readable } from 'node:stream'
 import type { FastifyReply } from 'fastify'
 import { RawString } from '../../kernel/raw-string.ts'
 import { newUuid } from '../../kernel/ids.ts'
-import { ServerResponse } from '../../kernel/node-http.ts'
+import { ServerResponse } from '../../platform/node-http.ts'
 import type { StreamLimits } from './event-stream.ts'
-import { owned } from '../../kernel/owned.ts'
+import { owned } from '../../platform/owned.ts'
 
 /** Placeholder for bytes while JSON is written; random, so no caller can send it. */
 const mark = newUuid()

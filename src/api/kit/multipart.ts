@@ -9,7 +9,7 @@ import { takeForm, watchForm } from './body-budget.ts'
 import { hashOfEnds, rememberFingerprint } from './body-fingerprint.ts'
 import { hasIdempotencyKey, rememberBodyHash } from './idempotency.ts'
 import { RequestError } from './request-error.ts'
-import { owned } from '../../kernel/owned.ts'
+import { owned } from '../../platform/owned.ts'
 
 /** The bounds of a body of `multipart/form-data` (RFC 7578, P10). */
 export interface FormLimits {

@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net'
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { STATUS_CODES } from '../../kernel/node-http.ts'
+import { STATUS_CODES } from '../../platform/node-http.ts'
 import { MAX_UNANSWERED } from './connections.ts'
 import type { Answer, Envelope } from './envelope.ts'
 import { RequestError } from './request-error.ts'

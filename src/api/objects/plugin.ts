@@ -7,7 +7,7 @@ import type { FastifyInstance, FastifySchema } from 'fastify'
 import { Type } from 'typebox'
 import { answer, emptyAnswer, type FailureShape, failureResponses } from '../kit/documentation.ts'
 import { RequestError } from '../kit/request-error.ts'
-import { owned } from '../../kernel/owned.ts'
+import { owned } from '../../platform/owned.ts'
 
 /** The object of a signed URL; undefined for an expired, forged or malformed one. */
 export type FindObject = (

@@ -3,7 +3,7 @@ import type { StartedCalls } from '../../app/calls/start.ts'
 import { LOOK_FOR_MS, shortcomingOf } from '../../app/read-models/read-models.ts'
 import type { ReadModelState } from '../../app/read-models/states.ts'
 import { withTimeout } from '../../kernel/pause.ts'
-import { memoizeFor } from '../../kernel/memoize.ts'
+import { memoizeFor } from '../../platform/memoize.ts'
 
 /**
  * A dependency that the gateway cannot work without. `probe` rejects or returns false while it is

@@ -12,7 +12,7 @@ import { placeOf } from '../../eventlog/log/position.ts'
 import type { EventLog, RecordedEvent } from '../../eventlog/log/types.ts'
 import { type Clock, monotonicClock } from '../../kernel/clock.ts'
 import type { Log } from '../../kernel/log.ts'
-import { ReadAhead } from '../../kernel/read-ahead.ts'
+import { ReadAhead } from '../../platform/read-ahead.ts'
 
 /**
  * The settings of accounts: read from the account in the log, cached, and replaced by later events

@@ -12,7 +12,7 @@ import type { FileDeps } from './deps.ts'
 import { createFileList } from './list.ts'
 import { findOwnFile, openOwnFile, storeOf } from './own-file.ts'
 import type { FileUseCases, FileView, KeptBody } from './types.ts'
-import { owned } from '../../kernel/owned.ts'
+import { owned } from '../../platform/owned.ts'
 
 /**
  * The files of tenants. Bytes are stored before the file is recorded, and a deletion is recorded

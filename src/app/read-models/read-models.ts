@@ -1,7 +1,7 @@
 import { type Clock, monotonicClock } from '../../kernel/clock.ts'
 import { DomainError } from '../../kernel/errors.ts'
 import { pause, withTimeout } from '../../kernel/pause.ts'
-import { memoizeFor } from '../../kernel/memoize.ts'
+import { memoizeFor } from '../../platform/memoize.ts'
 import { type ReadModelState, readModelStates, type ReadModelStatesDeps } from './states.ts'
 
 /** Decides whether a route may answer from its read model. */

@@ -1,5 +1,5 @@
 import type { Clock } from '../../kernel/clock.ts'
-import { RecentUse } from '../../kernel/read-ahead.ts'
+import { RecentUse } from '../../platform/read-ahead.ts'
 import type { Reported, Unit } from './replica-reports.ts'
 import type { Reservation } from './reservation.ts'
 

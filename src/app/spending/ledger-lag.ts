@@ -1,5 +1,5 @@
 import type { Pool } from 'pg'
-import { runForAll } from '../../kernel/sharer-context.ts'
+import { runForAll } from '../../platform/sharer-context.ts'
 import { readCheckpoints } from '../../../projections/engine/checkpoint.ts'
 import type { EventLog } from '../../eventlog/log/types.ts'
 import { type Clock, monotonicClock } from '../../kernel/clock.ts'

@@ -1,5 +1,5 @@
 import type { Pool, PoolClient, QueryConfig } from 'pg'
-import { runForAll } from '../../kernel/sharer-context.ts'
+import { runForAll } from '../../platform/sharer-context.ts'
 import { monotonicClock } from '../../kernel/clock.ts'
 import { allSettledOrThrow } from '../../kernel/all-settled.ts'
 import { DomainError, isDomainError } from '../../kernel/errors.ts'

@@ -1,4 +1,4 @@
-import { runForAll } from '../../kernel/sharer-context.ts'
+import { runForAll } from '../../platform/sharer-context.ts'
 import type { Clock } from '../../kernel/clock.ts'
 import { isDomainError } from '../../kernel/errors.ts'
 import type { Log } from '../../kernel/log.ts'

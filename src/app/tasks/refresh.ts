@@ -1,5 +1,5 @@
 import { noteObservations, type TaskRow } from '../../../projections/tasks/query.ts'
-import { createSingleFlight } from '../../kernel/single-flight.ts'
+import { createSingleFlight } from '../../platform/single-flight.ts'
 import {
   type Channel,
   ProviderError,

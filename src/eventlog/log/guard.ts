@@ -2,7 +2,7 @@ import { type Clock, monotonicClock } from '../../kernel/clock.ts'
 import { isDomainError } from '../../kernel/errors.ts'
 import type { Log } from '../../kernel/log.ts'
 import { withTimeout } from '../../kernel/pause.ts'
-import { runForAll } from '../../kernel/sharer-context.ts'
+import { runForAll } from '../../platform/sharer-context.ts'
 import { logUnavailable } from './errors.ts'
 import type { EventLog, EventLogObserver, SubscriptionMessage } from './types.ts'
 

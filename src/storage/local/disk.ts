@@ -3,7 +3,7 @@ import { dirname } from 'node:path'
 import { makeFolders, syncFolder } from '../../platform/durable-files.ts'
 import { storageUnavailable } from '../errors.ts'
 import { DomainError } from '../../kernel/errors.ts'
-import { memoizeFor } from '../../kernel/memoize.ts'
+import { memoizeFor } from '../../platform/memoize.ts'
 
 /** Durable steps on the file system; failures become storage errors. */
 

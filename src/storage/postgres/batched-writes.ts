@@ -1,5 +1,5 @@
 import type { Pool, QueryConfig } from 'pg'
-import { runForAll } from '../../kernel/sharer-context.ts'
+import { runForAll } from '../../platform/sharer-context.ts'
 import { pause } from '../../kernel/pause.ts'
 import { allSettledOrThrow } from '../../kernel/all-settled.ts'
 

@@ -1,6 +1,6 @@
 import type { Pool, PoolClient } from 'pg'
 import { Counter, type Registry } from 'prom-client'
-import { currentSharer } from '../../kernel/sharer-context.ts'
+import { currentSharer } from '../../platform/sharer-context.ts'
 import { SharerPlaces } from '../../kernel/sharer-places.ts'
 import { type Shares, sharesOf } from '../../kernel/sharers.ts'
 

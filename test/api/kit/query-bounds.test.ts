@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import type { Principal } from '../../../src/app/access/principal.ts'
 import { requireToken, useQueryBounds } from '../../../src/api/kit/authenticate.ts'
-import { currentSharer } from '../../../src/kernel/sharer-context.ts'
+import { currentSharer } from '../../../src/platform/sharer-context.ts'
 import { openTenants } from '../support/app.ts'
 import { noRefusedForms, noThrottle } from '../support/no-throttle.ts'
 

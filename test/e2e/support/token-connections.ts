@@ -1,5 +1,5 @@
 import type { Pool, PoolClient } from 'pg'
-import { currentSharer } from '../../../src/kernel/sharer-context.ts'
+import { currentSharer } from '../../../src/platform/sharer-context.ts'
 
 /** What tokens ask of a gateway's main pool, as it is asked and granted. */
 interface TokenConnections {

@@ -9,7 +9,7 @@ import { connect, createServer, type Server, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { SOCKET_NAME } from '../../../infra/embedded/postgres/settings.ts'
 import type { Test } from 'tap'
-import { owned } from '../../../src/kernel/owned.ts'
+import { owned } from '../../../src/platform/owned.ts'
 
 /** Ways in which a node can be silent. */
 export type Silence = 'refuse' | 'freeze'

@@ -6,10 +6,10 @@ import { createBatchedWriter } from '../../../src/storage/postgres/batched-write
 import { shareFairly } from '../../../src/storage/postgres/pool-share.ts'
 import { isOutage } from '../../../src/api/kit/drain.ts'
 import { createTenantQueue } from '../../../src/app/spending/tenant-queue.ts'
-import { createSingleFlight } from '../../../src/kernel/single-flight.ts'
+import { createSingleFlight } from '../../../src/platform/single-flight.ts'
 import { allSettledOrThrow } from '../../../src/kernel/all-settled.ts'
-import { runFor, runForAll } from '../../../src/kernel/sharer-context.ts'
-import { memoizeFor } from '../../../src/kernel/memoize.ts'
+import { runFor, runForAll } from '../../../src/platform/sharer-context.ts'
+import { memoizeFor } from '../../../src/platform/memoize.ts'
 import { acquireGatewayDatabase } from '../../helpers/postgres.ts'
 
 const database = await acquireGatewayDatabase()

@@ -21,7 +21,7 @@ import {
 import type { Pool } from 'pg'
 import type { Log } from '../../../kernel/log.ts'
 import type { CrashPoint } from '../../crash-points.ts'
-import { runForAll } from '../../../kernel/sharer-context.ts'
+import { runForAll } from '../../../platform/sharer-context.ts'
 
 /** A key may be freed between the try and the look at its holder; this bounds the tries. */
 const MAX_TRIES = 3

@@ -3,7 +3,7 @@ import { buffer } from 'node:stream/consumers'
 import { Readable } from 'node:stream'
 import { createSealedObjects, type SealedObjects } from '../../../storage/sealed-objects.ts'
 import type { KeptAnswer } from './types.ts'
-import { owned } from '../../../kernel/owned.ts'
+import { owned } from '../../../platform/owned.ts'
 
 /** Answers stored beside their claims, encrypted: a head in JSON, a line break, the body. */
 

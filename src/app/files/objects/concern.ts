@@ -1,7 +1,7 @@
 import { Gauge, type Registry } from 'prom-client'
 import type { NamespacedObjects } from '../../../storage/namespaced-objects.ts'
 import { type Clock, monotonicClock } from '../../../kernel/clock.ts'
-import { memoizeFor } from '../../../kernel/memoize.ts'
+import { memoizeFor } from '../../../platform/memoize.ts'
 import { withTimeout } from '../../../kernel/pause.ts'
 
 /** The store is asked again after this, however often readiness and metrics are read. */

@@ -8,7 +8,7 @@ import {
 import type { PriceBook } from '../../../domain/pricing/price-book.ts'
 import { type Clock, monotonicClock } from '../../../kernel/clock.ts'
 import { DomainError } from '../../../kernel/errors.ts'
-import { ReadAhead, RecentUse } from '../../../kernel/read-ahead.ts'
+import { ReadAhead, RecentUse } from '../../../platform/read-ahead.ts'
 import type { Queryable } from '../../../../projections/engine/queryable.ts'
 
 /** The prices in effect, from the read model, cached for a moment. */

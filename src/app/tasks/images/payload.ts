@@ -9,7 +9,7 @@ import type { SentImage } from '../../ports/images.ts'
 import { reserveWhileWaiting } from '../../files/uploads/quota.ts'
 import type { ImageMedia, ImageTaskDeps } from './deps.ts'
 import { parseExactly } from '../../../kernel/exact-integers.ts'
-import { owned } from '../../../kernel/owned.ts'
+import { owned } from '../../../platform/owned.ts'
 
 /** A waiting request in object storage, encrypted: a length, a head in JSON, the pictures. */
 

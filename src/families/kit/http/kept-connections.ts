@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream'
 import { buildConnector, Client, type Dispatcher, Pool } from 'undici'
 import { monotonicClock } from '../../../kernel/clock.ts'
-import { owned } from '../../../kernel/owned.ts'
+import { owned } from '../../../platform/owned.ts'
 
 /**
  * Connections to one origin, kept between requests. A server closes an idle connection, and the

@@ -11,7 +11,7 @@ import { parseLossless } from '../http/json.ts'
 import { rethrow } from '../http/open-events.ts'
 import { type OpenedStream, readWhole, ExchangeError } from '../http/open-stream.ts'
 import { idOf, refusalIn } from './base-resp.ts'
-import { owned } from '../../../kernel/owned.ts'
+import { owned } from '../../../platform/owned.ts'
 
 const UPLOAD_PATH = '/v1/files/upload'
 const CONTENT_PATH = '/v1/files/retrieve_content'

@@ -29,7 +29,7 @@ import {
   BaseRespSchema,
   TraceId,
 } from './envelope.ts'
-import { owned } from '../../../kernel/owned.ts'
+import { owned } from '../../../platform/owned.ts'
 
 const Info = Type.Object(
   {

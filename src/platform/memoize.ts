@@ -1,5 +1,5 @@
 import { runForAll } from './sharer-context.ts'
-import { type Clock, monotonicClock } from './clock.ts'
+import { type Clock, monotonicClock } from '../kernel/clock.ts'
 
 /**
  * Shares one answer among all callers: one query at a time, and its answer is reused for a while. A

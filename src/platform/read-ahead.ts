@@ -1,5 +1,5 @@
-import { type Clock, monotonicClock } from './clock.ts'
-import { createLru } from './lru.ts'
+import { type Clock, monotonicClock } from '../kernel/clock.ts'
+import { createLru } from '../kernel/lru.ts'
 import { runForAll } from './sharer-context.ts'
 
 /** After a failed read of a key the next one begins no sooner than this. */

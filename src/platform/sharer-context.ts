@@ -1,5 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
-import type { Sharer } from './sharers.ts'
+import type { Sharer } from '../kernel/sharers.ts'
 
 /**
  * Whose request caused the current work, in all code that it runs. Work for several callers runs

@@ -1,6 +1,6 @@
 import t from 'tap'
-import { ReadAhead, RecentUse } from '../../src/kernel/read-ahead.ts'
-import { currentSharer, runFor } from '../../src/kernel/sharer-context.ts'
+import { ReadAhead, RecentUse } from '../../src/platform/read-ahead.ts'
+import { currentSharer, runFor } from '../../src/platform/sharer-context.ts'
 
 /** Reads that a test ends one by one, valid for 2 s and renewed after 1 s. */
 function scene() {
