@@ -9,18 +9,21 @@ function roomOf(path: string): string {
   return parts.length === 2 ? `src/${parts[1]}` : `src/${parts[1]}`
 }
 
+const ground = ['src/kernel', 'src/platform']
+
 const below: Readonly<Record<string, readonly string[]>> = {
   'src/kernel': [],
   'src/domain': ['src/kernel'],
-  'src/eventlog': ['src/kernel', 'src/domain'],
-  'src/storage': ['src/kernel', 'src/domain'],
-  projections: ['src/kernel', 'src/domain', 'src/eventlog'],
-  'src/app': ['src/kernel', 'src/domain', 'src/eventlog', 'src/storage', 'projections'],
-  'src/api': ['src/kernel', 'src/domain', 'src/app', 'projections'],
-  'src/families': ['src/kernel', 'src/domain', 'src/eventlog', 'src/app', 'src/api', 'projections'],
-  'src/console': ['src/kernel', 'src/domain', 'src/app', 'src/api', 'projections'],
-  'infra/embedded': ['src/kernel'],
-  'infra/sandbox': ['src/kernel'],
+  'src/platform': ['src/kernel'],
+  'src/eventlog': [...ground, 'src/domain'],
+  'src/storage': ground,
+  projections: [...ground, 'src/domain', 'src/eventlog'],
+  'src/app': [...ground, 'src/domain', 'src/eventlog', 'src/storage', 'projections'],
+  'src/api': [...ground, 'src/domain', 'src/app', 'projections'],
+  'src/families': [...ground, 'src/domain', 'src/eventlog', 'src/app', 'src/api', 'projections'],
+  'src/console': [...ground, 'src/domain', 'src/app', 'src/api', 'projections'],
+  'infra/embedded': ground,
+  'infra/sandbox': ground,
 }
 /** The rooms where everything is put together. */
 const assembly = new Set([
@@ -137,6 +140,28 @@ t.test('every import follows the dependency rule', (t) => {
   const edges = sources.reduce((sum, file) => sum + file.imports.length, 0)
   t.ok(edges > 150, `read ${edges} imports`)
   t.same(sources.flatMap(offences), [])
+  t.end()
+})
+
+/** Modules of Node that only compute: bytes, hashes, whether a text is an address, and the turns of the event loop. */
+const computing = new Set(['buffer', 'crypto', 'net', 'timers/promises'])
+
+/** Why a file is not pure: it names the process, or a module of Node that reaches outside. */
+function impurities({ path, text }: SourceFile): string[] {
+  const modules = [...text.matchAll(/^import (?!type ).*?from 'node:([^']+)'/gm)]
+    .filter(([, name = '']) => !computing.has(name))
+    .map(([line]) => line)
+  const sockets = /\bimport \{(?! isIP \}).*from 'node:net'/.exec(text) ?? []
+  const named = /^(?! *(?:\*|\/)).*\bprocess\.\w+/m.exec(text) ?? []
+  return [...modules, ...sockets, ...named].map((found) => `${path}: ${found.trim()}`)
+}
+
+t.test('the kernel and the domain touch no file, no network and no process', (t) => {
+  const pure = sources.filter(({ path }) => /^src\/(?:kernel|domain)\//.test(path))
+  t.ok(pure.length > 100, `read ${pure.length} files`)
+  t.same(pure.flatMap(impurities), [])
+  const touching = sources.filter(({ path }) => path.startsWith('src/platform/'))
+  t.ok(touching.flatMap(impurities).length > 4, 'the room for what does is seen to')
   t.end()
 })
 
