@@ -19,13 +19,13 @@ import {
   useWrongMethods,
 } from './kit/envelope.ts'
 import { defaultStreamLimits, type StreamLimits } from './kit/event-stream.ts'
-import { foreignToCreations } from './kit/foreign-members.ts'
+import { foreignToCreations } from './kit/bodies/foreign-members.ts'
 import { useForwardedAddresses } from './kit/forwarded-addresses.ts'
 import { useHeadAnswers } from './kit/head-answers.ts'
 import { useObservation, useRequestLogs } from './kit/observe.ts'
 import type { Services } from './kit/services.ts'
 import { insteadOf, membersOf, type Surface, useMount } from './kit/surface.ts'
-import type { FormLimits } from './kit/multipart.ts'
+import type { FormLimits } from './kit/bodies/multipart.ts'
 import { usePerCaller } from './kit/per-caller.ts'
 import { useRefusals } from './kit/refusals.ts'
 import { createRefusedForms } from './kit/refused-forms.ts'
@@ -36,7 +36,7 @@ import {
   rememberExchange,
   unrequestedAnswer,
 } from './kit/unreadable.ts'
-import { strictValidator, useKnownQueries, useStorableParameters } from './kit/validator.ts'
+import { strictValidator, useKnownQueries, useStorableParameters } from './kit/bodies/validator.ts'
 import { type FindObject, objectsPlugin } from './objects/plugin.ts'
 import { type DocumentationOptions, useDocumentation } from './operating/documentation.ts'
 import { operatingEnvelope, operatingShape } from './operating/envelope.ts'

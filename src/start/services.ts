@@ -1,7 +1,7 @@
 import type { Logger } from 'pino'
 import type { Registry } from 'prom-client'
 import type { GatewayServices } from '../api/app.ts'
-import { createFingerprintOf } from '../api/kit/body-fingerprint.ts'
+import { createFingerprintOf } from '../api/kit/bodies/body-fingerprint.ts'
 import { readsOver, searchOver } from '../api/query/projection-reads.ts'
 import type { Resume } from '../app/access/principal.ts'
 import { createReadKey } from '../app/access/token-status.ts'

@@ -1,4 +1,4 @@
-import { createFingerprintOf } from '../../src/api/kit/body-fingerprint.ts'
+import { createFingerprintOf } from '../../src/api/kit/bodies/body-fingerprint.ts'
 import { createIdRewriter } from '../../src/families/text/upstream/answer-differences.ts'
 import type { Benchmark, Figure } from './figure.ts'
 import { sized } from './kit/sizes.ts'

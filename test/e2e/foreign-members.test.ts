@@ -1,6 +1,6 @@
 import pino from 'pino'
 import t from 'tap'
-import { foreignToCreations } from '../../src/api/kit/foreign-members.ts'
+import { foreignToCreations } from '../../src/api/kit/bodies/foreign-members.ts'
 import { membersOf as membersOfBodies } from '../../src/api/kit/surface.ts'
 import { imageBodies } from '../../src/api/v1/images/order.ts'
 import { CreateVideoBodySchema } from '../../src/api/v1/videos/order.ts'

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check'
 import t from 'tap'
 import { Type } from 'typebox'
-import { strictValidator } from '../../src/api/kit/validator.ts'
+import { strictValidator } from '../../src/api/kit/bodies/validator.ts'
 import { readArtBOrder } from '../../src/families/art-b/rules/request.ts'
 import { text } from '../../src/domain/catalog/checks/fields.ts'
 import { readGenOrder } from '../../src/families/gen/rules/request.ts'

@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import { requireToken, type TokenServices, useQueryBounds } from '../kit/authenticate.ts'
 import { useEnvelope } from '../kit/envelope.ts'
-import { strictBodies, useJsonBody } from '../kit/json-body.ts'
+import { strictBodies, useJsonBody } from '../kit/bodies/json-body.ts'
 import { useNoStore } from '../kit/answer-headers.ts'
 import type { Services } from '../kit/services.ts'
 import { approvalRoutes } from './approvals.ts'

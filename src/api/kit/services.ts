@@ -27,10 +27,10 @@ import type { TaskUseCases } from '../../app/tasks/types.ts'
 import type { Catalog } from '../../domain/catalog/catalog.ts'
 import type { Clock } from '../../kernel/clock.ts'
 import type { ResolveHost } from '../../kernel/public-url.ts'
-import type { FingerprintOf } from './body-fingerprint.ts'
+import type { FingerprintOf } from './bodies/body-fingerprint.ts'
 import type { StreamLimits } from './event-stream.ts'
-import type { ForeignNames } from './foreign-members.ts'
-import type { FormLimits } from './multipart.ts'
+import type { ForeignNames } from './bodies/foreign-members.ts'
+import type { FormLimits } from './bodies/multipart.ts'
 import type { RefusedForms } from './refused-forms.ts'
 
 /** Forms that routes take, by what they hold. */

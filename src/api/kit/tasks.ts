@@ -11,7 +11,7 @@ import type {
 } from '../../app/tasks/types.ts'
 import type { JsonObject } from '../../kernel/json.ts'
 import { principalOf } from './authenticate.ts'
-import { repeatFactsOf } from './body-fingerprint.ts'
+import { repeatFactsOf } from './bodies/body-fingerprint.ts'
 import {
   bodyHashOf,
   hasIdempotencyKey,
@@ -21,7 +21,7 @@ import {
 } from './idempotency.ts'
 import { labelsOf } from './labels.ts'
 import { creationRoute, type SentBody } from './creation-route.ts'
-import { typoRefusal } from './typo-check.ts'
+import { typoRefusal } from './bodies/typo-check.ts'
 import type { FormKind, Services } from './services.ts'
 import type { QuotedPath, Mount, Surface } from './surface.ts'
 import type { AssetReference } from '../../domain/catalog/checks/media.ts'

@@ -2,7 +2,7 @@ import type { Static, TObject } from 'typebox'
 import type { Principal } from '../../app/access/principal.ts'
 import type { Catalog } from '../../domain/catalog/catalog.ts'
 import { toRequestError } from '../kit/request-error.ts'
-import { queryReader } from '../kit/validator.ts'
+import { queryReader } from '../kit/bodies/validator.ts'
 import type { ListPage, Table } from './answers.ts'
 import { BalanceQuerySchema, readBalance } from './balance.ts'
 import {

@@ -17,9 +17,9 @@ import { isJsonObject, type JsonObject } from '../../../kernel/json.ts'
 import { DomainError, isDomainError } from '../../../kernel/errors.ts'
 import type { ResolveHost } from '../../../kernel/public-url.ts'
 import type { SentBody } from '../../kit/creation-route.ts'
-import type { FormUpload } from '../../kit/multipart.ts'
+import type { FormUpload } from '../../kit/bodies/multipart.ts'
 import type { Services } from '../../kit/services.ts'
-import { MAX_MODEL_CHARACTERS, publicUrl } from '../../kit/member-checks.ts'
+import { MAX_MODEL_CHARACTERS, publicUrl } from '../../kit/bodies/member-checks.ts'
 import { AUTO } from './view.ts'
 
 /** Converts a JSON body or a form to an order for a video of any family. */

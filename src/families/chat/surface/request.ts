@@ -1,5 +1,10 @@
 import { type Static, Type } from 'typebox'
-import { objectAt, optionalObject, stringAt, omitMembers } from '../../../api/kit/member-checks.ts'
+import {
+  objectAt,
+  optionalObject,
+  stringAt,
+  omitMembers,
+} from '../../../api/kit/bodies/member-checks.ts'
 import { refuse } from '../../../domain/catalog/checks/fields.ts'
 import { readBody, RefusedMember } from '../../../kernel/body.ts'
 import { isJsonObject, type JsonObject } from '../../../kernel/json.ts'

@@ -1,5 +1,5 @@
 import { type Static, type TSchema, Type } from 'typebox'
-import { memberOrUndefined, optionalObject } from '../../../api/kit/member-checks.ts'
+import { memberOrUndefined, optionalObject } from '../../../api/kit/bodies/member-checks.ts'
 import { isBase64 } from '../../../kernel/base64.ts'
 import { readBody, RefusedMember } from '../../../kernel/body.ts'
 import { isJsonObject, type JsonObject, membersGiven } from '../../../kernel/json.ts'

@@ -6,7 +6,7 @@ import {
   objectAt,
   optionalList,
   omitMembers,
-} from '../../../api/kit/member-checks.ts'
+} from '../../../api/kit/bodies/member-checks.ts'
 import { refuseUnmetered } from '../../text/surface/bodies.ts'
 import { refuse } from '../../../domain/catalog/checks/fields.ts'
 import type { InputSize } from '../../text/rules/tokens.ts'

@@ -5,7 +5,7 @@ import {
   optionalList,
   stringAt,
   omitMembers,
-} from '../../../api/kit/member-checks.ts'
+} from '../../../api/kit/bodies/member-checks.ts'
 import { own, refuse } from '../../../domain/catalog/checks/fields.ts'
 import { readBody, RefusedMember } from '../../../kernel/body.ts'
 import { isJsonObject, type JsonObject } from '../../../kernel/json.ts'

@@ -10,7 +10,7 @@ import {
   type FormFile,
   type FormLimits,
   streamForm,
-} from '../../../api/kit/multipart.ts'
+} from '../../../api/kit/bodies/multipart.ts'
 import { RequestError } from '../../../api/kit/request-error.ts'
 import { isTaskId } from '../../../api/kit/tasks.ts'
 import type { MediaUseCases } from '../../../app/calls/uploads/types.ts'

@@ -5,7 +5,7 @@ import {
   objectAt,
   optionalObject,
   stringAt,
-} from '../../../api/kit/member-checks.ts'
+} from '../../../api/kit/bodies/member-checks.ts'
 import { refuse } from '../../../domain/catalog/checks/fields.ts'
 import { isJsonObject, type JsonObject } from '../../../kernel/json.ts'
 import { offeredToolNames, type TextWireRules, toolCharges } from '../rules/wire.ts'

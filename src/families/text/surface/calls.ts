@@ -8,8 +8,8 @@ import {
   callSurface,
 } from '../../../api/kit/calls.ts'
 import { type StreamDialect } from '../../../api/kit/event-stream.ts'
-import { foreignToTexts } from '../../../api/kit/foreign-members.ts'
-import type { Spellings } from '../../../api/kit/typo-check.ts'
+import { foreignToTexts } from '../../../api/kit/bodies/foreign-members.ts'
+import type { Spellings } from '../../../api/kit/bodies/typo-check.ts'
 import type { Services } from '../../../api/kit/services.ts'
 import { type Mount, streamOptions, type Surface } from '../../../api/kit/surface.ts'
 import type { CallRunner } from '../../../app/calls/running-calls.ts'

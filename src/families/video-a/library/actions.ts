@@ -1,5 +1,5 @@
 import type { Static } from 'typebox'
-import { publicUrl } from '../../../api/kit/member-checks.ts'
+import { publicUrl } from '../../../api/kit/bodies/member-checks.ts'
 import type { Services } from '../../../api/kit/services.ts'
 import type {
   LibraryRequest,

@@ -11,7 +11,7 @@ import {
   taskKeyOf,
   setTaskHeaders,
 } from '../../../api/kit/tasks.ts'
-import { publicUrl } from '../../../api/kit/member-checks.ts'
+import { publicUrl } from '../../../api/kit/bodies/member-checks.ts'
 import type { Services } from '../../../api/kit/services.ts'
 import type { Mount } from '../../../api/kit/surface.ts'
 import { videoTasks } from '../../../api/kit/documentation.ts'

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { parseMediaJson, parseStrictJson } from '../../../../src/api/kit/json-body.ts'
+import { parseMediaJson, parseStrictJson } from '../../../../src/api/kit/bodies/json-body.ts'
 import { readStrictDataUri } from '../../../../src/domain/catalog/checks/media.ts'
 import { jsonInPieces } from '../../../../src/families/kit/http/json.ts'
 

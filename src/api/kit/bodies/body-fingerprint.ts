@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import type { RepeatFacts } from '../../domain/repeat-facts.ts'
-import { keyedHash } from '../../kernel/keyed-hash.ts'
+import type { RepeatFacts } from '../../../domain/repeat-facts.ts'
+import { keyedHash } from '../../../kernel/keyed-hash.ts'
 
 /** Facts of a request that show whether it was sent again, read where its body is bytes. */
 

@@ -2,9 +2,9 @@ import type { FastifyInstance, FastifySchemaCompiler } from 'fastify'
 import { type TSchema, Type } from 'typebox'
 import { Compile } from 'typebox/compile'
 import { Check } from 'typebox/value'
-import { isJsonObject } from '../../kernel/json.ts'
-import { isStorable, toStorable } from '../../kernel/storable-text.ts'
-import { RequestError } from './request-error.ts'
+import { isJsonObject } from '../../../kernel/json.ts'
+import { isStorable, toStorable } from '../../../kernel/storable-text.ts'
+import { RequestError } from '../request-error.ts'
 
 const integerText = /^(?:0|-?[1-9]\d{0,14})$/
 

@@ -1,4 +1,4 @@
-import { RequestError } from './request-error.ts'
+import { RequestError } from '../request-error.ts'
 
 /** Says where in a body a fault is: by the path of a member, or by line and column. */
 

@@ -4,7 +4,7 @@ import {
   createFingerprintOf,
   hashOfEnds,
   repeatFactsOf,
-} from '../../../src/api/kit/body-fingerprint.ts'
+} from '../../../../src/api/kit/bodies/body-fingerprint.ts'
 
 const fingerprintOf = createFingerprintOf('a secret')
 const of = (body: string, tenantId = 'tenant_1') => fingerprintOf(tenantId, Buffer.from(body))

@@ -1,17 +1,17 @@
 import type { FastifySchemaCompiler } from 'fastify'
 import type { TSchema } from 'typebox'
 import type { LRUCache } from 'lru-cache'
-import { createLru } from '../../kernel/lru.ts'
-import { isJsonObject, type JsonObject } from '../../kernel/json.ts'
+import { createLru } from '../../../kernel/lru.ts'
+import { isJsonObject, type JsonObject } from '../../../kernel/json.ts'
 import {
   type Candidate,
   MIN_LETTERS,
   nearestCandidate,
   plainLetters,
-} from '../../kernel/nearest-name.ts'
+} from '../../../kernel/nearest-name.ts'
 import { counterpartOf, type ForeignNames, namesIn, refusalOf } from './foreign-members.ts'
 import type { ReadForm } from './multipart.ts'
-import { RequestError } from './request-error.ts'
+import { RequestError } from '../request-error.ts'
 
 /**
  * Finds members of a body that differ from a known one by case or a letter or two. Other unknown

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { asModel, goodBody, startApp, tasksPath } from '../support/app.ts'
+import { asModel, goodBody, startApp, tasksPath } from '../../support/app.ts'
 
 const { app, tasks } = await startApp()
 t.teardown(() => app.close())

@@ -1,9 +1,9 @@
-import type { Work } from '../../kernel/turns.ts'
-import { hasLoneSurrogate, hasNul } from '../../kernel/storable-text.ts'
-import { exactInteger } from '../../kernel/exact-integers.ts'
+import type { Work } from '../../../kernel/turns.ts'
+import { hasLoneSurrogate, hasNul } from '../../../kernel/storable-text.ts'
+import { exactInteger } from '../../../kernel/exact-integers.ts'
 import { type Level, NotJson, notJson, notJsonAt, pathOf } from './json-place.ts'
 import { closingQuote, decoded, PIECE_CHARACTERS, undivided } from './json-strings.ts'
-import { RequestError } from './request-error.ts'
+import { RequestError } from '../request-error.ts'
 
 /** Maximum nesting of arrays and objects. */
 export const MAX_JSON_DEPTH = 64

@@ -1,14 +1,14 @@
 import * as fc from 'fast-check'
 import t from 'tap'
-import { exactInteger } from '../../../src/kernel/exact-integers.ts'
-import { RequestError } from '../../../src/api/kit/request-error.ts'
-import { parseStrictJson } from '../../../src/api/kit/json-body.ts'
+import { exactInteger } from '../../../../src/kernel/exact-integers.ts'
+import { RequestError } from '../../../../src/api/kit/request-error.ts'
+import { parseStrictJson } from '../../../../src/api/kit/bodies/json-body.ts'
 import {
   MAX_JSON_DEPTH,
   MAX_JSON_MEMBERS,
   MAX_JSON_VALUES,
   MAX_TEXT_CHARACTERS,
-} from '../../../src/api/kit/strict-json.ts'
+} from '../../../../src/api/kit/bodies/strict-json.ts'
 
 function refusal(text: string | Buffer): {
   fault: string

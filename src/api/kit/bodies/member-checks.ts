@@ -1,7 +1,7 @@
-import { refuse, text } from '../../domain/catalog/checks/fields.ts'
-import { isJsonObject, type JsonObject } from '../../kernel/json.ts'
-import { DomainError } from '../../kernel/errors.ts'
-import { checkPublicUrl, type ResolveHost, type UrlUse } from '../../kernel/public-url.ts'
+import { refuse, text } from '../../../domain/catalog/checks/fields.ts'
+import { isJsonObject, type JsonObject } from '../../../kernel/json.ts'
+import { DomainError } from '../../../kernel/errors.ts'
+import { checkPublicUrl, type ResolveHost, type UrlUse } from '../../../kernel/public-url.ts'
 
 /** Checks of members anywhere in a body that is passed on: absent and null are both "not given". */
 
