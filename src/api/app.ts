@@ -8,9 +8,9 @@ import type { Registry } from 'prom-client'
 import type { Catalog } from '../domain/catalog/catalog.ts'
 import { newRequestId } from '../kernel/ids.ts'
 import { registerAccounts } from './accounts.ts'
-import { createBodyBudget, MEMORY_PER_BYTE } from './kit/body-budget.ts'
-import { type ConnectionBounds, useConnections } from './kit/connections.ts'
-import { useLeaving } from './kit/drain.ts'
+import { createBodyBudget, MEMORY_PER_BYTE } from './kit/bounds/body-budget.ts'
+import { type ConnectionBounds, useConnections } from './kit/bounds/connections.ts'
+import { useLeaving } from './kit/bounds/drain.ts'
 import {
   type Envelope,
   sendFailure,
@@ -20,22 +20,22 @@ import {
 } from './kit/envelope.ts'
 import { defaultStreamLimits, type StreamLimits } from './kit/event-stream.ts'
 import { foreignToCreations } from './kit/bodies/foreign-members.ts'
-import { useForwardedAddresses } from './kit/forwarded-addresses.ts'
+import { useForwardedAddresses } from './kit/bounds/forwarded-addresses.ts'
 import { useHeadAnswers } from './kit/head-answers.ts'
 import { useObservation, useRequestLogs } from './kit/observe.ts'
 import type { Services } from './kit/services.ts'
 import { insteadOf, membersOf, type Surface, useMount } from './kit/surface.ts'
 import type { FormLimits } from './kit/bodies/multipart.ts'
-import { usePerCaller } from './kit/per-caller.ts'
+import { usePerCaller } from './kit/bounds/per-caller.ts'
 import { useRefusals } from './kit/refusals.ts'
-import { createRefusedForms } from './kit/refused-forms.ts'
-import { useWholeHeads, withoutHostCheck } from './kit/request-head.ts'
+import { createRefusedForms } from './kit/bounds/refused-forms.ts'
+import { useWholeHeads, withoutHostCheck } from './kit/bounds/request-head.ts'
 import {
   refusePipelined,
   refuseUnreadable,
   rememberExchange,
   unrequestedAnswer,
-} from './kit/unreadable.ts'
+} from './kit/bounds/unreadable.ts'
 import { strictValidator, useKnownQueries, useStorableParameters } from './kit/bodies/validator.ts'
 import { type FindObject, objectsPlugin } from './objects/plugin.ts'
 import { type DocumentationOptions, useDocumentation } from './operating/documentation.ts'

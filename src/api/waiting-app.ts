@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import { createMetricsRegistry } from '../app/metrics.ts'
 import { type ApiOptions, createServer, defaultLimits } from './app.ts'
-import type { ConnectionBounds } from './kit/connections.ts'
+import type { ConnectionBounds } from './kit/bounds/connections.ts'
 import { sendFailure, useEnvelope } from './kit/envelope.ts'
 import { RequestError } from './kit/request-error.ts'
 import type { Mount } from './kit/surface.ts'

@@ -1,4 +1,4 @@
-import { isOutage } from '../api/kit/drain.ts'
+import { isOutage } from '../api/kit/bounds/drain.ts'
 import { isDomainError } from '../kernel/errors.ts'
 
 /** Failures of a start that end once a store answers again. */

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { allProjections } from '../../projections/registry.ts'
-import type { ConnectionBounds } from '../api/kit/connections.ts'
+import type { ConnectionBounds } from '../api/kit/bounds/connections.ts'
 import { OPERATIONS_CONNECTIONS } from '../api/operations-app.ts'
 import type { Config } from '../config.ts'
 import { SPARE_CONNECTIONS } from './projector.ts'

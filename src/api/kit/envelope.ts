@@ -8,7 +8,7 @@ import type {
 import { RepeatedAnswer } from '../../app/calls/claims/types.ts'
 import { failureFields, isDomainError } from '../../kernel/errors.ts'
 import { sendRepeated } from './idempotency.ts'
-import type { RefusedForms } from './refused-forms.ts'
+import type { RefusedForms } from './bounds/refused-forms.ts'
 import { bytesInWords, RequestError } from './request-error.ts'
 import { usualRowOf } from './surface-failures.ts'
 

@@ -1,5 +1,5 @@
 import { memberPath, WRONG_FORM } from '../../kernel/body.ts'
-import { isOutage } from './drain.ts'
+import { isOutage } from './bounds/drain.ts'
 
 /** Faults of a request before any use case gets it; every envelope maps all of them. */
 export type RequestFault =

@@ -31,7 +31,7 @@ import type { FingerprintOf } from './bodies/body-fingerprint.ts'
 import type { StreamLimits } from './event-stream.ts'
 import type { ForeignNames } from './bodies/foreign-members.ts'
 import type { FormLimits } from './bodies/multipart.ts'
-import type { RefusedForms } from './refused-forms.ts'
+import type { RefusedForms } from './bounds/refused-forms.ts'
 
 /** Forms that routes take, by what they hold. */
 export type FormKind = 'image' | 'file' | 'media'

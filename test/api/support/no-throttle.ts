@@ -1,4 +1,4 @@
-import { createRefusedForms } from '../../../src/api/kit/refused-forms.ts'
+import { createRefusedForms } from '../../../src/api/kit/bounds/refused-forms.ts'
 import type { Services } from '../../../src/api/kit/services.ts'
 
 const nothing = { begin: () => undefined, count: () => undefined, served: () => undefined }

@@ -1,7 +1,7 @@
 import { connect, type AddressInfo, type Socket } from 'node:net'
 import type { InjectOptions, LightMyRequestResponse } from 'fastify'
 import type { Test } from 'tap'
-import { drain } from '../../../src/api/kit/drain.ts'
+import { drain } from '../../../src/api/kit/bounds/drain.ts'
 import { asModel, startApp, type Harness, type Replaced } from '../support/app.ts'
 import { MemoryTexts } from '../support/memory-calls.ts'
 

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { Client } from 'pg'
 import t from 'tap'
 import { isTransient } from '../../../projections/engine/failures.ts'
-import { isOutage } from '../../../src/api/kit/drain.ts'
+import { isOutage } from '../../../src/api/kit/bounds/drain.ts'
 
 t.test('an unreachable Postgres is recognised, by port and by socket', async (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'away-'))

@@ -4,7 +4,7 @@ import { type Static, Type } from 'typebox'
 import { principalOf } from '../../../api/kit/authenticate.ts'
 import { callerGone } from '../../../api/kit/calls.ts'
 import { dispositionOf } from '../../../api/kit/answer-headers.ts'
-import { isForm } from '../../../api/kit/body-budget.ts'
+import { isForm } from '../../../api/kit/bounds/body-budget.ts'
 import {
   type FormFields,
   type FormFile,

@@ -1,10 +1,10 @@
 import { isAscii } from 'node:buffer'
 import { Readable } from 'node:stream'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { RequestError } from './request-error.ts'
-import { sharerOf } from '../../domain/token/sharer.ts'
-import { owned } from '../../platform/owned.ts'
-import { type Sharer, SharedUse, sharesOf } from '../../kernel/sharers.ts'
+import { RequestError } from '../request-error.ts'
+import { sharerOf } from '../../../domain/token/sharer.ts'
+import { owned } from '../../../platform/owned.ts'
+import { type Sharer, SharedUse, sharesOf } from '../../../kernel/sharers.ts'
 
 /** The caller of a surface that asks for no token. */
 const withoutToken: Sharer = { user: 'user', tenant: 'tenant' }

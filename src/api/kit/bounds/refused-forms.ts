@@ -1,9 +1,9 @@
 import type { FastifyRequest } from 'fastify'
-import { sharerOf } from '../../domain/token/sharer.ts'
-import type { FreeRequests } from '../../app/spending/throttle/free-requests.ts'
-import { addressBlock } from '../../kernel/address-ranges.ts'
-import { createLru } from '../../kernel/lru.ts'
-import type { Sharer } from '../../kernel/sharers.ts'
+import { sharerOf } from '../../../domain/token/sharer.ts'
+import type { FreeRequests } from '../../../app/spending/throttle/free-requests.ts'
+import { addressBlock } from '../../../kernel/address-ranges.ts'
+import { createLru } from '../../../kernel/lru.ts'
+import type { Sharer } from '../../../kernel/sharers.ts'
 
 /** Tenants remembered of whom a request was refused for its form; the oldest are evicted first. */
 const MAX_TENANTS = 20_000

@@ -6,10 +6,10 @@ import type { AddressInfo, Socket } from 'node:net'
 import { text } from 'node:stream/consumers'
 import type { IncomingMessage } from 'node:http'
 import t from 'tap'
-import { nodeArguments } from '../../helpers/checkout.ts'
-import { MEMORY_PER_BYTE } from '../../../src/api/kit/body-budget.ts'
-import { defaultLimits } from '../../../src/api/app.ts'
-import { goodBody, principals, startApp, tasksPath } from '../support/app.ts'
+import { nodeArguments } from '../../../helpers/checkout.ts'
+import { MEMORY_PER_BYTE } from '../../../../src/api/kit/bounds/body-budget.ts'
+import { defaultLimits } from '../../../../src/api/app.ts'
+import { goodBody, principals, startApp, tasksPath } from '../../support/app.ts'
 
 const limits = {
   bodyBytes: { '/provA': 200_000 },

@@ -1,14 +1,14 @@
 import Fastify from 'fastify'
 import t from 'tap'
-import type { Principal } from '../../../src/app/access/principal.ts'
-import { createRefusals } from '../../../src/app/spending/throttle/free-requests.ts'
-import { requireToken } from '../../../src/api/kit/authenticate.ts'
-import { usePerCaller } from '../../../src/api/kit/per-caller.ts'
-import { useEnvelope } from '../../../src/api/kit/envelope.ts'
-import { createRefusedForms } from '../../../src/api/kit/refused-forms.ts'
-import { v1Envelope } from '../../../src/api/v1/envelope.ts'
-import { openTenants } from '../support/app.ts'
-import { noThrottle } from '../support/no-throttle.ts'
+import type { Principal } from '../../../../src/app/access/principal.ts'
+import { createRefusals } from '../../../../src/app/spending/throttle/free-requests.ts'
+import { requireToken } from '../../../../src/api/kit/authenticate.ts'
+import { usePerCaller } from '../../../../src/api/kit/bounds/per-caller.ts'
+import { useEnvelope } from '../../../../src/api/kit/envelope.ts'
+import { createRefusedForms } from '../../../../src/api/kit/bounds/refused-forms.ts'
+import { v1Envelope } from '../../../../src/api/v1/envelope.ts'
+import { openTenants } from '../../support/app.ts'
+import { noThrottle } from '../../support/no-throttle.ts'
 
 /** Requests that are refused before their work begins: three a minute of each address and user. */
 function routes() {

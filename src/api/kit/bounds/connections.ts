@@ -2,9 +2,9 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Server, Socket } from 'node:net'
 import type { FastifyInstance } from 'fastify'
 import { Counter, Gauge, type Registry } from 'prom-client'
-import { addressBlock, isWithinRanges } from '../../kernel/address-ranges.ts'
-import { monotonicClock } from '../../kernel/clock.ts'
-import { owned } from '../../platform/owned.ts'
+import { addressBlock, isWithinRanges } from '../../../kernel/address-ranges.ts'
+import { monotonicClock } from '../../../kernel/clock.ts'
+import { owned } from '../../../platform/owned.ts'
 
 /** Maximum number of connections of a port; each is an open file of the process. */
 export interface ConnectionBounds {

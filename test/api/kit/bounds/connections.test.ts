@@ -3,8 +3,8 @@ import { connect, type AddressInfo, type Socket } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { Registry } from 'prom-client'
 import t, { type Test } from 'tap'
-import { readyOperations } from '../support/operations.ts'
-import { startApp, tasksPath, type Replaced } from '../support/app.ts'
+import { readyOperations } from '../../support/operations.ts'
+import { startApp, tasksPath, type Replaced } from '../../support/app.ts'
 
 const BOUNDS = { all: 6, perAddress: 4 }
 

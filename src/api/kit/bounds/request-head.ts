@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import type { FastifyInstance } from 'fastify'
-import { RequestError } from './request-error.ts'
+import { RequestError } from '../request-error.ts'
 
 /**
  * Headers that a request may have once. Of two, Node keeps the first without a word or joins them,

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { bareAddresses } from '../../../src/api/kit/forwarded-addresses.ts'
+import { bareAddresses } from '../../../../src/api/kit/bounds/forwarded-addresses.ts'
 
 const PROXY = '10.0.0.1'
 

@@ -1,9 +1,9 @@
 import type { Socket } from 'node:net'
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { STATUS_CODES } from '../../platform/node-http.ts'
+import { STATUS_CODES } from '../../../platform/node-http.ts'
 import { MAX_UNANSWERED } from './connections.ts'
-import type { Answer, Envelope } from './envelope.ts'
-import { RequestError } from './request-error.ts'
+import type { Answer, Envelope } from '../envelope.ts'
+import { RequestError } from '../request-error.ts'
 
 /** Connections with too many requests without an answer: what follows on them is not read as HTTP. */
 const refusedSockets = new WeakSet<object>()

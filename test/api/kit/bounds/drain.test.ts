@@ -3,8 +3,8 @@ import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import Fastify, { type FastifyInstance } from 'fastify'
 import t from 'tap'
-import { useConnections } from '../../../src/api/kit/connections.ts'
-import { drain, useLeaving } from '../../../src/api/kit/drain.ts'
+import { useConnections } from '../../../../src/api/kit/bounds/connections.ts'
+import { drain, useLeaving } from '../../../../src/api/kit/bounds/drain.ts'
 
 /** Long past what any of these takes. */
 const BOUND_MS = 20_000

@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import { setImmediate as turn } from 'node:timers/promises'
-import { monotonicClock } from '../../kernel/clock.ts'
+import { monotonicClock } from '../../../kernel/clock.ts'
 import { openConnections } from './connections.ts'
 
 /** Interval at which connections whose last answer is sent are closed. */
