@@ -27,7 +27,7 @@ import type { Services } from './kit/services.ts'
 import { insteadOf, membersOf, type Surface, useMount } from './kit/surface.ts'
 import type { FormLimits } from './kit/bodies/multipart.ts'
 import { usePerCaller } from './kit/bounds/per-caller.ts'
-import { useRefusals } from './kit/refusals.ts'
+import { useRefusals } from './kit/failures/refusals.ts'
 import { createRefusedForms } from './kit/bounds/refused-forms.ts'
 import { useWholeHeads, withoutHostCheck } from './kit/bounds/request-head.ts'
 import {

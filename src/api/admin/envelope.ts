@@ -8,7 +8,7 @@ import {
 } from '../kit/account-surface.ts'
 import { principalOf } from '../kit/authenticate.ts'
 import type { Envelope } from '../kit/envelope.ts'
-import { forSettings } from '../kit/failure-table.ts'
+import { forSettings } from '../kit/failures/failure-table.ts'
 import { createFailureReader } from '../kit/surface-failures.ts'
 import { managementFailures } from '../kit/route-failures.ts'
 

@@ -4,7 +4,7 @@ import type { Actor } from '../../app/accounts/management.ts'
 import { principalOf } from './authenticate.ts'
 import { answer, failureResponses } from './documentation.ts'
 import type { Answer, Envelope } from './envelope.ts'
-import type { FailureCode } from './failure-table.ts'
+import type { FailureCode } from './failures/failure-table.ts'
 import { nameOf } from './schema-names.ts'
 import { type ReadFailure, retryHeaders, type SurfaceFailures } from './surface-failures.ts'
 

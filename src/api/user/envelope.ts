@@ -1,6 +1,6 @@
 import { accountEnvelope, accountFailures } from '../kit/account-surface.ts'
 import type { Envelope } from '../kit/envelope.ts'
-import type { FailureCode } from '../kit/failure-table.ts'
+import type { FailureCode } from '../kit/failures/failure-table.ts'
 import { tokenFailures, managementFailures } from '../kit/route-failures.ts'
 import { createFailureReader } from '../kit/surface-failures.ts'
 

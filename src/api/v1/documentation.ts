@@ -8,7 +8,7 @@ import {
   failureResponses,
   limitHeaderNames,
 } from '../kit/documentation.ts'
-import type { FailureCode } from '../kit/failure-table.ts'
+import type { FailureCode } from '../kit/failures/failure-table.ts'
 import { v1Envelope } from './envelope.ts'
 
 const ErrorSchema = Type.Object(

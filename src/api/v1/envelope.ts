@@ -1,8 +1,8 @@
 import { isDomainError } from '../../kernel/errors.ts'
 import { isJsonObject, type JsonObject } from '../../kernel/json.ts'
 import type { Answer, Envelope } from '../kit/envelope.ts'
-import type { FailureStatus } from '../kit/failure-row.ts'
-import { callFailureHeaders, readCallFailure, upstreamType } from '../kit/call-failures.ts'
+import type { FailureStatus } from '../kit/failures/failure-row.ts'
+import { callFailureHeaders, readCallFailure, upstreamType } from '../kit/failures/call-failures.ts'
 import type { Failure } from '../kit/surface-failures.ts'
 
 /** The `type` of an error goes with its status, unless upstream named one. */

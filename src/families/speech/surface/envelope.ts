@@ -6,7 +6,7 @@ import {
   type DescribedHeader,
   failureResponses,
 } from '../../../api/kit/documentation.ts'
-import { callFailures as ofEveryCall } from '../../../api/kit/call-failures.ts'
+import { callFailures as ofEveryCall } from '../../../api/kit/failures/call-failures.ts'
 import {
   afterAcceptance,
   afterSending,
@@ -16,15 +16,15 @@ import {
   type SurfaceFailures,
 } from '../../../api/kit/surface-failures.ts'
 import type { Answer, Envelope } from '../../../api/kit/envelope.ts'
-import type { FailureStatus } from '../../../api/kit/failure-row.ts'
-import type { FailureCode } from '../../../api/kit/failure-table.ts'
+import type { FailureStatus } from '../../../api/kit/failures/failure-row.ts'
+import type { FailureCode } from '../../../api/kit/failures/failure-table.ts'
 import {
   eitherVersion,
   INVALID,
   numberedMessage,
   RATE_LIMITED,
   UNKNOWN_ERROR,
-} from '../../../api/kit/numbered-failures.ts'
+} from '../../../api/kit/failures/numbered-failures.ts'
 import { creationFailures as ofEveryCreation } from '../../../api/kit/route-failures.ts'
 
 /** Further numbers of `base_resp.status_code` in this version. */

@@ -1,7 +1,7 @@
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import type { FastifyInstance } from 'fastify'
 import { Type } from 'typebox'
-import type { FailureCode } from '../../../api/kit/failure-table.ts'
+import type { FailureCode } from '../../../api/kit/failures/failure-table.ts'
 import { useForms } from '../../../api/kit/bodies/multipart.ts'
 import { tokenFailures, ownParts, withBody } from '../../../api/kit/route-failures.ts'
 import type { Services } from '../../../api/kit/services.ts'

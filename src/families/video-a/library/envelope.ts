@@ -6,7 +6,7 @@ import {
   failureHeaders,
   type SurfaceFailures,
 } from '../../../api/kit/surface-failures.ts'
-import type { FailureCode } from '../../../api/kit/failure-table.ts'
+import type { FailureCode } from '../../../api/kit/failures/failure-table.ts'
 import { tokenFailures, refusedUpstream, withBody } from '../../../api/kit/route-failures.ts'
 import type { Channel } from '../../../app/ports/provider.ts'
 import { type ActionRequest, actionRequestOf, VERSION } from './requests.ts'

@@ -7,8 +7,8 @@ import {
   type SurfaceFailures,
 } from '../../../api/kit/surface-failures.ts'
 import type { Answer, Envelope } from '../../../api/kit/envelope.ts'
-import type { FailureStatus } from '../../../api/kit/failure-row.ts'
-import type { FailureCode } from '../../../api/kit/failure-table.ts'
+import type { FailureStatus } from '../../../api/kit/failures/failure-row.ts'
+import type { FailureCode } from '../../../api/kit/failures/failure-table.ts'
 import { taskDescriber } from '../../../api/kit/documentation.ts'
 import {
   assetFailures,

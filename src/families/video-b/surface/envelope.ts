@@ -7,14 +7,14 @@ import {
   type SurfaceFailures,
 } from '../../../api/kit/surface-failures.ts'
 import type { Answer, Envelope } from '../../../api/kit/envelope.ts'
-import type { FailureStatus } from '../../../api/kit/failure-row.ts'
-import type { FailureCode } from '../../../api/kit/failure-table.ts'
+import type { FailureStatus } from '../../../api/kit/failures/failure-row.ts'
+import type { FailureCode } from '../../../api/kit/failures/failure-table.ts'
 import {
   eitherVersion,
   INVALID,
   numberedMessage,
   UNKNOWN_ERROR,
-} from '../../../api/kit/numbered-failures.ts'
+} from '../../../api/kit/failures/numbered-failures.ts'
 import { taskDescriber } from '../../../api/kit/documentation.ts'
 import { creationFailures, modelUnavailableFailures } from '../../../api/kit/route-failures.ts'
 import { DomainError } from '../../../kernel/errors.ts'

@@ -6,7 +6,7 @@ import {
   type SurfaceFailures,
 } from '../../../api/kit/surface-failures.ts'
 import type { Answer, Envelope } from '../../../api/kit/envelope.ts'
-import type { FailureCode } from '../../../api/kit/failure-table.ts'
+import type { FailureCode } from '../../../api/kit/failures/failure-table.ts'
 import { taskDescriber } from '../../../api/kit/documentation.ts'
 import { deletionFailures, modelUnavailableFailures } from '../../../api/kit/route-failures.ts'
 import { DomainError } from '../../../kernel/errors.ts'

@@ -1,9 +1,9 @@
 import pino from 'pino'
 import t from 'tap'
-import type { Refusals } from '../../../src/app/support/refusals.ts'
-import { startApp } from '../support/app.ts'
-import { creations } from '../support/creations.ts'
-import { changed, inWords, pathsOf } from '../support/odd-bodies.ts'
+import type { Refusals } from '../../../../src/app/support/refusals.ts'
+import { startApp } from '../../support/app.ts'
+import { creations } from '../../support/creations.ts'
+import { changed, inWords, pathsOf } from '../../support/odd-bodies.ts'
 
 /** Failed answers are counted, over the whole HTTP interface. */
 

@@ -1,9 +1,9 @@
-import type { ProviderErrorKind } from '../../app/ports/provider.ts'
-import { type SettingCode, settingCodes } from '../../domain/account/settings.ts'
-import type { DomainCode } from '../../kernel/errors.ts'
+import type { ProviderErrorKind } from '../../../app/ports/provider.ts'
+import { type SettingCode, settingCodes } from '../../../domain/account/settings.ts'
+import type { DomainCode } from '../../../kernel/errors.ts'
 import { ofAdministration } from './administration-failures.ts'
 import { type FailureRow, own } from './failure-row.ts'
-import type { RequestFault } from './request-error.ts'
+import type { RequestFault } from '../request-error.ts'
 
 /** The one mapping of failures to HTTP. */
 

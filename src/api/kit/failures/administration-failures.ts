@@ -1,4 +1,4 @@
-import type { DomainCode } from '../../kernel/errors.ts'
+import type { DomainCode } from '../../../kernel/errors.ts'
 import { type FailureRow, own } from './failure-row.ts'
 
 /** Failures in administering tenants, credit, tokens and prices. */

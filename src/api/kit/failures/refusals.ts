@@ -1,12 +1,12 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import type { TokenOwner } from '../../app/access/principal.ts'
-import { isDomainError } from '../../kernel/errors.ts'
-import { isJsonObject } from '../../kernel/json.ts'
-import { namesIn } from './bodies/foreign-members.ts'
-import { textDetail } from './observe.ts'
-import { toRequestError } from './request-error.ts'
-import type { Services } from './services.ts'
-import { usualRowOf } from './surface-failures.ts'
+import type { TokenOwner } from '../../../app/access/principal.ts'
+import { isDomainError } from '../../../kernel/errors.ts'
+import { isJsonObject } from '../../../kernel/json.ts'
+import { namesIn } from '../bodies/foreign-members.ts'
+import { textDetail } from '../observe.ts'
+import { toRequestError } from '../request-error.ts'
+import type { Services } from '../services.ts'
+import { usualRowOf } from '../surface-failures.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
