@@ -9,8 +9,8 @@ import {
 import { principalOf } from '../kit/authenticate.ts'
 import type { Envelope } from '../kit/envelope.ts'
 import { forSettings } from '../kit/failures/failure-table.ts'
-import { createFailureReader } from '../kit/surface-failures.ts'
-import { managementFailures } from '../kit/route-failures.ts'
+import { createFailureReader } from '../kit/failures/surface-failures.ts'
+import { managementFailures } from '../kit/failures/route-failures.ts'
 
 const readFailure = createFailureReader({
   ...accountFailures,

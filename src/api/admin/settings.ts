@@ -6,7 +6,7 @@ import { definitionOf, type SettingName, type WantedOf } from '../../domain/acco
 import type { TokenRole } from '../../domain/token/events.ts'
 import { actorOf, success, successOf } from '../kit/account-surface.ts'
 import type { FailureCode } from '../kit/failures/failure-table.ts'
-import { changeFailures, readFailures } from '../kit/route-failures.ts'
+import { changeFailures, readFailures } from '../kit/failures/route-failures.ts'
 import type { Services } from '../kit/services.ts'
 import { describe, adminScopeOf } from './envelope.ts'
 import { ProposedAnswerSchema, toProposal } from './proposal-answers.ts'

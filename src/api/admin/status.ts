@@ -13,7 +13,7 @@ import {
   success,
   successOf,
 } from '../kit/account-surface.ts'
-import { changeFailures } from '../kit/route-failures.ts'
+import { changeFailures } from '../kit/failures/route-failures.ts'
 import type { Services } from '../kit/services.ts'
 import { adminScopeOf, describe } from './envelope.ts'
 import { user } from './schemas.ts'

@@ -7,7 +7,7 @@ import type { ManagedTenants } from '../../app/accounts/managed-tenants.ts'
 import { toTimestamp } from '../../kernel/clock.ts'
 import { actorOf, success } from '../kit/account-surface.ts'
 import { readPage } from '../kit/queries.ts'
-import { changeFailures, readFailures } from '../kit/route-failures.ts'
+import { changeFailures, readFailures } from '../kit/failures/route-failures.ts'
 import type { Services } from '../kit/services.ts'
 import { describe, adminScopeOf } from './envelope.ts'
 import {

@@ -1,6 +1,6 @@
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import type { FastifyInstance } from 'fastify'
-import { boundsFailures, changeFailures } from '../kit/route-failures.ts'
+import { boundsFailures, changeFailures } from '../kit/failures/route-failures.ts'
 import { readNewToken, toSecret, tokenRoutes } from '../kit/tokens/routes.ts'
 import { actorOf, success } from '../kit/account-surface.ts'
 import { NewTokenSchema, SecretAnswerSchema } from '../kit/tokens/schemas.ts'

@@ -6,7 +6,11 @@ import { answer, failureResponses } from './documentation.ts'
 import type { Answer, Envelope } from './envelope.ts'
 import type { FailureCode } from './failures/failure-table.ts'
 import { nameOf } from './schema-names.ts'
-import { type ReadFailure, retryHeaders, type SurfaceFailures } from './surface-failures.ts'
+import {
+  type ReadFailure,
+  retryHeaders,
+  type SurfaceFailures,
+} from './failures/surface-failures.ts'
 
 /** The shapes that all of `/api/*` shares: `{success, message, data}` and `{success, message, error}`. */
 

@@ -10,7 +10,7 @@ import { failureFields, isDomainError } from '../../kernel/errors.ts'
 import { sendRepeated } from './idempotency.ts'
 import type { RefusedForms } from './bounds/refused-forms.ts'
 import { bytesInWords, RequestError } from './request-error.ts'
-import { usualRowOf } from './surface-failures.ts'
+import { usualRowOf } from './failures/surface-failures.ts'
 
 /** The error shape of one surface. */
 export interface Answer {

@@ -1,7 +1,7 @@
 import { type Static, Type } from 'typebox'
 import type { Envelope } from '../kit/envelope.ts'
 import { toRequestError } from '../kit/request-error.ts'
-import { usualRowOf } from '../kit/surface-failures.ts'
+import { usualRowOf } from '../kit/failures/surface-failures.ts'
 import { isDomainError } from '../../kernel/errors.ts'
 
 const FailureSchema = Type.Object(

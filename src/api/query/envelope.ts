@@ -1,8 +1,8 @@
 import { accountEnvelope, accountFailures } from '../kit/account-surface.ts'
 import type { Envelope } from '../kit/envelope.ts'
 import type { FailureCode } from '../kit/failures/failure-table.ts'
-import { tokenFailures } from '../kit/route-failures.ts'
-import { createFailureReader, type SurfaceFailures } from '../kit/surface-failures.ts'
+import { tokenFailures } from '../kit/failures/route-failures.ts'
+import { createFailureReader, type SurfaceFailures } from '../kit/failures/surface-failures.ts'
 
 /** The names of failures on this surface, and their differences from the table. */
 const readFailure = createFailureReader({

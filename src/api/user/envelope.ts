@@ -1,8 +1,8 @@
 import { accountEnvelope, accountFailures } from '../kit/account-surface.ts'
 import type { Envelope } from '../kit/envelope.ts'
 import type { FailureCode } from '../kit/failures/failure-table.ts'
-import { tokenFailures, managementFailures } from '../kit/route-failures.ts'
-import { createFailureReader } from '../kit/surface-failures.ts'
+import { tokenFailures, managementFailures } from '../kit/failures/route-failures.ts'
+import { createFailureReader } from '../kit/failures/surface-failures.ts'
 
 const readFailure = createFailureReader({ ...accountFailures, ...managementFailures })
 

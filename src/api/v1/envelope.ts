@@ -3,7 +3,7 @@ import { isJsonObject, type JsonObject } from '../../kernel/json.ts'
 import type { Answer, Envelope } from '../kit/envelope.ts'
 import type { FailureStatus } from '../kit/failures/failure-row.ts'
 import { callFailureHeaders, readCallFailure, upstreamType } from '../kit/failures/call-failures.ts'
-import type { Failure } from '../kit/surface-failures.ts'
+import type { Failure } from '../kit/failures/surface-failures.ts'
 
 /** The `type` of an error goes with its status, unless upstream named one. */
 const typeByStatus: Readonly<Record<FailureStatus, string>> = {

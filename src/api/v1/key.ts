@@ -6,7 +6,7 @@ import type { LimitStatus } from '../../app/spending/throttle/rates.ts'
 import { allSettledOrThrow } from '../../kernel/all-settled.ts'
 import { principalOf } from '../kit/authenticate.ts'
 import { BudgetSchema, toBudget } from '../kit/balances.ts'
-import { tokenFailures } from '../kit/route-failures.ts'
+import { tokenFailures } from '../kit/failures/route-failures.ts'
 import type { Services } from '../kit/services.ts'
 import { describe } from './documentation.ts'
 

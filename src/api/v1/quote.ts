@@ -8,7 +8,7 @@ import { objectBody } from '../kit/bodies/json-body.ts'
 import { memberOrUndefined, objectAt, stringAt } from '../kit/bodies/member-checks.ts'
 import { refuseTypos } from '../kit/bodies/typo-check.ts'
 import { partOf, type QuotedPath } from '../kit/surface.ts'
-import { tokenFailures, withBody } from '../kit/route-failures.ts'
+import { tokenFailures, withBody } from '../kit/failures/route-failures.ts'
 import { describe } from './documentation.ts'
 const QuoteBodySchema = Type.Object(
   {

@@ -6,7 +6,7 @@ import type { WhatIf, WhatIfRow, WhatIfTotal } from '../../../app/finance/prices
 import { KnownId, success, successOf } from '../../kit/account-surface.ts'
 import { withQueryTimeout, boundOf, TimeBound } from '../../kit/queries.ts'
 import { RequestError } from '../../kit/request-error.ts'
-import { readFailures } from '../../kit/route-failures.ts'
+import { readFailures } from '../../kit/failures/route-failures.ts'
 import type { Services } from '../../kit/services.ts'
 import { describe, adminScopeOf } from '../envelope.ts'
 import { BookParamsSchema } from './schemas.ts'

@@ -5,10 +5,10 @@ import {
   type Failure,
   failureHeaders,
   type SurfaceFailures,
-} from '../surface-failures.ts'
+} from './surface-failures.ts'
 import type { FailureStatus } from './failure-row.ts'
 import type { FailureCode } from './failure-table.ts'
-import { beforeSending, tokenFailures } from '../route-failures.ts'
+import { beforeSending, tokenFailures } from './route-failures.ts'
 
 /** The failures of calls of a model, before the envelope of a surface gives them its shape. */
 

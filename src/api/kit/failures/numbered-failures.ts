@@ -1,4 +1,4 @@
-import type { Failure, SurfaceFailures } from '../surface-failures.ts'
+import type { Failure, SurfaceFailures } from './surface-failures.ts'
 
 /** The numbers of failures in both versions of this wire. */
 export const INVALID = '2013'

@@ -6,7 +6,7 @@ import { namesIn } from '../bodies/foreign-members.ts'
 import { textDetail } from '../observe.ts'
 import { toRequestError } from '../request-error.ts'
 import type { Services } from '../services.ts'
-import { usualRowOf } from '../surface-failures.ts'
+import { usualRowOf } from './surface-failures.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {

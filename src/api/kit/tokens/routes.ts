@@ -5,7 +5,7 @@ import type { ManagedTokens, NewToken, ShownSecret } from '../../../app/accounts
 import type { AdminScope } from '../../../app/accounts/admin-scope.ts'
 import { type AccountRoute, actorOf, KnownId, success } from '../account-surface.ts'
 import { cursorMembers, readPage, timeOf } from '../queries.ts'
-import { boundsFailures, changeFailures, readFailures } from '../route-failures.ts'
+import { boundsFailures, changeFailures, readFailures } from '../failures/route-failures.ts'
 import {
   DEFAULT_OVERLAP_S,
   DisabledAnswerSchema,

@@ -23,7 +23,7 @@ import {
   deletionFailures,
   ownParts,
   queryFailures,
-} from '../../kit/route-failures.ts'
+} from '../../kit/failures/route-failures.ts'
 import { describe } from '../documentation.ts'
 import { v1 } from '../mount.ts'
 import { acceptVideo, CreateVideoBodySchema, readVideoOrder } from './order.ts'

@@ -17,7 +17,7 @@ import type { Answer, Envelope } from '../../../api/kit/envelope.ts'
 import { oneLine, type StreamDialect } from '../../../api/kit/event-stream.ts'
 import type { FailureStatus } from '../../../api/kit/failures/failure-row.ts'
 import type { FailureCode } from '../../../api/kit/failures/failure-table.ts'
-import type { Failure } from '../../../api/kit/surface-failures.ts'
+import type { Failure } from '../../../api/kit/failures/surface-failures.ts'
 import type { TextFrame } from '../../text/calls/types.ts'
 import type { Cost } from '../../../domain/pricing/settlement.ts'
 

@@ -14,7 +14,7 @@ import {
   type Failure,
   failureHeaders,
   type SurfaceFailures,
-} from '../../../api/kit/surface-failures.ts'
+} from '../../../api/kit/failures/surface-failures.ts'
 import type { Answer, Envelope } from '../../../api/kit/envelope.ts'
 import type { FailureStatus } from '../../../api/kit/failures/failure-row.ts'
 import type { FailureCode } from '../../../api/kit/failures/failure-table.ts'
@@ -25,7 +25,7 @@ import {
   RATE_LIMITED,
   UNKNOWN_ERROR,
 } from '../../../api/kit/failures/numbered-failures.ts'
-import { creationFailures as ofEveryCreation } from '../../../api/kit/route-failures.ts'
+import { creationFailures as ofEveryCreation } from '../../../api/kit/failures/route-failures.ts'
 
 /** Further numbers of `base_resp.status_code` in this version. */
 const TIMEOUT = '1001'

@@ -10,7 +10,7 @@ import { readSpeech, type SpeechRequest, withVoice } from '../rules/request.ts'
 import { SPEECH } from '../rules/rules.ts'
 import { submitted, type TaskCreation, taskKeyOf, setTaskHeaders } from '../../../api/kit/tasks.ts'
 import type { Services } from '../../../api/kit/services.ts'
-import { queryFailures } from '../../../api/kit/route-failures.ts'
+import { queryFailures } from '../../../api/kit/failures/route-failures.ts'
 import {
   creationFailures,
   describe,

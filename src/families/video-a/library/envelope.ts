@@ -5,9 +5,13 @@ import {
   type Failure,
   failureHeaders,
   type SurfaceFailures,
-} from '../../../api/kit/surface-failures.ts'
+} from '../../../api/kit/failures/surface-failures.ts'
 import type { FailureCode } from '../../../api/kit/failures/failure-table.ts'
-import { tokenFailures, refusedUpstream, withBody } from '../../../api/kit/route-failures.ts'
+import {
+  tokenFailures,
+  refusedUpstream,
+  withBody,
+} from '../../../api/kit/failures/route-failures.ts'
 import type { Channel } from '../../../app/ports/provider.ts'
 import { type ActionRequest, actionRequestOf, VERSION } from './requests.ts'
 

@@ -5,7 +5,7 @@ import {
   type Failure,
   failureHeaders,
   type SurfaceFailures,
-} from '../../../api/kit/surface-failures.ts'
+} from '../../../api/kit/failures/surface-failures.ts'
 import type { Answer, Envelope } from '../../../api/kit/envelope.ts'
 import type { FailureStatus } from '../../../api/kit/failures/failure-row.ts'
 import type { FailureCode } from '../../../api/kit/failures/failure-table.ts'
@@ -14,7 +14,7 @@ import {
   assetFailures,
   creationFailures,
   modelUnavailableFailures,
-} from '../../../api/kit/route-failures.ts'
+} from '../../../api/kit/failures/route-failures.ts'
 import { DomainError } from '../../../kernel/errors.ts'
 
 /** The names of the task routes' failures, and their differences from the table. */

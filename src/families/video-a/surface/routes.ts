@@ -15,7 +15,11 @@ import { publicUrl } from '../../../api/kit/bodies/member-checks.ts'
 import type { Services } from '../../../api/kit/services.ts'
 import type { Mount } from '../../../api/kit/surface.ts'
 import { videoTasks } from '../../../api/kit/documentation.ts'
-import { deletionFailures, ownParts, queryFailures } from '../../../api/kit/route-failures.ts'
+import {
+  deletionFailures,
+  ownParts,
+  queryFailures,
+} from '../../../api/kit/failures/route-failures.ts'
 import { createFailures, describe, provAEnvelope } from './envelope.ts'
 import {
   CreatedTaskSchema,

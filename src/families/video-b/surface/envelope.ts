@@ -5,7 +5,7 @@ import {
   type Failure,
   failureHeaders,
   type SurfaceFailures,
-} from '../../../api/kit/surface-failures.ts'
+} from '../../../api/kit/failures/surface-failures.ts'
 import type { Answer, Envelope } from '../../../api/kit/envelope.ts'
 import type { FailureStatus } from '../../../api/kit/failures/failure-row.ts'
 import type { FailureCode } from '../../../api/kit/failures/failure-table.ts'
@@ -16,7 +16,10 @@ import {
   UNKNOWN_ERROR,
 } from '../../../api/kit/failures/numbered-failures.ts'
 import { taskDescriber } from '../../../api/kit/documentation.ts'
-import { creationFailures, modelUnavailableFailures } from '../../../api/kit/route-failures.ts'
+import {
+  creationFailures,
+  modelUnavailableFailures,
+} from '../../../api/kit/failures/route-failures.ts'
 import { DomainError } from '../../../kernel/errors.ts'
 
 /** The failures of the `/provB` video routes. */

@@ -4,11 +4,14 @@ import {
   type Failure,
   failureHeaders,
   type SurfaceFailures,
-} from '../../../api/kit/surface-failures.ts'
+} from '../../../api/kit/failures/surface-failures.ts'
 import type { Answer, Envelope } from '../../../api/kit/envelope.ts'
 import type { FailureCode } from '../../../api/kit/failures/failure-table.ts'
 import { taskDescriber } from '../../../api/kit/documentation.ts'
-import { deletionFailures, modelUnavailableFailures } from '../../../api/kit/route-failures.ts'
+import {
+  deletionFailures,
+  modelUnavailableFailures,
+} from '../../../api/kit/failures/route-failures.ts'
 import { DomainError } from '../../../kernel/errors.ts'
 import { type Static, Type } from 'typebox'
 

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { Type } from 'typebox'
 import { type FailureShape, failureResponses } from '../../../../src/api/kit/documentation.ts'
-import { createFailureReader } from '../../../../src/api/kit/surface-failures.ts'
+import { createFailureReader } from '../../../../src/api/kit/failures/surface-failures.ts'
 import { failureTable } from '../../../../src/api/kit/failures/failure-table.ts'
 import type { Envelope } from '../../../../src/api/kit/envelope.ts'
 import { adminEnvelope } from '../../../../src/api/admin/envelope.ts'

@@ -1,4 +1,4 @@
-import type { FailureCode } from './failures/failure-table.ts'
+import type { FailureCode } from './failure-table.ts'
 import type { SurfaceFailures } from './surface-failures.ts'
 
 /** The failures of routes before their use case runs, for their descriptions. */

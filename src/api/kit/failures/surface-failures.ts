@@ -1,11 +1,11 @@
-import { SettledRefusal } from '../../app/calls/settle.ts'
-import { type Cost, costOf } from '../../domain/pricing/settlement.ts'
-import { type DomainError, isDomainError } from '../../kernel/errors.ts'
-import { costHeaders } from './answer-headers.ts'
-import { numberDetail, textDetail } from './observe.ts'
-import type { FailureRow, FailureStatus } from './failures/failure-row.ts'
-import { type FailureCode, failureTable } from './failures/failure-table.ts'
-import { RequestError, toRequestError } from './request-error.ts'
+import { SettledRefusal } from '../../../app/calls/settle.ts'
+import { type Cost, costOf } from '../../../domain/pricing/settlement.ts'
+import { type DomainError, isDomainError } from '../../../kernel/errors.ts'
+import { costHeaders } from '../answer-headers.ts'
+import { numberDetail, textDetail } from '../observe.ts'
+import type { FailureRow, FailureStatus } from './failure-row.ts'
+import { type FailureCode, failureTable } from './failure-table.ts'
+import { RequestError, toRequestError } from '../request-error.ts'
 
 /** A surface's name of a failure, and its differences from the table. */
 type Entry =
