@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import { adminPlugin } from './admin/plugin.ts'
 import { useEnvelope } from './kit/envelope.ts'
-import { useLongAnswers } from './kit/long-answers.ts'
+import { useLongAnswers } from './kit/answers/long-answers.ts'
 import type { Services } from './kit/services.ts'
 import { queryEnvelope } from './query/envelope.ts'
 import { queryPlugin } from './query/plugin.ts'

@@ -18,10 +18,10 @@ import {
   useUnknownRoutes,
   useWrongMethods,
 } from './kit/envelope.ts'
-import { defaultStreamLimits, type StreamLimits } from './kit/event-stream.ts'
+import { defaultStreamLimits, type StreamLimits } from './kit/answers/event-stream.ts'
 import { foreignToCreations } from './kit/bodies/foreign-members.ts'
 import { useForwardedAddresses } from './kit/bounds/forwarded-addresses.ts'
-import { useHeadAnswers } from './kit/head-answers.ts'
+import { useHeadAnswers } from './kit/answers/head-answers.ts'
 import { useObservation, useRequestLogs } from './kit/observe.ts'
 import type { Services } from './kit/services.ts'
 import { insteadOf, membersOf, type Surface, useMount } from './kit/surface.ts'

@@ -234,7 +234,7 @@ t.test('the environment is read in one place', (t) => {
 })
 
 t.test('every list of the query API is a table through the same function', (t) => {
-  const writers = sources.filter(({ imports }) => imports.includes('src/api/kit/csv.ts'))
+  const writers = sources.filter(({ imports }) => imports.includes('src/api/kit/answers/csv.ts'))
   t.same(
     writers.map(({ path }) => path),
     ['src/api/query/answers.ts', 'src/api/query/line-files.ts'],

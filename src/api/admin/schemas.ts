@@ -1,7 +1,7 @@
 import { Type } from 'typebox'
 import { creditKinds, reasonCodes, referenceShape } from '../../domain/account/postings.ts'
 import { DisplayName, NewId, Reason, successOf } from '../kit/account-surface.ts'
-import { BalanceAccountSchema } from '../kit/balances.ts'
+import { BalanceAccountSchema } from '../kit/answers/balances.ts'
 import { cursorMembers, NextCursor } from '../kit/queries.ts'
 
 /** Shapes of tenants, their users and their credit. */

@@ -26,7 +26,7 @@ import type { FormKind, Services } from './services.ts'
 import type { QuotedPath, Mount, Surface } from './surface.ts'
 import type { AssetReference } from '../../domain/catalog/checks/media.ts'
 import { DomainError } from '../../kernel/errors.ts'
-import { costHeaders } from './answer-headers.ts'
+import { costHeaders } from './answers/answer-headers.ts'
 
 /** Common parts of answers about tasks on every surface. */
 

@@ -11,7 +11,7 @@ import {
   BalanceAccountSchema,
   toBalanceAccount,
   toPastAccount,
-} from '../kit/balances.ts'
+} from '../kit/answers/balances.ts'
 import { TimeBound } from '../kit/queries.ts'
 import { RequestError } from '../kit/request-error.ts'
 import type { AccountReads } from './account-reads.ts'

@@ -1,5 +1,5 @@
 import { type Cells, lineCell } from '../../../projections/ledger/query.ts'
-import { csvPages } from '../kit/csv.ts'
+import { csvPages } from '../kit/answers/csv.ts'
 import { CSV } from './answers.ts'
 import { focusColumns } from './focus/columns.ts'
 import { focusRows, type FocusTerms } from './focus/table.ts'

@@ -1,7 +1,7 @@
 import { type Static, Type } from 'typebox'
 import type { Principal } from '../../app/access/principal.ts'
 import { didYouMean } from '../../kernel/nearest-name.ts'
-import type { FileFacts } from '../kit/files.ts'
+import type { FileFacts } from '../kit/answers/files.ts'
 import { foreignCursor, fromCursor, listKeyOf } from '../kit/queries.ts'
 import { RequestError } from '../kit/request-error.ts'
 import { cursorList } from './answers.ts'

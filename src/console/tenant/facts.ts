@@ -1,6 +1,6 @@
 import { type Static, Type } from 'typebox'
 import { readUsers, toTenant } from '../../api/admin/tenants.ts'
-import { toBudget } from '../../api/kit/balances.ts'
+import { toBudget } from '../../api/kit/answers/balances.ts'
 import { cursorMembers } from '../../api/kit/queries.ts'
 import { readTokens } from '../../api/kit/tokens/routes.ts'
 import { readBalance } from '../../api/query/balance.ts'

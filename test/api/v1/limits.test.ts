@@ -1,6 +1,6 @@
 import * as fc from 'fast-check'
 import t from 'tap'
-import { durationText, limitHeaders } from '../../../src/api/kit/answer-headers.ts'
+import { durationText, limitHeaders } from '../../../src/api/kit/answers/answer-headers.ts'
 import type { LimitStatuses } from '../../../src/app/spending/throttle/rates.ts'
 import { limitReached } from '../../../src/app/spending/throttle/limits.ts'
 import { frame } from '../support/memory-calls.ts'

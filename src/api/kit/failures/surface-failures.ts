@@ -1,7 +1,7 @@
 import { SettledRefusal } from '../../../app/calls/settle.ts'
 import { type Cost, costOf } from '../../../domain/pricing/settlement.ts'
 import { type DomainError, isDomainError } from '../../../kernel/errors.ts'
-import { costHeaders } from '../answer-headers.ts'
+import { costHeaders } from '../answers/answer-headers.ts'
 import { numberDetail, textDetail } from '../observe.ts'
 import type { FailureRow, FailureStatus } from './failure-row.ts'
 import { type FailureCode, failureTable } from './failure-table.ts'

@@ -12,9 +12,9 @@ import {
   callFailures,
   readCallFailure,
 } from '../../../api/kit/failures/call-failures.ts'
-import { costMember, costInLastFrame, withCost } from '../../../api/kit/answer-headers.ts'
+import { costMember, costInLastFrame, withCost } from '../../../api/kit/answers/answer-headers.ts'
 import type { Answer, Envelope } from '../../../api/kit/envelope.ts'
-import { oneLine, type StreamDialect } from '../../../api/kit/event-stream.ts'
+import { oneLine, type StreamDialect } from '../../../api/kit/answers/event-stream.ts'
 import type { FailureStatus } from '../../../api/kit/failures/failure-row.ts'
 import type { FailureCode } from '../../../api/kit/failures/failure-table.ts'
 import type { Failure } from '../../../api/kit/failures/surface-failures.ts'

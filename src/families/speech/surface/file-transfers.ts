@@ -3,7 +3,7 @@ import type { Readable } from 'node:stream'
 import { type Static, Type } from 'typebox'
 import { principalOf } from '../../../api/kit/authenticate.ts'
 import { callerGone } from '../../../api/kit/calls.ts'
-import { dispositionOf } from '../../../api/kit/answer-headers.ts'
+import { dispositionOf } from '../../../api/kit/answers/answer-headers.ts'
 import { isForm } from '../../../api/kit/bounds/body-budget.ts'
 import {
   type FormFields,

@@ -7,7 +7,7 @@ import {
   type AskedCall,
   callSurface,
 } from '../../../api/kit/calls.ts'
-import { type StreamDialect } from '../../../api/kit/event-stream.ts'
+import { type StreamDialect } from '../../../api/kit/answers/event-stream.ts'
 import { foreignToTexts } from '../../../api/kit/bodies/foreign-members.ts'
 import type { Spellings } from '../../../api/kit/bodies/typo-check.ts'
 import type { Services } from '../../../api/kit/services.ts'

@@ -1,8 +1,8 @@
 import type { ServerResponse } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { Cost, Settlement } from '../../domain/pricing/settlement.ts'
-import { withTimeout } from '../../kernel/pause.ts'
-import { failureFields } from '../../kernel/errors.ts'
+import type { Cost, Settlement } from '../../../domain/pricing/settlement.ts'
+import { withTimeout } from '../../../kernel/pause.ts'
+import { failureFields } from '../../../kernel/errors.ts'
 
 /** The named bounds of an event stream (P10). */
 export interface StreamLimits {

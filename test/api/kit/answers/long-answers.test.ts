@@ -1,6 +1,6 @@
 import Fastify from 'fastify'
 import t from 'tap'
-import { useLongAnswers } from '../../../src/api/kit/long-answers.ts'
+import { useLongAnswers } from '../../../../src/api/kit/answers/long-answers.ts'
 
 void t.test('a long list is sent whole', async (t) => {
   const app = Fastify()

@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify'
-import { inTurns } from '../../kernel/turns.ts'
-import { writeJson } from '../../kernel/write-json.ts'
+import { inTurns } from '../../../kernel/turns.ts'
+import { writeJson } from '../../../kernel/write-json.ts'
 
 /** An answer with a longer list is written in parts. */
 const ITEMS_AT_ONCE = 50

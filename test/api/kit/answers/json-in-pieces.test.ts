@@ -4,10 +4,10 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Readable } from 'node:stream'
 import Fastify, { type FastifyInstance } from 'fastify'
 import t, { type Test } from 'tap'
-import { RawString } from '../../../src/kernel/raw-string.ts'
-import { jsonInPieces, sendInPieces } from '../../../src/api/kit/json-in-pieces.ts'
-import { until } from '../../helpers/eventually.ts'
-import { call, type Line, loggingServer, post } from './support/leaving.ts'
+import { RawString } from '../../../../src/kernel/raw-string.ts'
+import { jsonInPieces, sendInPieces } from '../../../../src/api/kit/answers/json-in-pieces.ts'
+import { until } from '../../../helpers/eventually.ts'
+import { call, type Line, loggingServer, post } from '../support/leaving.ts'
 
 const written = (value: unknown): string => Buffer.concat(jsonInPieces(value).pieces).toString()
 

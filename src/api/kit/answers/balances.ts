@@ -1,8 +1,8 @@
 import { Type } from 'typebox'
-import type { BudgetStatus } from '../../app/spending/budgets/status.ts'
-import type { BookedBalance, CurrencyBalance } from '../../app/finance/balances.ts'
-import { toTimestamp } from '../../kernel/clock.ts'
-import { currencies, formatAmount, formatFullAmount } from '../../kernel/money.ts'
+import type { BudgetStatus } from '../../../app/spending/budgets/status.ts'
+import type { BookedBalance, CurrencyBalance } from '../../../app/finance/balances.ts'
+import { toTimestamp } from '../../../kernel/clock.ts'
+import { currencies, formatAmount, formatFullAmount } from '../../../kernel/money.ts'
 
 /** A balance as the surfaces show it. */
 

@@ -1,8 +1,8 @@
 import { Readable } from 'node:stream'
 import t from 'tap'
 import Fastify from 'fastify'
-import { useHeadAnswers } from '../../../src/api/kit/head-answers.ts'
-import { startApp, tokensByScheme } from '../support/app.ts'
+import { useHeadAnswers } from '../../../../src/api/kit/answers/head-answers.ts'
+import { startApp, tokensByScheme } from '../../support/app.ts'
 
 t.test('HEAD reads no byte of a stream and states its length', async (t) => {
   const app = Fastify()

@@ -1,8 +1,8 @@
 import { brotliDecompressSync, gunzipSync } from 'node:zlib'
 import Fastify from 'fastify'
 import t from 'tap'
-import { useKeptPages } from '../../../src/api/kit/kept-pages.ts'
-import { startApp } from '../support/app.ts'
+import { useKeptPages } from '../../../../src/api/kit/answers/kept-pages.ts'
+import { startApp } from '../../support/app.ts'
 
 void t.test('a page is rendered once, and sent compressed as the caller accepts', async (t) => {
   const app = Fastify()

@@ -1,8 +1,13 @@
 import * as fc from 'fast-check'
 import t from 'tap'
-import { BYTE_ORDER_MARK, csvPages, toCsv, type CsvRow } from '../../../src/api/kit/csv.ts'
-import { readCsv } from '../../helpers/csv.ts'
-import { propertyRuns } from '../../helpers/property-runs.ts'
+import {
+  BYTE_ORDER_MARK,
+  csvPages,
+  toCsv,
+  type CsvRow,
+} from '../../../../src/api/kit/answers/csv.ts'
+import { readCsv } from '../../../helpers/csv.ts'
+import { propertyRuns } from '../../../helpers/property-runs.ts'
 
 void t.test('cells are quoted as RFC 4180 says', async (t) => {
   t.equal(

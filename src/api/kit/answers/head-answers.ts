@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { owned } from '../../platform/owned.ts'
+import { owned } from '../../../platform/owned.ts'
 
 type Done = (error: null, payload: unknown) => void
 

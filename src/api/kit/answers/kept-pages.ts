@@ -1,7 +1,7 @@
 import { promisify } from 'node:util'
 import { brotliCompress, constants, gzip } from 'node:zlib'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { sha256Hex } from '../../kernel/ids.ts'
+import { sha256Hex } from '../../../kernel/ids.ts'
 
 /**
  * Pages that are the same for every caller: each is written and compressed once per process, and a

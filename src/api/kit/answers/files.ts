@@ -1,8 +1,8 @@
 import { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { owned } from '../../platform/owned.ts'
-import { toTimestamp } from '../../kernel/clock.ts'
-import type { TimeZone } from '../../kernel/time-zone.ts'
+import { owned } from '../../../platform/owned.ts'
+import { toTimestamp } from '../../../kernel/clock.ts'
+import type { TimeZone } from '../../../kernel/time-zone.ts'
 
 /** Answers that are files: named for what is in them, streamed, and never cut off unseen. */
 

@@ -1,11 +1,11 @@
 import { Buffer } from 'node:buffer'
 import { Readable } from 'node:stream'
 import type { FastifyReply } from 'fastify'
-import { RawString } from '../../kernel/raw-string.ts'
-import { newUuid } from '../../kernel/ids.ts'
-import { ServerResponse } from '../../platform/node-http.ts'
+import { RawString } from '../../../kernel/raw-string.ts'
+import { newUuid } from '../../../kernel/ids.ts'
+import { ServerResponse } from '../../../platform/node-http.ts'
 import type { StreamLimits } from './event-stream.ts'
-import { owned } from '../../platform/owned.ts'
+import { owned } from '../../../platform/owned.ts'
 
 /** Placeholder for bytes while JSON is written; random, so no caller can send it. */
 const mark = newUuid()
