@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { JSX } from 'preact'
 import { type Static, type TObject, Type } from 'typebox'
-import { NewId } from '../api/kit/account-surface.ts'
+import { NewId } from '../api/kit/routes/account-surface.ts'
 import { principalOf } from '../api/kit/authenticate.ts'
 import { RequestError, toRequestError } from '../api/kit/request-error.ts'
 import { queryReader } from '../api/kit/bodies/validator.ts'

@@ -1,7 +1,7 @@
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { type Static, Type } from 'typebox'
-import { actorOf, KnownId, Reason } from '../api/kit/account-surface.ts'
+import { actorOf, KnownId, Reason } from '../api/kit/routes/account-surface.ts'
 import { principalOf } from '../api/kit/authenticate.ts'
 import { NameOf } from '../api/query/schemas.ts'
 import type { ConsoleSessions } from '../app/access/console-sessions.ts'

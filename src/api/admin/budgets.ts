@@ -1,7 +1,7 @@
 import { type Static, Type } from 'typebox'
 import { managedBudgets } from '../../app/spending/budgets/status.ts'
 import { type Budget, type BudgetSubject, MAX_BUDGETS } from '../../domain/account/budgets.ts'
-import { KnownId } from '../kit/account-surface.ts'
+import { KnownId } from '../kit/routes/account-surface.ts'
 import { budgetFacts as facts, BudgetSchema, toBudget } from '../kit/answers/balances.ts'
 import { RequestError } from '../kit/request-error.ts'
 import { expectedRevision, settingRoutes } from './settings.ts'

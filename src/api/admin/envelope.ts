@@ -5,7 +5,7 @@ import {
   accountFailures,
   type AccountRoute,
   describeAccount,
-} from '../kit/account-surface.ts'
+} from '../kit/routes/account-surface.ts'
 import { principalOf } from '../kit/authenticate.ts'
 import type { Envelope } from '../kit/envelope.ts'
 import { forSettings } from '../kit/failures/failure-table.ts'

@@ -6,7 +6,7 @@ import {
   type SubjectLimits,
 } from '../../domain/account/limits.ts'
 import { MAX_TOKEN_LIMIT } from '../../domain/token/events.ts'
-import { KnownId } from '../kit/account-surface.ts'
+import { KnownId } from '../kit/routes/account-surface.ts'
 import { RequestError } from '../kit/request-error.ts'
 import { expectedRevision, settingRoutes } from './settings.ts'
 

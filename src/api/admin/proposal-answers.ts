@@ -10,7 +10,7 @@ import {
   type SettingChange,
 } from '../../domain/account/setting-changes.ts'
 import { toTimestamp } from '../../kernel/clock.ts'
-import { PersonSchema, successOf } from '../kit/account-surface.ts'
+import { PersonSchema, successOf } from '../kit/routes/account-surface.ts'
 import { adminScopeOf } from './envelope.ts'
 import { PerUnits, toPerUnits } from './prices/schemas.ts'
 import { Currency } from './schemas.ts'

@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import { creditKinds, reasonCodes, referenceShape } from '../../domain/account/postings.ts'
-import { DisplayName, NewId, Reason, successOf } from '../kit/account-surface.ts'
+import { DisplayName, NewId, Reason, successOf } from '../kit/routes/account-surface.ts'
 import { BalanceAccountSchema } from '../kit/answers/balances.ts'
 import { cursorMembers, NextCursor } from '../kit/queries.ts'
 

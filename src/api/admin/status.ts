@@ -12,7 +12,7 @@ import {
   Reason,
   success,
   successOf,
-} from '../kit/account-surface.ts'
+} from '../kit/routes/account-surface.ts'
 import { changeFailures } from '../kit/failures/route-failures.ts'
 import type { Services } from '../kit/services.ts'
 import { adminScopeOf, describe } from './envelope.ts'

@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { wholeSecond } from '../../kernel/clock.ts'
 import { partsInTurns } from '../../kernel/turns.ts'
-import { success } from '../kit/account-surface.ts'
+import { success } from '../kit/routes/account-surface.ts'
 import { type CsvRow, csvPages } from '../kit/answers/csv.ts'
 import { type FileFacts, fileName, sendFile } from '../kit/answers/files.ts'
 import { toCursor } from '../kit/queries.ts'

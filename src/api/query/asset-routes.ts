@@ -1,7 +1,7 @@
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import type { FastifyInstance } from 'fastify'
 import { principalOf } from '../kit/authenticate.ts'
-import { success } from '../kit/account-surface.ts'
+import { success } from '../kit/routes/account-surface.ts'
 import { cursorList, sendList } from './answers.ts'
 import {
   AssetParamsSchema,

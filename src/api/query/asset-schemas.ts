@@ -1,7 +1,7 @@
 import { Type } from 'typebox'
 import { assetStates, groupStates } from '../../../projections/assets/query.ts'
 import { assetGroupTypes, assetTypes } from '../../domain/asset/events.ts'
-import { successOf } from '../kit/account-surface.ts'
+import { successOf } from '../kit/routes/account-surface.ts'
 import { Cursor, fileMembers, Limit, Name } from './schemas.ts'
 
 /** Shapes of the asset library's queries. */

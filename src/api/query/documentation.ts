@@ -1,5 +1,5 @@
 import type { FastifySchema } from 'fastify'
-import { type AccountRoute, describeAccount } from '../kit/account-surface.ts'
+import { type AccountRoute, describeAccount } from '../kit/routes/account-surface.ts'
 import { queryEnvelope } from './envelope.ts'
 
 /** The OpenAPI description of a query, including its failures. */

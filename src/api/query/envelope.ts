@@ -1,4 +1,4 @@
-import { accountEnvelope, accountFailures } from '../kit/account-surface.ts'
+import { accountEnvelope, accountFailures } from '../kit/routes/account-surface.ts'
 import type { Envelope } from '../kit/envelope.ts'
 import type { FailureCode } from '../kit/failures/failure-table.ts'
 import { tokenFailures } from '../kit/failures/route-failures.ts'

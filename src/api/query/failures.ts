@@ -8,7 +8,7 @@ import {
 } from '../../../projections/timeline/query.ts'
 import type { Principal } from '../../app/access/principal.ts'
 import { toTimestamp } from '../../kernel/clock.ts'
-import { successOf } from '../kit/account-surface.ts'
+import { successOf } from '../kit/routes/account-surface.ts'
 import { principalOf } from '../kit/authenticate.ts'
 import { NextCursor } from '../kit/queries.ts'
 import type { OfToken } from './account-reads.ts'

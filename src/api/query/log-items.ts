@@ -1,6 +1,6 @@
 import { fromTimestamp } from '../../kernel/clock.ts'
 import { Type, type Static } from 'typebox'
-import { successOf } from '../kit/account-surface.ts'
+import { successOf } from '../kit/routes/account-surface.ts'
 import type { LogFacts } from './account-reads.ts'
 import { shownPageMembers } from './numbered-pages.ts'
 import type { LogRow } from './open-logs.ts'

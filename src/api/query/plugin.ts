@@ -1,7 +1,7 @@
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import type { FastifyInstance } from 'fastify'
 import { principalOf, requireToken, useQueryBounds } from '../kit/authenticate.ts'
-import { success } from '../kit/account-surface.ts'
+import { success } from '../kit/routes/account-surface.ts'
 import { useEnvelope } from '../kit/envelope.ts'
 import { useJsonBody } from '../kit/bodies/json-body.ts'
 import { accountRoutes } from './account-routes.ts'

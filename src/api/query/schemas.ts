@@ -1,5 +1,5 @@
 import { Type } from 'typebox'
-import { successOf } from '../kit/account-surface.ts'
+import { successOf } from '../kit/routes/account-surface.ts'
 
 /** Shapes of the finance and support queries. */
 

@@ -5,7 +5,7 @@ import type { TaskQueryFilter, TaskRow } from '../../../projections/tasks/query.
 import type { SettledAmount } from '../../../projections/ledger/query.ts'
 import type { Principal } from '../../app/access/principal.ts'
 import type { Catalog } from '../../domain/catalog/catalog.ts'
-import { successOf } from '../kit/account-surface.ts'
+import { successOf } from '../kit/routes/account-surface.ts'
 import { principalOf } from '../kit/authenticate.ts'
 import { sendList } from './answers.ts'
 import { describe } from './documentation.ts'

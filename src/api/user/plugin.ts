@@ -1,7 +1,7 @@
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import type { FastifyInstance } from 'fastify'
 import { Type } from 'typebox'
-import { describeAccount, success, successOf } from '../kit/account-surface.ts'
+import { describeAccount, success, successOf } from '../kit/routes/account-surface.ts'
 import { principalOf, requireToken, useQueryBounds } from '../kit/authenticate.ts'
 import { BalanceAccountSchema, toBalanceAccount } from '../kit/answers/balances.ts'
 import { useEnvelope } from '../kit/envelope.ts'

@@ -1,7 +1,12 @@
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { ManagedTokens } from '../../app/accounts/managed-tokens.ts'
-import { type AccountRoute, actorOf, describeAccount, success } from '../kit/account-surface.ts'
+import {
+  type AccountRoute,
+  actorOf,
+  describeAccount,
+  success,
+} from '../kit/routes/account-surface.ts'
 import { principalOf } from '../kit/authenticate.ts'
 import { boundsFailures, changeFailures } from '../kit/failures/route-failures.ts'
 import { readNewToken, toSecret, tokenRoutes } from '../kit/tokens/routes.ts'

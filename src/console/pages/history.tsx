@@ -1,7 +1,7 @@
 import type { JSX } from 'preact'
 import { type Static, Type } from 'typebox'
 import { LivesQuerySchema, readLives } from '../../api/query/lives/list.ts'
-import { KnownId } from '../../api/kit/account-surface.ts'
+import { KnownId } from '../../api/kit/routes/account-surface.ts'
 import type { TimeRange } from '../../api/query/time-range.ts'
 import { fromTimestamp, toTimestamp } from '../../kernel/clock.ts'
 import { fieldReader } from '../form-routes.ts'

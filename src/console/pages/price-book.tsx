@@ -1,7 +1,7 @@
 import { type Static, Type } from 'typebox'
 import { readBook, readBooks, readDifference } from '../../api/admin/prices/books.ts'
 import { readWhatIf } from '../../api/admin/prices/what-if.ts'
-import { KnownId } from '../../api/kit/account-surface.ts'
+import { KnownId } from '../../api/kit/routes/account-surface.ts'
 import { readTimeRange, readZone, timeRangeMembers } from '../../api/query/time-range.ts'
 import type { Principal } from '../../app/access/principal.ts'
 import { scopeOfAdminToken } from '../../app/accounts/admin-scope.ts'

@@ -1,7 +1,7 @@
 import type { JSX } from 'preact'
 import { Type } from 'typebox'
 import { adminScopeOf } from '../../api/admin/envelope.ts'
-import { actorOf, KnownId } from '../../api/kit/account-surface.ts'
+import { actorOf, KnownId } from '../../api/kit/routes/account-surface.ts'
 import type { Services } from '../../api/kit/services.ts'
 import { readTokens, toToken } from '../../api/kit/tokens/routes.ts'
 import { DEFAULT_OVERLAP_S, DisablingSchema, RotationSchema } from '../../api/kit/tokens/schemas.ts'

@@ -1,7 +1,7 @@
 import type { JSX } from 'preact'
 import { Type } from 'typebox'
 import { adminScopeOf } from '../../api/admin/envelope.ts'
-import { actorOf, KnownId, Reason } from '../../api/kit/account-surface.ts'
+import { actorOf, KnownId, Reason } from '../../api/kit/routes/account-surface.ts'
 import { RequestError } from '../../api/kit/request-error.ts'
 import type { Services } from '../../api/kit/services.ts'
 import { managedLimits } from '../../app/accounts/settings.ts'

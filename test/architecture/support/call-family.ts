@@ -1,7 +1,7 @@
 import { Type } from 'typebox'
 import type { SandboxFamily } from '../../../infra/sandbox/family.ts'
 import { callFailureHeaders, readCallFailure } from '../../../src/api/kit/failures/call-failures.ts'
-import { answerWhole, callSurface } from '../../../src/api/kit/calls.ts'
+import { answerWhole, callSurface } from '../../../src/api/kit/routes/calls.ts'
 import type { Envelope } from '../../../src/api/kit/envelope.ts'
 import type { Mount } from '../../../src/api/kit/surface.ts'
 import type { CallFamily, CallInput } from '../../../src/app/calls/family.ts'

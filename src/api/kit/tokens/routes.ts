@@ -3,7 +3,7 @@ import type { FastifyInstance, FastifyRequest, FastifySchema } from 'fastify'
 import { Type, type Static } from 'typebox'
 import type { ManagedTokens, NewToken, ShownSecret } from '../../../app/accounts/managed-tokens.ts'
 import type { AdminScope } from '../../../app/accounts/admin-scope.ts'
-import { type AccountRoute, actorOf, KnownId, success } from '../account-surface.ts'
+import { type AccountRoute, actorOf, KnownId, success } from '../routes/account-surface.ts'
 import { cursorMembers, readPage, timeOf } from '../queries.ts'
 import { boundsFailures, changeFailures, readFailures } from '../failures/route-failures.ts'
 import {

@@ -5,7 +5,7 @@ import { isLifePlace, lifeKinds } from '../../../../projections/timeline/query.t
 import type { Principal } from '../../../app/access/principal.ts'
 import type { ListedLife } from '../../../app/support/lives.ts'
 import { toTimestamp } from '../../../kernel/clock.ts'
-import { successOf } from '../../kit/account-surface.ts'
+import { successOf } from '../../kit/routes/account-surface.ts'
 import { principalOf } from '../../kit/authenticate.ts'
 import { NextCursor } from '../../kit/queries.ts'
 import { RequestError } from '../../kit/request-error.ts'

@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import { noteActions, noteAudiences } from '../../../domain/note/events.ts'
-import { PersonSchema } from '../../kit/account-surface.ts'
+import { PersonSchema } from '../../kit/routes/account-surface.ts'
 import { ReceiptSchema } from '../receipts/schemas.ts'
 import { Decimal, TextOrNull } from '../schemas.ts'
 

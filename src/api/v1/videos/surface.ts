@@ -6,7 +6,7 @@ import type { SimpleVideo } from '../../../domain/catalog/simple-video.ts'
 import { DomainError, isDomainError } from '../../../kernel/errors.ts'
 import { sha256Hex } from '../../../kernel/ids.ts'
 import { principalOf } from '../../kit/authenticate.ts'
-import { callerGone } from '../../kit/calls.ts'
+import { callerGone } from '../../kit/routes/calls.ts'
 import type { Services } from '../../kit/services.ts'
 import type { Surface } from '../../kit/surface.ts'
 import {

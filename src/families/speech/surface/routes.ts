@@ -13,7 +13,7 @@ import {
 import { mediaFilesPlugin } from './files.ts'
 import { speechCall } from './speech.ts'
 import { speechTask, speechTaskRoute } from './tasks.ts'
-import { answerWhole, callSurface } from '../../../api/kit/calls.ts'
+import { answerWhole, callSurface } from '../../../api/kit/routes/calls.ts'
 import type { Cloned } from '../calls/family.ts'
 import { CloneBodySchema, readClone } from '../rules/clone-request.ts'
 import { VOICE_CLONE } from '../rules/voices.ts'

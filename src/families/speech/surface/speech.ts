@@ -2,7 +2,12 @@ import { Type } from 'typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Buffer } from 'node:buffer'
 import { Readable } from 'node:stream'
-import { answerStream, answerWhole, callerGone, callSurface } from '../../../api/kit/calls.ts'
+import {
+  answerStream,
+  answerWhole,
+  callerGone,
+  callSurface,
+} from '../../../api/kit/routes/calls.ts'
 import { costInLastFrame, withCost } from '../../../api/kit/answers/answer-headers.ts'
 import { oneLine, type StreamDialect } from '../../../api/kit/answers/event-stream.ts'
 import { sendInPieces } from '../../../api/kit/answers/json-in-pieces.ts'

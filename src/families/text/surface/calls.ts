@@ -6,7 +6,7 @@ import {
   callerGone,
   type AskedCall,
   callSurface,
-} from '../../../api/kit/calls.ts'
+} from '../../../api/kit/routes/calls.ts'
 import { type StreamDialect } from '../../../api/kit/answers/event-stream.ts'
 import { foreignToTexts } from '../../../api/kit/bodies/foreign-members.ts'
 import type { Spellings } from '../../../api/kit/bodies/typo-check.ts'

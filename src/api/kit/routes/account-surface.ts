@@ -1,16 +1,16 @@
 import type { FastifyRequest, FastifySchema } from 'fastify'
 import { type Static, type TSchema, Type } from 'typebox'
-import type { Actor } from '../../app/accounts/management.ts'
-import { principalOf } from './authenticate.ts'
-import { answer, failureResponses } from './documentation.ts'
-import type { Answer, Envelope } from './envelope.ts'
-import type { FailureCode } from './failures/failure-table.ts'
-import { nameOf } from './schema-names.ts'
+import type { Actor } from '../../../app/accounts/management.ts'
+import { principalOf } from '../authenticate.ts'
+import { answer, failureResponses } from '../documentation.ts'
+import type { Answer, Envelope } from '../envelope.ts'
+import type { FailureCode } from '../failures/failure-table.ts'
+import { nameOf } from '../schema-names.ts'
 import {
   type ReadFailure,
   retryHeaders,
   type SurfaceFailures,
-} from './failures/surface-failures.ts'
+} from '../failures/surface-failures.ts'
 
 /** The shapes that all of `/api/*` shares: `{success, message, data}` and `{success, message, error}`. */
 

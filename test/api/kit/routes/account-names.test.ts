@@ -1,7 +1,7 @@
 import t from 'tap'
 import { Compile } from 'typebox/compile'
-import { DisplayName } from '../../../src/api/kit/account-surface.ts'
-import { startApp } from '../support/app.ts'
+import { DisplayName } from '../../../../src/api/kit/routes/account-surface.ts'
+import { startApp } from '../../support/app.ts'
 
 /** Code points of characters that hide or turn what is shown. */
 const hiding = '61c 200b 200e 200f 2028 2029 202a 202e 2060 2066 2069 feff 0 a 7f 85'.split(' ')

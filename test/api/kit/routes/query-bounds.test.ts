@@ -3,11 +3,11 @@ import { request } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
-import type { Principal } from '../../../src/app/access/principal.ts'
-import { requireToken, useQueryBounds } from '../../../src/api/kit/authenticate.ts'
-import { currentSharer } from '../../../src/platform/sharer-context.ts'
-import { openTenants } from '../support/app.ts'
-import { noRefusedForms, noThrottle } from '../support/no-throttle.ts'
+import type { Principal } from '../../../../src/app/access/principal.ts'
+import { requireToken, useQueryBounds } from '../../../../src/api/kit/authenticate.ts'
+import { currentSharer } from '../../../../src/platform/sharer-context.ts'
+import { openTenants } from '../../support/app.ts'
+import { noRefusedForms, noThrottle } from '../../support/no-throttle.ts'
 
 /** Queries that wait until they are let go. */
 async function startQueries() {
