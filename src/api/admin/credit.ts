@@ -5,7 +5,7 @@ import type { ManagedTenants, PostingName } from '../../app/accounts/managed-ten
 import { actorOf, success } from '../kit/routes/account-surface.ts'
 import { toBalanceAccount } from '../kit/answers/balances.ts'
 import { changeFailures, readFailures } from '../kit/failures/route-failures.ts'
-import { idempotencyKeyOf, PostingKeySchema, REPLAYED } from '../kit/idempotency.ts'
+import { idempotencyKeyOf, PostingKeySchema, REPLAYED } from '../kit/routes/idempotency.ts'
 import { RequestError } from '../kit/request-error.ts'
 import type { Services } from '../kit/services.ts'
 import { describe, adminScopeOf } from './envelope.ts'

@@ -5,7 +5,7 @@ import type { NoteInput, PostedNote, SupportActor } from '../../app/support/acti
 import { noteActions } from '../../domain/note/events.ts'
 import type { TokenRole } from '../../domain/token/events.ts'
 import { actorOf, NewId, success, successOf } from '../kit/routes/account-surface.ts'
-import { PostingKeySchema } from '../kit/idempotency.ts'
+import { PostingKeySchema } from '../kit/routes/idempotency.ts'
 import { RequestError } from '../kit/request-error.ts'
 import { changeFailures } from '../kit/failures/route-failures.ts'
 import type { Services } from '../kit/services.ts'

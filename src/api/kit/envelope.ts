@@ -7,7 +7,7 @@ import type {
 } from 'fastify'
 import { RepeatedAnswer } from '../../app/calls/claims/types.ts'
 import { failureFields, isDomainError } from '../../kernel/errors.ts'
-import { sendRepeated } from './idempotency.ts'
+import { sendRepeated } from './routes/idempotency.ts'
 import type { RefusedForms } from './bounds/refused-forms.ts'
 import { bytesInWords, RequestError } from './request-error.ts'
 import { usualRowOf } from './failures/surface-failures.ts'

@@ -18,9 +18,9 @@ import {
   idempotencyKeyOf,
   IdempotencyKeySchema,
   REPLAYED,
-} from './idempotency.ts'
-import { labelsOf } from './labels.ts'
-import { creationRoute, type SentBody } from './creation-route.ts'
+} from './routes/idempotency.ts'
+import { labelsOf } from './routes/labels.ts'
+import { creationRoute, type SentBody } from './routes/creation-route.ts'
 import { typoRefusal } from './bodies/typo-check.ts'
 import type { FormKind, Services } from './services.ts'
 import type { QuotedPath, Mount, Surface } from './surface.ts'

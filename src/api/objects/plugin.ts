@@ -5,7 +5,12 @@ import type { Readable } from 'node:stream'
 import { send, type SendResult } from '@fastify/send'
 import type { FastifyInstance, FastifySchema } from 'fastify'
 import { Type } from 'typebox'
-import { answer, emptyAnswer, type FailureShape, failureResponses } from '../kit/documentation.ts'
+import {
+  answer,
+  emptyAnswer,
+  type FailureShape,
+  failureResponses,
+} from '../kit/routes/documentation.ts'
 import { RequestError } from '../kit/request-error.ts'
 import { owned } from '../../platform/owned.ts'
 

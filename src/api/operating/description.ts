@@ -1,6 +1,10 @@
 import fastifySwagger from '@fastify/swagger'
 import type { FastifyInstance, FastifySchema } from 'fastify'
-import { failureResponses, headerComponents, shareRepeatedParts } from '../kit/documentation.ts'
+import {
+  failureResponses,
+  headerComponents,
+  shareRepeatedParts,
+} from '../kit/routes/documentation.ts'
 import { nameSchemas } from '../kit/schema-names.ts'
 import { RequestError } from '../kit/request-error.ts'
 import type { Tag } from '../kit/surface.ts'

@@ -7,7 +7,7 @@ import { isWithinRanges } from '../../kernel/address-ranges.ts'
 import { memoizeFor } from '../../platform/memoize.ts'
 import { operatingShape } from './envelope.ts'
 import { createReadiness, type Health } from './health.ts'
-import { answer } from '../kit/documentation.ts'
+import { answer } from '../kit/routes/documentation.ts'
 import { RequestError } from '../kit/request-error.ts'
 import { useProjectionMetrics } from './projection-metrics.ts'
 

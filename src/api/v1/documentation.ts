@@ -7,7 +7,7 @@ import {
   type DescribedHeader,
   failureResponses,
   limitHeaderNames,
-} from '../kit/documentation.ts'
+} from '../kit/routes/documentation.ts'
 import type { FailureCode } from '../kit/failures/failure-table.ts'
 import { v1Envelope } from './envelope.ts'
 

@@ -7,7 +7,7 @@ import { sha256Hex } from '../../../kernel/ids.ts'
 import { hasNul } from '../../../kernel/storable-text.ts'
 import { takeForm, watchForm } from '../bounds/body-budget.ts'
 import { hashOfEnds, rememberFingerprint } from './body-fingerprint.ts'
-import { hasIdempotencyKey, rememberBodyHash } from '../idempotency.ts'
+import { hasIdempotencyKey, rememberBodyHash } from '../routes/idempotency.ts'
 import { RequestError } from '../request-error.ts'
 import { owned } from '../../../platform/owned.ts'
 

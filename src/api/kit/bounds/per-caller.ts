@@ -7,7 +7,7 @@ import type { FreeRequests } from '../../../app/spending/throttle/free-requests.
 import { runFor } from '../../../platform/sharer-context.ts'
 import type { Sharer } from '../../../kernel/sharers.ts'
 import { callerOf } from '../authenticate.ts'
-import { REPLAYED } from '../idempotency.ts'
+import { REPLAYED } from '../routes/idempotency.ts'
 import type { Services } from '../services.ts'
 
 declare module 'fastify' {

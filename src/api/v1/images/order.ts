@@ -6,7 +6,7 @@ import { asksForNothing, refuse } from '../../../domain/catalog/checks/fields.ts
 import { DomainError } from '../../../kernel/errors.ts'
 import { documentedSchema } from '../../../kernel/body.ts'
 import type { JsonObject } from '../../../kernel/json.ts'
-import type { SentBody } from '../../kit/creation-route.ts'
+import type { SentBody } from '../../kit/routes/creation-route.ts'
 import { modelName, publicUrl } from '../../kit/bodies/member-checks.ts'
 import type { ReadForm } from '../../kit/bodies/multipart.ts'
 import type { Services } from '../../kit/services.ts'

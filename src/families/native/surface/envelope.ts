@@ -5,7 +5,7 @@ import {
   costHeaderNames,
   type DescribedAnswer,
   failureResponses,
-} from '../../../api/kit/documentation.ts'
+} from '../../../api/kit/routes/documentation.ts'
 import {
   callExamples,
   callFailureHeaders,

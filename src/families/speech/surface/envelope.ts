@@ -5,7 +5,7 @@ import {
   costHeaderNames,
   type DescribedHeader,
   failureResponses,
-} from '../../../api/kit/documentation.ts'
+} from '../../../api/kit/routes/documentation.ts'
 import { callFailures as ofEveryCall } from '../../../api/kit/failures/call-failures.ts'
 import {
   afterAcceptance,

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { FastifyInstance, FastifyReply, FastifyRequest, FastifySchema } from 'fastify'
 import { type Static, Type } from 'typebox'
-import { answer, failureResponses } from '../../../api/kit/documentation.ts'
+import { answer, failureResponses } from '../../../api/kit/routes/documentation.ts'
 import { principalOf } from '../../../api/kit/authenticate.ts'
 import type { ForeignNames } from '../../../api/kit/bodies/foreign-members.ts'
 import { objectBody } from '../../../api/kit/bodies/json-body.ts'

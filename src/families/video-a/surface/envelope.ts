@@ -9,7 +9,7 @@ import {
 import type { Answer, Envelope } from '../../../api/kit/envelope.ts'
 import type { FailureStatus } from '../../../api/kit/failures/failure-row.ts'
 import type { FailureCode } from '../../../api/kit/failures/failure-table.ts'
-import { taskDescriber } from '../../../api/kit/documentation.ts'
+import { taskDescriber } from '../../../api/kit/routes/documentation.ts'
 import {
   assetFailures,
   creationFailures,

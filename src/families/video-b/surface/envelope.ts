@@ -15,7 +15,7 @@ import {
   numberedMessage,
   UNKNOWN_ERROR,
 } from '../../../api/kit/failures/numbered-failures.ts'
-import { taskDescriber } from '../../../api/kit/documentation.ts'
+import { taskDescriber } from '../../../api/kit/routes/documentation.ts'
 import {
   creationFailures,
   modelUnavailableFailures,

@@ -10,7 +10,7 @@ import {
 import { publicUrl } from '../../../api/kit/bodies/member-checks.ts'
 import type { Services } from '../../../api/kit/services.ts'
 import type { Mount } from '../../../api/kit/surface.ts'
-import { videoTasks } from '../../../api/kit/documentation.ts'
+import { videoTasks } from '../../../api/kit/routes/documentation.ts'
 import { queryFailures } from '../../../api/kit/failures/route-failures.ts'
 import type { Principal } from '../../../app/access/principal.ts'
 import type { CreateTaskInput } from '../../../app/tasks/types.ts'

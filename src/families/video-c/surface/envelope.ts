@@ -7,7 +7,7 @@ import {
 } from '../../../api/kit/failures/surface-failures.ts'
 import type { Answer, Envelope } from '../../../api/kit/envelope.ts'
 import type { FailureCode } from '../../../api/kit/failures/failure-table.ts'
-import { taskDescriber } from '../../../api/kit/documentation.ts'
+import { taskDescriber } from '../../../api/kit/routes/documentation.ts'
 import {
   deletionFailures,
   modelUnavailableFailures,

@@ -14,7 +14,7 @@ import {
 import { publicUrl } from '../../../api/kit/bodies/member-checks.ts'
 import type { Services } from '../../../api/kit/services.ts'
 import type { Mount } from '../../../api/kit/surface.ts'
-import { videoTasks } from '../../../api/kit/documentation.ts'
+import { videoTasks } from '../../../api/kit/routes/documentation.ts'
 import { creationFailures, queryFailures } from '../../../api/kit/failures/route-failures.ts'
 import { ClipParamsSchema, ClipSchema, CreatedClipSchema, settingsOf, toClip } from './answers.ts'
 import { cancelFailures, describe, provCEnvelope } from './envelope.ts'

@@ -1,6 +1,9 @@
 import t from 'tap'
 import { Type } from 'typebox'
-import { type FailureShape, failureResponses } from '../../../../src/api/kit/documentation.ts'
+import {
+  type FailureShape,
+  failureResponses,
+} from '../../../../src/api/kit/routes/documentation.ts'
 import { createFailureReader } from '../../../../src/api/kit/failures/surface-failures.ts'
 import { failureTable } from '../../../../src/api/kit/failures/failure-table.ts'
 import type { Envelope } from '../../../../src/api/kit/envelope.ts'

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check'
 import { Registry } from 'prom-client'
 import t from 'tap'
-import { labelsOf } from '../../../../src/api/kit/labels.ts'
+import { labelsOf } from '../../../../src/api/kit/routes/labels.ts'
 import { RequestError } from '../../../../src/api/kit/request-error.ts'
 import { createDeclaredLabels } from '../../../../src/app/access/declared-labels.ts'
 import { isLongerThan } from '../../../../src/kernel/characters.ts'

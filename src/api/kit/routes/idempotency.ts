@@ -3,12 +3,12 @@ import { Buffer } from 'node:buffer'
 import { Readable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
 import { Type } from 'typebox'
-import type { CallClaim, KeptAnswer, RepeatedAnswer } from '../../app/calls/claims/types.ts'
-import { MAX_KEPT_ANSWER_BYTES } from '../../app/calls/claims/sealed-answer.ts'
-import type { CallInput } from '../../app/calls/family.ts'
-import { sha256Hex } from '../../kernel/ids.ts'
+import type { CallClaim, KeptAnswer, RepeatedAnswer } from '../../../app/calls/claims/types.ts'
+import { MAX_KEPT_ANSWER_BYTES } from '../../../app/calls/claims/sealed-answer.ts'
+import type { CallInput } from '../../../app/calls/family.ts'
+import { sha256Hex } from '../../../kernel/ids.ts'
 import { labelHeaders } from './labels.ts'
-import { RequestError } from './request-error.ts'
+import { RequestError } from '../request-error.ts'
 
 const key = (description: string) => ({
   'idempotency-key': Type.Optional(Type.String({ minLength: 1, maxLength: 255, description })),

@@ -1,8 +1,8 @@
 import type { FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
-import type { NamedLabels } from '../../domain/reporting-labels.ts'
-import { isJsonObject, type JsonObject } from '../../kernel/json.ts'
-import { RequestError } from './request-error.ts'
+import type { NamedLabels } from '../../../domain/reporting-labels.ts'
+import { isJsonObject, type JsonObject } from '../../../kernel/json.ts'
+import { RequestError } from '../request-error.ts'
 
 /** Who or what a request was made for, as its caller names it. */
 

@@ -1,12 +1,12 @@
 import type { FastifySchema } from 'fastify'
 import { type TSchema, Type } from 'typebox'
-import type { ProviderErrorKind } from '../../app/ports/provider.ts'
-import { type DomainCode, domainCodes, DomainError } from '../../kernel/errors.ts'
-import type { Answer, Envelope } from './envelope.ts'
-import { invariant } from '../../kernel/assert.ts'
-import { type FailureCode, failureTable, forSettings } from './failures/failure-table.ts'
-import { RequestError } from './request-error.ts'
-import type { Tag } from './surface.ts'
+import type { ProviderErrorKind } from '../../../app/ports/provider.ts'
+import { type DomainCode, domainCodes, DomainError } from '../../../kernel/errors.ts'
+import type { Answer, Envelope } from '../envelope.ts'
+import { invariant } from '../../../kernel/assert.ts'
+import { type FailureCode, failureTable, forSettings } from '../failures/failure-table.ts'
+import { RequestError } from '../request-error.ts'
+import type { Tag } from '../surface.ts'
 
 /** Describes answers for OpenAPI: their media types and headers. */
 
