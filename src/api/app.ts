@@ -22,7 +22,7 @@ import { defaultStreamLimits, type StreamLimits } from './kit/answers/event-stre
 import { foreignToCreations } from './kit/bodies/foreign-members.ts'
 import { useForwardedAddresses } from './kit/bounds/forwarded-addresses.ts'
 import { useHeadAnswers } from './kit/answers/head-answers.ts'
-import { useObservation, useRequestLogs } from './kit/observe.ts'
+import { useObservation, useRequestLogs } from './kit/routes/observe.ts'
 import type { Services } from './kit/services.ts'
 import { insteadOf, membersOf, type Surface, useMount } from './kit/surface.ts'
 import type { FormLimits } from './kit/bodies/multipart.ts'

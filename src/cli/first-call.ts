@@ -1,4 +1,4 @@
-import { modelEndpoints } from '../api/kit/models.ts'
+import { modelEndpoints } from '../api/kit/routes/models.ts'
 import type { Channel } from '../app/ports/provider.ts'
 import type { Catalog } from '../domain/catalog/catalog.ts'
 

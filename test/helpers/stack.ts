@@ -11,7 +11,7 @@ import type { SandboxOptions } from '../../infra/sandbox/options.ts'
 import { startSandbox, type Sandbox } from '../../infra/sandbox/server.ts'
 import { waitForPosition } from '../../projections/engine/wait.ts'
 import { allProjections } from '../../projections/registry.ts'
-import { logRedaction } from '../../src/api/kit/observe.ts'
+import { logRedaction } from '../../src/api/kit/routes/observe.ts'
 import {
   type AccountCommandDeps,
   addUser,

@@ -6,7 +6,7 @@ import type { ModelPrice } from '../../app/finance/prices/model-prices.ts'
 import { principalOf } from '../kit/authenticate.ts'
 import { modelFailures } from '../kit/failures/call-failures.ts'
 import type { FailureCode } from '../kit/failures/failure-table.ts'
-import { findModel, listModels, type Models } from '../kit/models.ts'
+import { findModel, listModels, type Models } from '../kit/routes/models.ts'
 import { describe } from './documentation.ts'
 import { ModelSchema } from './models.ts'
 

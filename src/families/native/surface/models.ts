@@ -3,7 +3,12 @@ import type { FastifyInstance } from 'fastify'
 import { Type } from 'typebox'
 import { principalOf } from '../../../api/kit/authenticate.ts'
 import { modelFailures } from '../../../api/kit/failures/call-failures.ts'
-import { findModel, listModels, type ModelView, type Models } from '../../../api/kit/models.ts'
+import {
+  findModel,
+  listModels,
+  type ModelView,
+  type Models,
+} from '../../../api/kit/routes/models.ts'
 import { fromCursor, listKeyOf, toCursor } from '../../../api/kit/queries.ts'
 import type { Mount, Surface } from '../../../api/kit/surface.ts'
 import { refuse } from '../../../domain/catalog/checks/fields.ts'

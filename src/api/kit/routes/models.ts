@@ -1,9 +1,9 @@
-import type { Principal } from '../../app/access/principal.ts'
-import type { Catalog } from '../../domain/catalog/catalog.ts'
-import { type ImageKind, imageKinds } from '../../domain/catalog/image-rules.ts'
-import { DomainError, isDomainError } from '../../kernel/errors.ts'
-import { didYouMean } from '../../kernel/nearest-name.ts'
-import type { Services } from './services.ts'
+import type { Principal } from '../../../app/access/principal.ts'
+import type { Catalog } from '../../../domain/catalog/catalog.ts'
+import { type ImageKind, imageKinds } from '../../../domain/catalog/image-rules.ts'
+import { DomainError, isDomainError } from '../../../kernel/errors.ts'
+import { didYouMean } from '../../../kernel/nearest-name.ts'
+import type { Services } from '../services.ts'
 
 /** The models that a token may use, and the refusal of any other name. */
 
