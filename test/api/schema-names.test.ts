@@ -1,5 +1,5 @@
 import t from 'tap'
-import { nameSchemas, typeName } from '../../src/api/kit/schema-names.ts'
+import { nameSchemas, typeName } from '../../src/api/kit/routes/schema-names.ts'
 import { startApp } from './support/app.ts'
 
 interface Schema {

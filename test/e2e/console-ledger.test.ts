@@ -1,6 +1,6 @@
 import { Client } from 'pg'
 import t, { type Test } from 'tap'
-import { listKeyOf, toCursor } from '../../src/api/kit/queries.ts'
+import { listKeyOf, toCursor } from '../../src/api/kit/routes/queries.ts'
 import { issueToken } from '../../src/app/accounts/account-commands.ts'
 import { grantCredit } from '../../src/app/accounts/credit.ts'
 import type { QueryScope, TokenKind, TokenRole } from '../../src/domain/token/events.ts'

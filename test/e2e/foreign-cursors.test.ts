@@ -1,5 +1,5 @@
 import t from 'tap'
-import { listKeyOf, toCursor } from '../../src/api/kit/queries.ts'
+import { listKeyOf, toCursor } from '../../src/api/kit/routes/queries.ts'
 import { grantCredit } from '../../src/app/accounts/credit.ts'
 import { setSetting } from '../../src/app/accounts/settings.ts'
 import { sharedStack } from '../helpers/stack.ts'

@@ -2,7 +2,7 @@ import { Type } from 'typebox'
 import { creditKinds, reasonCodes, referenceShape } from '../../domain/account/postings.ts'
 import { DisplayName, NewId, Reason, successOf } from '../kit/routes/account-surface.ts'
 import { BalanceAccountSchema } from '../kit/answers/balances.ts'
-import { cursorMembers, NextCursor } from '../kit/queries.ts'
+import { cursorMembers, NextCursor } from '../kit/routes/queries.ts'
 
 /** Shapes of tenants, their users and their credit. */
 

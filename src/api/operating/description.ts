@@ -5,7 +5,7 @@ import {
   headerComponents,
   shareRepeatedParts,
 } from '../kit/routes/documentation.ts'
-import { nameSchemas } from '../kit/schema-names.ts'
+import { nameSchemas } from '../kit/routes/schema-names.ts'
 import { RequestError } from '../kit/request-error.ts'
 import type { Tag } from '../kit/surface.ts'
 import { documentedSchema } from '../../kernel/body.ts'

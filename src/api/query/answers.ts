@@ -4,7 +4,7 @@ import { partsInTurns } from '../../kernel/turns.ts'
 import { success } from '../kit/routes/account-surface.ts'
 import { type CsvRow, csvPages } from '../kit/answers/csv.ts'
 import { type FileFacts, fileName, sendFile } from '../kit/answers/files.ts'
-import { toCursor } from '../kit/queries.ts'
+import { toCursor } from '../kit/routes/queries.ts'
 import { RequestError } from '../kit/request-error.ts'
 import { DEFAULT_PAGE_LINES, MAX_PAGE_LINES } from './schemas.ts'
 

@@ -8,7 +8,7 @@ import type {
 import type { Principal } from '../../app/access/principal.ts'
 import { toTimestamp } from '../../kernel/clock.ts'
 import { isAssetGroupId, isAssetId } from '../../kernel/ids.ts'
-import { fromCursor, listKeyOf } from '../kit/queries.ts'
+import { fromCursor, listKeyOf } from '../kit/routes/queries.ts'
 import {
   AssetSchema,
   GroupSchema,

@@ -12,7 +12,7 @@ import {
   toBalanceAccount,
   toPastAccount,
 } from '../kit/answers/balances.ts'
-import { TimeBound } from '../kit/queries.ts'
+import { TimeBound } from '../kit/routes/queries.ts'
 import { RequestError } from '../kit/request-error.ts'
 import type { AccountReads } from './account-reads.ts'
 import { nextCursor, pagesFrom, sendList } from './answers.ts'

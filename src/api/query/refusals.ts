@@ -6,7 +6,7 @@ import { type CountedRefusals, isRefusalPlace } from '../../app/support/refusal-
 import { toTimestamp } from '../../kernel/clock.ts'
 import { successOf } from '../kit/routes/account-surface.ts'
 import { principalOf } from '../kit/authenticate.ts'
-import { fromCursor, listKeyOf, NextCursor } from '../kit/queries.ts'
+import { fromCursor, listKeyOf, NextCursor } from '../kit/routes/queries.ts'
 import type { OfToken } from './account-reads.ts'
 import { cursorList, sendList } from './answers.ts'
 import { describe } from './documentation.ts'

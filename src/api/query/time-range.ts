@@ -4,7 +4,7 @@ import { toTimestamp } from '../../kernel/clock.ts'
 import { isDate, readTime, TIME_WORDS } from '../../kernel/read-time.ts'
 import { readZone as readNamedZone } from '../../kernel/read-zone.ts'
 import type { TimeZone } from '../../kernel/time-zone.ts'
-import { boundOf, TimeBound } from '../kit/queries.ts'
+import { boundOf, TimeBound } from '../kit/routes/queries.ts'
 import { RequestError } from '../kit/request-error.ts'
 
 /** The time ranges of lists and totals: presets, and days of a zone. */

@@ -1,6 +1,6 @@
 import { type Static, Type } from 'typebox'
 import { readTenants } from '../../api/admin/tenants.ts'
-import { cursorMembers } from '../../api/kit/queries.ts'
+import { cursorMembers } from '../../api/kit/routes/queries.ts'
 import { RequestError } from '../../api/kit/request-error.ts'
 import type { Principal } from '../../app/access/principal.ts'
 import { scopeOfAdminToken } from '../../app/accounts/admin-scope.ts'

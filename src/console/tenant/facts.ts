@@ -1,7 +1,7 @@
 import { type Static, Type } from 'typebox'
 import { readUsers, toTenant } from '../../api/admin/tenants.ts'
 import { toBudget } from '../../api/kit/answers/balances.ts'
-import { cursorMembers } from '../../api/kit/queries.ts'
+import { cursorMembers } from '../../api/kit/routes/queries.ts'
 import { readTokens } from '../../api/kit/tokens/routes.ts'
 import { readBalance } from '../../api/query/balance.ts'
 import type { Principal } from '../../app/access/principal.ts'

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { listKeyOf, toCursor } from '../../../src/api/kit/queries.ts'
+import { listKeyOf, toCursor } from '../../../src/api/kit/routes/queries.ts'
 import type { AssetRow, GroupRow } from '../../../projections/assets/query.ts'
 import { assetId, groupId } from '../../projections/support/library.ts'
 import { startApp } from '../support/app.ts'

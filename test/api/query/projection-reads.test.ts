@@ -1,6 +1,6 @@
 import { catalog } from '../../../src/families/index.ts'
 import * as fc from 'fast-check'
-import { listKeyOf, toCursor } from '../../../src/api/kit/queries.ts'
+import { listKeyOf, toCursor } from '../../../src/api/kit/routes/queries.ts'
 import t from 'tap'
 import { allProjections } from '../../../projections/registry.ts'
 import { accountReads } from '../../../src/api/query/account-reads.ts'

@@ -11,7 +11,7 @@ import type { PriceBookDifference } from '../../../domain/pricing/price-book-dif
 import type { Publication } from '../../../domain/pricing/publication.ts'
 import { DomainError } from '../../../kernel/errors.ts'
 import { actorOf, success } from '../../kit/routes/account-surface.ts'
-import { readPage } from '../../kit/queries.ts'
+import { readPage } from '../../kit/routes/queries.ts'
 import { changeFailures, readFailures } from '../../kit/failures/route-failures.ts'
 import type { Services } from '../../kit/services.ts'
 import { describe, adminScopeOf } from '../envelope.ts'

@@ -2,7 +2,7 @@ import { Type } from 'typebox'
 import type { PriceEntry } from '../../../domain/pricing/events.ts'
 import { maxPriceEntries } from '../../../domain/pricing/price-book-document.ts'
 import { successOf } from '../../kit/routes/account-surface.ts'
-import { NextCursor } from '../../kit/queries.ts'
+import { NextCursor } from '../../kit/routes/queries.ts'
 
 /** Shapes of price books and of prices. Their readers check names and figures. */
 

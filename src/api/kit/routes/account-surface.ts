@@ -5,7 +5,7 @@ import { principalOf } from '../authenticate.ts'
 import { answer, failureResponses } from './documentation.ts'
 import type { Answer, Envelope } from '../envelope.ts'
 import type { FailureCode } from '../failures/failure-table.ts'
-import { nameOf } from '../schema-names.ts'
+import { nameOf } from './schema-names.ts'
 import {
   type ReadFailure,
   retryHeaders,

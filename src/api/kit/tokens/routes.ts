@@ -4,7 +4,7 @@ import { Type, type Static } from 'typebox'
 import type { ManagedTokens, NewToken, ShownSecret } from '../../../app/accounts/managed-tokens.ts'
 import type { AdminScope } from '../../../app/accounts/admin-scope.ts'
 import { type AccountRoute, actorOf, KnownId, success } from '../routes/account-surface.ts'
-import { cursorMembers, readPage, timeOf } from '../queries.ts'
+import { cursorMembers, readPage, timeOf } from '../routes/queries.ts'
 import { boundsFailures, changeFailures, readFailures } from '../failures/route-failures.ts'
 import {
   DEFAULT_OVERLAP_S,

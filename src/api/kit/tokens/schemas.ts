@@ -3,7 +3,7 @@ import { MAX_OVERLAP_MS } from '../../../app/accounts/account-commands.ts'
 import { MAX_TOKEN_ADDRESSES } from '../../../domain/token/addresses.ts'
 import { MAX_TOKEN_LIMIT, tokenRoles } from '../../../domain/token/events.ts'
 import { DisplayName, KnownId, successOf } from '../routes/account-surface.ts'
-import { NextCursor } from '../queries.ts'
+import { NextCursor } from '../routes/queries.ts'
 
 /** Shapes of tokens, shared by the surfaces that manage them. */
 

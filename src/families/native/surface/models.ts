@@ -9,7 +9,7 @@ import {
   type ModelView,
   type Models,
 } from '../../../api/kit/routes/models.ts'
-import { fromCursor, listKeyOf, toCursor } from '../../../api/kit/queries.ts'
+import { fromCursor, listKeyOf, toCursor } from '../../../api/kit/routes/queries.ts'
 import type { Mount, Surface } from '../../../api/kit/surface.ts'
 import { refuse } from '../../../domain/catalog/checks/fields.ts'
 import { isDomainError } from '../../../kernel/errors.ts'

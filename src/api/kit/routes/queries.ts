@@ -1,8 +1,8 @@
 import { hash } from 'node:crypto'
-import { readTime, TIME_WORDS } from '../../kernel/read-time.ts'
+import { readTime, TIME_WORDS } from '../../../kernel/read-time.ts'
 import { Type } from 'typebox'
-import { DomainError } from '../../kernel/errors.ts'
-import { RequestError } from './request-error.ts'
+import { DomainError } from '../../../kernel/errors.ts'
+import { RequestError } from '../request-error.ts'
 
 /** Lists whose next page begins after the last item of the one before. */
 
