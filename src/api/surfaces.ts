@@ -1,5 +1,5 @@
 import type { Envelope } from './kit/envelope.ts'
-import { type Mount, mountOf, type Surface, type Tag } from './kit/surface.ts'
+import { type Mount, mountOf, type Surface, type Tag } from './kit/routes/surface.ts'
 import { operatingEnvelope } from './operating/envelope.ts'
 import { queryEnvelope } from './query/envelope.ts'
 import { v1 } from './v1/mount.ts'

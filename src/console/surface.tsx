@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import { useQueryBounds } from '../api/kit/authenticate.ts'
 import type { Envelope } from '../api/kit/envelope.ts'
-import type { Mount, Surface } from '../api/kit/surface.ts'
+import type { Mount, Surface } from '../api/kit/routes/surface.ts'
 import type { OperationsReads } from '../api/operating/operations.ts'
 import type { Queries } from '../api/query/services.ts'
 import { createConsoleSessions } from '../app/access/console-sessions.ts'

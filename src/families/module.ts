@@ -1,4 +1,4 @@
-import type { Mount, Surface } from '../api/kit/surface.ts'
+import type { Mount, Surface } from '../api/kit/routes/surface.ts'
 import { audioSurface } from '../api/v1/audio.ts'
 import type { Speaker } from '../app/calls/speaker.ts'
 import type { AssetProvider } from '../app/ports/assets.ts'

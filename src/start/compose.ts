@@ -1,4 +1,4 @@
-import type { Surface } from '../api/kit/surface.ts'
+import type { Surface } from '../api/kit/routes/surface.ts'
 import type { Pool } from 'pg'
 import type { Registry } from 'prom-client'
 import { allProjections } from '../../projections/registry.ts'

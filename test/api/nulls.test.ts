@@ -1,6 +1,6 @@
 import pino from 'pino'
 import t from 'tap'
-import { membersOf } from '../../src/api/kit/surface.ts'
+import { membersOf } from '../../src/api/kit/routes/surface.ts'
 import { families } from '../../src/families/index.ts'
 import { openFamilies } from '../../src/families/module.ts'
 import type { JsonObject } from '../../src/kernel/json.ts'

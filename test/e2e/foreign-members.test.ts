@@ -1,7 +1,7 @@
 import pino from 'pino'
 import t from 'tap'
 import { foreignToCreations } from '../../src/api/kit/bodies/foreign-members.ts'
-import { membersOf as membersOfBodies } from '../../src/api/kit/surface.ts'
+import { membersOf as membersOfBodies } from '../../src/api/kit/routes/surface.ts'
 import { imageBodies } from '../../src/api/v1/images/order.ts'
 import { CreateVideoBodySchema } from '../../src/api/v1/videos/order.ts'
 import { catalog, families } from '../../src/families/index.ts'

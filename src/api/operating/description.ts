@@ -7,7 +7,7 @@ import {
 } from '../kit/routes/documentation.ts'
 import { nameSchemas } from '../kit/routes/schema-names.ts'
 import { RequestError } from '../kit/request-error.ts'
-import type { Tag } from '../kit/surface.ts'
+import type { Tag } from '../kit/routes/surface.ts'
 import { documentedSchema } from '../../kernel/body.ts'
 import { operatingShape } from './envelope.ts'
 

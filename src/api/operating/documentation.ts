@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import fastifySwaggerUi from '@fastify/swagger-ui'
 import type { FastifyInstance } from 'fastify'
 import { useKeptPages } from '../kit/answers/kept-pages.ts'
-import type { Tag } from '../kit/surface.ts'
+import type { Tag } from '../kit/routes/surface.ts'
 import { type Description, useBuiltDescription, useDescription } from './description.ts'
 
 /**

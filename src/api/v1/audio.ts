@@ -15,7 +15,7 @@ import { DomainError } from '../../kernel/errors.ts'
 import { isJsonObject, type JsonObject } from '../../kernel/json.ts'
 import { callExamples, callFailures } from '../kit/failures/call-failures.ts'
 import { answerWhole, callSurface } from '../kit/routes/calls.ts'
-import type { Surface } from '../kit/surface.ts'
+import type { Surface } from '../kit/routes/surface.ts'
 import { describe } from './documentation.ts'
 import { v1 } from './mount.ts'
 

@@ -1,4 +1,4 @@
-import type { Mount } from '../kit/surface.ts'
+import type { Mount } from '../kit/routes/surface.ts'
 import { v1Envelope } from './envelope.ts'
 
 /** The mount of `/v1`, which surfaces of families share with the routes of no family. */

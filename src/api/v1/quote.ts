@@ -7,7 +7,7 @@ import type { FailureCode } from '../kit/failures/failure-table.ts'
 import { objectBody } from '../kit/bodies/json-body.ts'
 import { memberOrUndefined, objectAt, stringAt } from '../kit/bodies/member-checks.ts'
 import { refuseTypos } from '../kit/bodies/typo-check.ts'
-import { partOf, type QuotedPath } from '../kit/surface.ts'
+import { partOf, type QuotedPath } from '../kit/routes/surface.ts'
 import { tokenFailures, withBody } from '../kit/failures/route-failures.ts'
 import { describe } from './documentation.ts'
 const QuoteBodySchema = Type.Object(

@@ -16,7 +16,7 @@ import {
 } from '../../../src/app/accounts/account-commands.ts'
 import { grantCredit } from '../../../src/app/accounts/credit.ts'
 import { surviveLostConnections } from '../../../src/storage/postgres/pool.ts'
-import { taskAssetsOf } from '../../../src/api/kit/tasks.ts'
+import { taskAssetsOf } from '../../../src/api/kit/routes/tasks.ts'
 import type { Principal } from '../../../src/app/access/principal.ts'
 import { sandboxTaskChannels } from '../../helpers/sandbox-channels.ts'
 import { type CrashPoint, noCrash } from '../../../src/app/crash-points.ts'

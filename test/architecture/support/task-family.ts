@@ -7,9 +7,9 @@ import {
   submitted,
   type TaskCreation,
   setTaskHeaders,
-} from '../../../src/api/kit/tasks.ts'
+} from '../../../src/api/kit/routes/tasks.ts'
 import type { Services } from '../../../src/api/kit/services.ts'
-import type { Mount } from '../../../src/api/kit/surface.ts'
+import type { Mount } from '../../../src/api/kit/routes/surface.ts'
 import type { TaskFamilyRules } from '../../../src/domain/catalog/task-rules.ts'
 import { settlement, settlementLine } from '../../../src/domain/pricing/settlement.ts'
 import { rate } from '../../../src/domain/pricing/price-book.ts'

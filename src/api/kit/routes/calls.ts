@@ -13,7 +13,7 @@ import { CallKeySchema, keyedBy } from './idempotency.ts'
 import { labelsOf } from './labels.ts'
 import { type MemberNames, typoRefusal } from '../bodies/typo-check.ts'
 import type { FormKind, Services } from '../services.ts'
-import type { Mount, Surface } from '../surface.ts'
+import type { Mount, Surface } from './surface.ts'
 
 /** Synchronous calls of a family, declared: the route, its price and its name follow. */
 

@@ -6,7 +6,7 @@ import type { Answer, Envelope } from '../envelope.ts'
 import { invariant } from '../../../kernel/assert.ts'
 import { type FailureCode, failureTable, forSettings } from '../failures/failure-table.ts'
 import { RequestError } from '../request-error.ts'
-import type { Tag } from '../surface.ts'
+import type { Tag } from './surface.ts'
 
 /** Describes answers for OpenAPI: their media types and headers. */
 

@@ -8,7 +8,7 @@ import { sha256Hex } from '../../../kernel/ids.ts'
 import { principalOf } from '../../kit/authenticate.ts'
 import { callerGone } from '../../kit/routes/calls.ts'
 import type { Services } from '../../kit/services.ts'
-import type { Surface } from '../../kit/surface.ts'
+import type { Surface } from '../../kit/routes/surface.ts'
 import {
   creationsOf,
   setTaskHeaders,
@@ -16,7 +16,7 @@ import {
   taskAssetsOf,
   type TaskCreation,
   taskKeyOf,
-} from '../../kit/tasks.ts'
+} from '../../kit/routes/tasks.ts'
 import {
   assetFailures,
   creationFailures,

@@ -1,7 +1,7 @@
 import { Type } from 'typebox'
 import { textSurface, type TextUpstream } from '../../text/surface/calls.ts'
 import { callExamples, callFailures } from '../../../api/kit/failures/call-failures.ts'
-import type { Surface } from '../../../api/kit/surface.ts'
+import type { Surface } from '../../../api/kit/routes/surface.ts'
 import { describe } from '../../../api/v1/documentation.ts'
 import { AnyObject, open } from '../../text/surface/bodies.ts'
 import { ChatBodySchema, readChatRequest } from './request.ts'

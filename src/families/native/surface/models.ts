@@ -10,7 +10,7 @@ import {
   type Models,
 } from '../../../api/kit/routes/models.ts'
 import { fromCursor, listKeyOf, toCursor } from '../../../api/kit/routes/queries.ts'
-import type { Mount, Surface } from '../../../api/kit/surface.ts'
+import type { Mount, Surface } from '../../../api/kit/routes/surface.ts'
 import { refuse } from '../../../domain/catalog/checks/fields.ts'
 import { isDomainError } from '../../../kernel/errors.ts'
 import { textSettings } from '../../text/settings.ts'

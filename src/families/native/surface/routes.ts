@@ -6,7 +6,7 @@ import {
   type TextUpstream,
 } from '../../text/surface/calls.ts'
 import type { Services } from '../../../api/kit/services.ts'
-import type { Mount, Surface } from '../../../api/kit/surface.ts'
+import type { Mount, Surface } from '../../../api/kit/routes/surface.ts'
 import { refuse } from '../../../domain/catalog/checks/fields.ts'
 import type { JsonObject } from '../../../kernel/json.ts'
 import { checkPublicUrl } from '../../../kernel/public-url.ts'

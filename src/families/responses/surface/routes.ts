@@ -5,7 +5,7 @@ import {
   callFailures,
   continuationFailures,
 } from '../../../api/kit/failures/call-failures.ts'
-import type { Surface } from '../../../api/kit/surface.ts'
+import type { Surface } from '../../../api/kit/routes/surface.ts'
 import { describe } from '../../../api/v1/documentation.ts'
 import { AnyObject, open } from '../../text/surface/bodies.ts'
 import { readResponsesRequest, ResponsesBodySchema } from './request.ts'

@@ -12,7 +12,7 @@ import {
   streamForm,
 } from '../../../api/kit/bodies/multipart.ts'
 import { RequestError } from '../../../api/kit/request-error.ts'
-import { isTaskId } from '../../../api/kit/tasks.ts'
+import { isTaskId } from '../../../api/kit/routes/tasks.ts'
 import type { MediaUseCases } from '../../../app/calls/uploads/types.ts'
 import type { TaskUseCases, TaskView } from '../../../app/tasks/types.ts'
 import type { OwnUpload } from '../../../app/files/uploads/own-upload.ts'

@@ -1,7 +1,7 @@
 import { Type } from 'typebox'
 import type { SpeechCalls } from '../calls/clone.ts'
-import { creationsOf } from '../../../api/kit/tasks.ts'
-import type { Mount, Surface } from '../../../api/kit/surface.ts'
+import { creationsOf } from '../../../api/kit/routes/tasks.ts'
+import type { Mount, Surface } from '../../../api/kit/routes/surface.ts'
 import {
   provBV1Envelope,
   BaseRespSchema,

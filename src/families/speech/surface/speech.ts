@@ -12,7 +12,7 @@ import { costInLastFrame, withCost } from '../../../api/kit/answers/answer-heade
 import { oneLine, type StreamDialect } from '../../../api/kit/answers/event-stream.ts'
 import { sendInPieces } from '../../../api/kit/answers/json-in-pieces.ts'
 import type { Services } from '../../../api/kit/services.ts'
-import type { Mount, Surface } from '../../../api/kit/surface.ts'
+import type { Mount, Surface } from '../../../api/kit/routes/surface.ts'
 import type { PricingInput } from '../../../app/calls/family.ts'
 import { mediaTypes } from '../../../app/calls/speaker.ts'
 import { DomainError } from '../../../kernel/errors.ts'

@@ -8,7 +8,12 @@ import { CHARACTERS } from '../rules/pricing.ts'
 import { speechBodies } from '../rules/body.ts'
 import { readSpeech, type SpeechRequest, withVoice } from '../rules/request.ts'
 import { SPEECH } from '../rules/rules.ts'
-import { submitted, type TaskCreation, taskKeyOf, setTaskHeaders } from '../../../api/kit/tasks.ts'
+import {
+  submitted,
+  type TaskCreation,
+  taskKeyOf,
+  setTaskHeaders,
+} from '../../../api/kit/routes/tasks.ts'
 import type { Services } from '../../../api/kit/services.ts'
 import { queryFailures } from '../../../api/kit/failures/route-failures.ts'
 import {

@@ -1,6 +1,6 @@
 import { type Static, Type } from 'typebox'
 import { RequestError } from '../../../api/kit/request-error.ts'
-import { isTaskId, shownSettings } from '../../../api/kit/tasks.ts'
+import { isTaskId, shownSettings } from '../../../api/kit/routes/tasks.ts'
 import type { ListTasksInput, TaskView } from '../../../app/tasks/types.ts'
 import { resolveVideoAModel } from '../rules/models.ts'
 import { COMPLETION_TOKENS, toolOf, TOTAL_TOKENS } from '../rules/pricing.ts'

@@ -6,10 +6,10 @@ import {
   type TaskCreation,
   taskKeyOf,
   setTaskHeaders,
-} from '../../../api/kit/tasks.ts'
+} from '../../../api/kit/routes/tasks.ts'
 import { publicUrl } from '../../../api/kit/bodies/member-checks.ts'
 import type { Services } from '../../../api/kit/services.ts'
-import type { Mount } from '../../../api/kit/surface.ts'
+import type { Mount } from '../../../api/kit/routes/surface.ts'
 import { videoTasks } from '../../../api/kit/routes/documentation.ts'
 import { queryFailures } from '../../../api/kit/failures/route-failures.ts'
 import type { Principal } from '../../../app/access/principal.ts'

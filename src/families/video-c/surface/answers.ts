@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox'
-import { shownSettings } from '../../../api/kit/tasks.ts'
+import { shownSettings } from '../../../api/kit/routes/tasks.ts'
 import type { TaskView } from '../../../app/tasks/types.ts'
 import { toTimestamp } from '../../../kernel/clock.ts'
 import { CREDITS } from '../rules/models.ts'

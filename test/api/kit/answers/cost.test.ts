@@ -1,6 +1,6 @@
 import t from 'tap'
 import { costInLastFrame, withCost } from '../../../../src/api/kit/answers/answer-headers.ts'
-import { partOf } from '../../../../src/api/kit/surface.ts'
+import { partOf } from '../../../../src/api/kit/routes/surface.ts'
 import { nativeDialect } from '../../../../src/families/native/surface/envelope.ts'
 
 const cost = { amount: '0.5', currency: 'USD', priceBookVersion: '1', split: [] } as const

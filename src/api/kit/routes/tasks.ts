@@ -1,32 +1,32 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest, FastifySchema } from 'fastify'
 import type { TSchema } from 'typebox'
-import type { Principal } from '../../app/access/principal.ts'
-import type { RequestQuote } from '../../app/finance/prices/tenant-prices.ts'
+import type { Principal } from '../../../app/access/principal.ts'
+import type { RequestQuote } from '../../../app/finance/prices/tenant-prices.ts'
 import type {
   CreatedTask,
   CreateTaskInput,
   TaskAssets,
   TaskKey,
   TaskView,
-} from '../../app/tasks/types.ts'
-import type { JsonObject } from '../../kernel/json.ts'
-import { principalOf } from './authenticate.ts'
-import { repeatFactsOf } from './bodies/body-fingerprint.ts'
+} from '../../../app/tasks/types.ts'
+import type { JsonObject } from '../../../kernel/json.ts'
+import { principalOf } from '../authenticate.ts'
+import { repeatFactsOf } from '../bodies/body-fingerprint.ts'
 import {
   bodyHashOf,
   hasIdempotencyKey,
   idempotencyKeyOf,
   IdempotencyKeySchema,
   REPLAYED,
-} from './routes/idempotency.ts'
-import { labelsOf } from './routes/labels.ts'
-import { creationRoute, type SentBody } from './routes/creation-route.ts'
-import { typoRefusal } from './bodies/typo-check.ts'
-import type { FormKind, Services } from './services.ts'
+} from './idempotency.ts'
+import { labelsOf } from './labels.ts'
+import { creationRoute, type SentBody } from './creation-route.ts'
+import { typoRefusal } from '../bodies/typo-check.ts'
+import type { FormKind, Services } from '../services.ts'
 import type { QuotedPath, Mount, Surface } from './surface.ts'
-import type { AssetReference } from '../../domain/catalog/checks/media.ts'
-import { DomainError } from '../../kernel/errors.ts'
-import { costHeaders } from './answers/answer-headers.ts'
+import type { AssetReference } from '../../../domain/catalog/checks/media.ts'
+import { DomainError } from '../../../kernel/errors.ts'
+import { costHeaders } from '../answers/answer-headers.ts'
 
 /** Common parts of answers about tasks on every surface. */
 
