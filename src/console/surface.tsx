@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify'
-import { useQueryBounds } from '../api/kit/authenticate.ts'
+import { useQueryBounds } from '../api/kit/tokens/authenticate.ts'
 import type { Envelope } from '../api/kit/envelope.ts'
 import type { Mount, Surface } from '../api/kit/routes/surface.ts'
 import type { OperationsReads } from '../api/operating/operations.ts'

@@ -6,7 +6,7 @@ import {
   type AccountRoute,
   describeAccount,
 } from '../kit/routes/account-surface.ts'
-import { principalOf } from '../kit/authenticate.ts'
+import { principalOf } from '../kit/tokens/authenticate.ts'
 import type { Envelope } from '../kit/envelope.ts'
 import { forSettings } from '../kit/failures/failure-table.ts'
 import { createFailureReader } from '../kit/failures/surface-failures.ts'

@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify'
-import { requireToken, type TokenServices, useQueryBounds } from '../kit/authenticate.ts'
+import { requireToken, type TokenServices, useQueryBounds } from '../kit/tokens/authenticate.ts'
 import { useEnvelope } from '../kit/envelope.ts'
 import { strictBodies, useJsonBody } from '../kit/bodies/json-body.ts'
 import { useNoStore } from '../kit/answers/answer-headers.ts'

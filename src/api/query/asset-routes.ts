@@ -1,6 +1,6 @@
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import type { FastifyInstance } from 'fastify'
-import { principalOf } from '../kit/authenticate.ts'
+import { principalOf } from '../kit/tokens/authenticate.ts'
 import { success } from '../kit/routes/account-surface.ts'
 import { cursorList, sendList } from './answers.ts'
 import {

@@ -5,7 +5,7 @@ import type { Principal } from '../../app/access/principal.ts'
 import type { BalanceMoment } from '../../app/finance/past-balances.ts'
 import type { Currency } from '../../kernel/money.ts'
 import { successOf } from '../kit/routes/account-surface.ts'
-import { principalOf } from '../kit/authenticate.ts'
+import { principalOf } from '../kit/tokens/authenticate.ts'
 import {
   balanceAccountColumns,
   BalanceAccountSchema,

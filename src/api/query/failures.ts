@@ -9,7 +9,7 @@ import {
 import type { Principal } from '../../app/access/principal.ts'
 import { toTimestamp } from '../../kernel/clock.ts'
 import { successOf } from '../kit/routes/account-surface.ts'
-import { principalOf } from '../kit/authenticate.ts'
+import { principalOf } from '../kit/tokens/authenticate.ts'
 import { NextCursor } from '../kit/routes/queries.ts'
 import type { OfToken } from './account-reads.ts'
 import { sendList } from './answers.ts'

@@ -15,7 +15,7 @@ import { requireCaughtUp } from '../../app/read-models/catch-up.ts'
 import type { Catalog, ServedModel } from '../../domain/catalog/catalog.ts'
 import type { Clock } from '../../kernel/clock.ts'
 import { didYouMean } from '../../kernel/nearest-name.ts'
-import { principalOf } from '../kit/authenticate.ts'
+import { principalOf } from '../kit/tokens/authenticate.ts'
 import { RequestError } from '../kit/request-error.ts'
 import { narrow, sees, type Visible, visibleTo } from './scope.ts'
 

@@ -1,6 +1,6 @@
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import type { FastifyInstance } from 'fastify'
-import { principalOf, requireToken, useQueryBounds } from '../kit/authenticate.ts'
+import { principalOf, requireToken, useQueryBounds } from '../kit/tokens/authenticate.ts'
 import { success } from '../kit/routes/account-surface.ts'
 import { useEnvelope } from '../kit/envelope.ts'
 import { useJsonBody } from '../kit/bodies/json-body.ts'

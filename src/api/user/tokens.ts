@@ -7,7 +7,7 @@ import {
   describeAccount,
   success,
 } from '../kit/routes/account-surface.ts'
-import { principalOf } from '../kit/authenticate.ts'
+import { principalOf } from '../kit/tokens/authenticate.ts'
 import { boundsFailures, changeFailures } from '../kit/failures/route-failures.ts'
 import { readNewToken, toSecret, tokenRoutes } from '../kit/tokens/routes.ts'
 import { NewOwnTokenSchema, SecretAnswerSchema } from '../kit/tokens/schemas.ts'

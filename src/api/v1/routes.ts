@@ -1,7 +1,7 @@
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import type { FastifyInstance } from 'fastify'
 import type { Catalog } from '../../domain/catalog/catalog.ts'
-import { principalOf } from '../kit/authenticate.ts'
+import { principalOf } from '../kit/tokens/authenticate.ts'
 import { listModels } from '../kit/routes/models.ts'
 import type { QuotedPath, Surface } from '../kit/routes/surface.ts'
 import { tokenFailures } from '../kit/failures/route-failures.ts'

@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import { Type } from 'typebox'
 import type { SandboxFamily } from '../../../infra/sandbox/family.ts'
-import { principalOf } from '../../../src/api/kit/authenticate.ts'
+import { principalOf } from '../../../src/api/kit/tokens/authenticate.ts'
 import {
   creationsOf,
   submitted,

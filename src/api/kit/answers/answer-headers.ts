@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Principal } from '../../../app/access/principal.ts'
 import type { LimitStatuses } from '../../../app/spending/throttle/rates.ts'
 import { type Cost, costOf, type Settlement } from '../../../domain/pricing/settlement.ts'
-import { callerOf } from '../authenticate.ts'
+import { callerOf } from '../tokens/authenticate.ts'
 import type { Started, StreamDialect } from './event-stream.ts'
 
 /**

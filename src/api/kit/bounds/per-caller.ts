@@ -6,7 +6,7 @@ import type { Attempt } from '../../../app/spending/throttle/attempts.ts'
 import type { FreeRequests } from '../../../app/spending/throttle/free-requests.ts'
 import { runFor } from '../../../platform/sharer-context.ts'
 import type { Sharer } from '../../../kernel/sharers.ts'
-import { callerOf } from '../authenticate.ts'
+import { callerOf } from '../tokens/authenticate.ts'
 import { REPLAYED } from '../routes/idempotency.ts'
 import type { Services } from '../services.ts'
 

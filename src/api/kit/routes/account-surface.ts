@@ -1,7 +1,7 @@
 import type { FastifyRequest, FastifySchema } from 'fastify'
 import { type Static, type TSchema, Type } from 'typebox'
 import type { Actor } from '../../../app/accounts/management.ts'
-import { principalOf } from '../authenticate.ts'
+import { principalOf } from '../tokens/authenticate.ts'
 import { answer, failureResponses } from './documentation.ts'
 import type { Answer, Envelope } from '../envelope.ts'
 import type { FailureCode } from '../failures/failure-table.ts'

@@ -1,7 +1,7 @@
 import type { FastifyBaseLogger, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { Counter, Histogram, type Registry } from 'prom-client'
 import type { DomainError } from '../../../kernel/errors.ts'
-import { callerOf } from '../authenticate.ts'
+import { callerOf } from '../tokens/authenticate.ts'
 
 /**
  * For the logger's `redact`: if a request, a response or headers are ever logged whole, these stay

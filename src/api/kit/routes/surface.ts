@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { TSchema } from 'typebox'
 import type { Principal } from '../../../app/access/principal.ts'
-import { requireToken } from '../authenticate.ts'
+import { requireToken } from '../tokens/authenticate.ts'
 import { type BodyBudget, useBodyBudget } from '../bounds/body-budget.ts'
 import { useFingerprints } from '../bodies/body-fingerprint.ts'
 import { type Envelope, useEnvelopes, useErrors } from '../envelope.ts'

@@ -10,7 +10,7 @@ import type {
   TaskView,
 } from '../../../app/tasks/types.ts'
 import type { JsonObject } from '../../../kernel/json.ts'
-import { principalOf } from '../authenticate.ts'
+import { principalOf } from '../tokens/authenticate.ts'
 import { repeatFactsOf } from '../bodies/body-fingerprint.ts'
 import {
   bodyHashOf,

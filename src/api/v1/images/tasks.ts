@@ -7,7 +7,7 @@ import type { ImageKind, ImageOrder } from '../../../domain/catalog/image-rules.
 import { refuse } from '../../../domain/catalog/checks/fields.ts'
 import { DomainError } from '../../../kernel/errors.ts'
 import type { JsonObject } from '../../../kernel/json.ts'
-import { principalOf } from '../../kit/authenticate.ts'
+import { principalOf } from '../../kit/tokens/authenticate.ts'
 import { costHeaders } from '../../kit/answers/answer-headers.ts'
 import { imageTaskFailures } from '../../kit/failures/call-failures.ts'
 import { queryFailures } from '../../kit/failures/route-failures.ts'

@@ -5,7 +5,7 @@ import { type Catalog, videoFamilyNames, videoRules } from '../../../domain/cata
 import type { SimpleVideo } from '../../../domain/catalog/simple-video.ts'
 import { DomainError, isDomainError } from '../../../kernel/errors.ts'
 import { sha256Hex } from '../../../kernel/ids.ts'
-import { principalOf } from '../../kit/authenticate.ts'
+import { principalOf } from '../../kit/tokens/authenticate.ts'
 import { callerGone } from '../../kit/routes/calls.ts'
 import type { Services } from '../../kit/services.ts'
 import type { Surface } from '../../kit/routes/surface.ts'

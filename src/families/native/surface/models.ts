@@ -1,7 +1,7 @@
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import type { FastifyInstance } from 'fastify'
 import { Type } from 'typebox'
-import { principalOf } from '../../../api/kit/authenticate.ts'
+import { principalOf } from '../../../api/kit/tokens/authenticate.ts'
 import { modelFailures } from '../../../api/kit/failures/call-failures.ts'
 import {
   findModel,

@@ -1,7 +1,7 @@
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
-import { principalOf } from '../../../api/kit/authenticate.ts'
+import { principalOf } from '../../../api/kit/tokens/authenticate.ts'
 import { callerGone } from '../../../api/kit/routes/calls.ts'
 import type { FailureCode } from '../../../api/kit/failures/failure-table.ts'
 import { tokenFailures } from '../../../api/kit/failures/route-failures.ts'

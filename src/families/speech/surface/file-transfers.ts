@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Readable } from 'node:stream'
 import { type Static, Type } from 'typebox'
-import { principalOf } from '../../../api/kit/authenticate.ts'
+import { principalOf } from '../../../api/kit/tokens/authenticate.ts'
 import { callerGone } from '../../../api/kit/routes/calls.ts'
 import { dispositionOf } from '../../../api/kit/answers/answer-headers.ts'
 import { isForm } from '../../../api/kit/bounds/body-budget.ts'

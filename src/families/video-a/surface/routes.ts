@@ -2,7 +2,7 @@ import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import type { FastifyInstance } from 'fastify'
 import { videoABody } from '../rules/body.ts'
 import { acceptVideoARequest, type AcceptedVideoA } from '../rules/request.ts'
-import { principalOf } from '../../../api/kit/authenticate.ts'
+import { principalOf } from '../../../api/kit/tokens/authenticate.ts'
 import {
   creationsOf,
   submitted,

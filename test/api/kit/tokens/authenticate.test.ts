@@ -1,5 +1,5 @@
 import t from 'tap'
-import { startApp, tasksPath } from '../support/app.ts'
+import { startApp, tasksPath } from '../../support/app.ts'
 
 const { app, logged } = await startApp()
 t.teardown(async () => app.close())
