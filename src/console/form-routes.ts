@@ -7,7 +7,7 @@ import { RequestError, toRequestError } from '../api/kit/request-error.ts'
 import { queryReader } from '../api/kit/bodies/validator.ts'
 import type { TokenRole } from '../domain/token/events.ts'
 import { failureOf, isDefect } from './failure.ts'
-import { fieldsOf } from './forms.ts'
+import { fieldsOf } from './form-body.ts'
 import { answerPage, lookBeforeChange, type ConsoleServices, type Page, sendPage } from './page.tsx'
 
 /** Forms below pages: each declares its fields by the members of the API, and calls a use case of it. */

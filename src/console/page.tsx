@@ -16,7 +16,7 @@ import type { FormFault } from './kit/form.tsx'
 import { hrefOf } from './kit/href.ts'
 import { renderPage } from './kit/layout.tsx'
 import { type ZoneClock, zoneClock } from './kit/values.tsx'
-import { lookBefore, readingAs, seesOtherTenants } from './reading-as.ts'
+import { lookBefore, readingAs, seesOtherTenants } from './session/reading-as.ts'
 
 /** Pages: each declares what it reads, who may see it, and how it looks. */
 

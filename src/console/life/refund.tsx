@@ -15,8 +15,8 @@ import { lifeHref } from '../kit/href.ts'
 import { Table, type TableColumn } from '../kit/table.tsx'
 import { Money } from '../kit/values.tsx'
 import type { ConsoleServices } from '../page.tsx'
-import { proposalHref, proposalIdOf } from '../pages/proposals.tsx'
-import { readingAs } from '../reading-as.ts'
+import { proposalHref, proposalIdOf } from '../proposals/proposals.tsx'
+import { readingAs } from '../session/reading-as.ts'
 import { lifePath, type LifeView } from './panels.tsx'
 
 /** The form that gives a part of a settled line back, or proposes it. */

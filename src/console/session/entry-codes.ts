@@ -1,6 +1,6 @@
 import { timingSafeEqual } from 'node:crypto'
-import type { Clock } from '../kernel/clock.ts'
-import { newSecret, sha256Hex } from '../kernel/ids.ts'
+import type { Clock } from '../../kernel/clock.ts'
+import { newSecret, sha256Hex } from '../../kernel/ids.ts'
 
 /** Codes that sign in once, for the link that the first start prints; they are in memory only. */
 

@@ -7,7 +7,7 @@ import { fromTimestamp } from '../../kernel/clock.ts'
 import { hrefOf, lifeHref } from '../kit/href.ts'
 import { panelFacts } from '../kit/panel.tsx'
 import { Facts, Id, Moment } from '../kit/values.tsx'
-import { Actions } from '../life/actions.tsx'
+import { Actions } from './actions.tsx'
 import {
   Difference,
   Events,
@@ -18,9 +18,9 @@ import {
   Reply,
   Slider,
   Sum,
-} from '../life/panels.tsx'
-import { Refund } from '../life/refund.tsx'
-import { Timeline } from '../life/timeline.tsx'
+} from './panels.tsx'
+import { Refund } from './refund.tsx'
+import { Timeline } from './timeline.tsx'
 import type { Page, View } from '../page.tsx'
 
 /** One life: the verdict first, then what happened, as a list and a picture at once, and its money. */

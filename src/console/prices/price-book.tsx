@@ -21,10 +21,10 @@ import {
   FirstRows,
   PriceOf,
   WhatIfPanel,
-} from '../ledger/price-panels.tsx'
+} from './panels.tsx'
 import type { ConsoleServices, Page, View } from '../page.tsx'
-import { requireAdminSession } from '../reading-as.ts'
-import { timeFields } from './lines.tsx'
+import { requireAdminSession } from '../session/reading-as.ts'
+import { timeFields } from '../ledger/lines.tsx'
 
 /** One price book: its prices, its difference from another, and the cost of past usage under it. */
 

@@ -5,17 +5,11 @@ import { apiPath, hrefOf } from '../kit/href.ts'
 import { FactsPanel, Panel } from '../kit/panel.tsx'
 import { Table, type TableColumn } from '../kit/table.tsx'
 import { Facts, Id, Money, Moment, type ZoneClock } from '../kit/values.tsx'
-import { historyPath } from './history.tsx'
+import { historyPath } from './activity.tsx'
 import type { Page, View } from '../page.tsx'
-import {
-  type Budget,
-  type TenantFacts,
-  readTenant,
-  tenantQuery,
-  type Users,
-} from '../tenant/facts.ts'
-import { Commands, TenantForms } from '../tenant/forms.tsx'
-import { Tiles } from './overview.tsx'
+import { type Budget, type TenantFacts, readTenant, tenantQuery, type Users } from './facts.ts'
+import { Commands, TenantForms } from './forms.tsx'
+import { Tiles } from '../overview/overview.tsx'
 import { tenantHref } from './tenants.tsx'
 import { limitsInWords, type ShownToken, TimeOr, tokenHref } from './token.tsx'
 

@@ -13,7 +13,7 @@ import type { PageForm } from '../form-routes.ts'
 import { ActionForm, UnplacedFault } from '../kit/form.tsx'
 import { grouped } from '../kit/values.tsx'
 import type { View } from '../page.tsx'
-import { tenantHref } from '../pages/tenants.tsx'
+import { tenantHref } from './tenants.tsx'
 import type { TenantFacts } from './facts.ts'
 
 /** Forms that suspend and limit a tenant and its users: they do the same as the routes of the settings. */

@@ -11,8 +11,8 @@ import { managedBudgets } from '../../app/spending/budgets/status.ts'
 import type { SettingValueOf } from '../../domain/account/settings.ts'
 import { type PanelFacts, panelFacts } from '../kit/panel.tsx'
 import type { ConsoleServices } from '../page.tsx'
-import type { Balances } from '../pages/overview.tsx'
-import { adminScopeOfSession, type ShownTenant } from '../pages/tenants.tsx'
+import type { Balances } from '../overview/overview.tsx'
+import { adminScopeOfSession, type ShownTenant } from './tenants.tsx'
 
 /** The facts of the page of a tenant, each as its route answers it. */
 

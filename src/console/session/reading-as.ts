@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify'
-import { RequestError } from '../api/kit/request-error.ts'
-import type { Principal } from '../app/access/principal.ts'
-import { hrefOf } from './kit/href.ts'
+import { RequestError } from '../../api/kit/request-error.ts'
+import type { Principal } from '../../app/access/principal.ts'
+import { hrefOf } from '../kit/href.ts'
 
 /** An administrator reads what it administers, as a query token of its scope would. */
 export function readingAs(principal: Principal): Principal {

@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { RequestError } from '../api/kit/request-error.ts'
+import { RequestError } from '../../api/kit/request-error.ts'
 
 /** The headers of every answer of the console, and which requests it refuses before anything else. */
 

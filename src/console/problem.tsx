@@ -1,5 +1,5 @@
 import type { JSX } from 'preact'
-import { hrefOf } from '../kit/href.ts'
+import { hrefOf } from './kit/href.ts'
 
 /** A failure as a page shows it, in the words of the API. */
 export interface Problem {

@@ -15,14 +15,14 @@ import { formatAmount, parseAmount } from '../../kernel/money.ts'
 import { ActionForm, UnplacedFault } from '../kit/form.tsx'
 import { hrefOf } from '../kit/href.ts'
 import { Panel, type PanelFacts, panelFacts } from '../kit/panel.tsx'
-import { ChangeTables, effectOf, kindOf, type ListPrices, termsOf } from '../ledger/proposed.tsx'
+import { ChangeTables, effectOf, kindOf, type ListPrices, termsOf } from './proposed.tsx'
 import { Pager } from '../kit/time-pages.tsx'
 import { Table, type TableColumn } from '../kit/table.tsx'
 import { Facts, Money, Moment, type ZoneClock } from '../kit/values.tsx'
 import type { PageForm } from '../form-routes.ts'
 import type { Page, View } from '../page.tsx'
-import { requireAdminSession } from '../reading-as.ts'
-import { tenantHref } from './tenants.tsx'
+import { requireAdminSession } from '../session/reading-as.ts'
+import { tenantHref } from '../tenants/tenants.tsx'
 
 /** Proposals of postings, credit limits and settings, and their approval by a second user. */
 

@@ -11,7 +11,7 @@ import { pageOf, Pager, withTime } from '../kit/time-pages.tsx'
 import { Table, type TableColumn } from '../kit/table.tsx'
 import { grouped, Id, Moment, type ZoneClock } from '../kit/values.tsx'
 import type { Page, View } from '../page.tsx'
-import { tenantsShown } from '../reading-as.ts'
+import { tenantsShown } from '../session/reading-as.ts'
 
 /** Requests without a result: those that reached a provider, and counts of those that were refused before. */
 

@@ -9,7 +9,7 @@ import { formatElapsed } from '../../kernel/duration.ts'
 import { FactsPanel, Panel, type PanelFacts, panelFacts } from '../kit/panel.tsx'
 import { Table, type TableColumn } from '../kit/table.tsx'
 import { Facts, grouped, Id } from '../kit/values.tsx'
-import { type UnclearFacts, UnclearPanels } from '../operations/unclear.tsx'
+import { type UnclearFacts, UnclearPanels } from './unclear.tsx'
 import type { Page, View } from '../page.tsx'
 
 /** The state of the gateway for operators: what needs a decision, and the command that makes it. */

@@ -7,8 +7,8 @@ import { hrefOf, lifeHref, lineHref } from '../kit/href.ts'
 import { Table, type TableColumn } from '../kit/table.tsx'
 import { Id, Moment } from '../kit/values.tsx'
 import { Elsewhere, type Page, type View } from '../page.tsx'
-import { historyPath } from './history.tsx'
-import { tokenHref } from './token.tsx'
+import { historyPath } from '../tenants/activity.tsx'
+import { tokenHref } from '../tenants/token.tsx'
 
 type Found = Awaited<ReturnType<typeof readSearch>>
 type FoundItem = Found['items'][number]

@@ -15,8 +15,8 @@ import { FactsPanel, type PanelFacts, panelFacts } from '../kit/panel.tsx'
 import { Table, type TableColumn } from '../kit/table.tsx'
 import { Facts, grouped, Id, Money, Moment, type ZoneClock } from '../kit/values.tsx'
 import type { Page, View } from '../page.tsx'
-import { historyPath } from './history.tsx'
-import { tenantHref } from './tenants.tsx'
+import { historyPath } from '../tenants/activity.tsx'
+import { tenantHref } from '../tenants/tenants.tsx'
 
 /** The state of a tenant, or of all of them, at one look: balances, spend, and what failed last. */
 

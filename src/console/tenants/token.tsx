@@ -13,7 +13,7 @@ import { hrefOf } from '../kit/href.ts'
 import { Panel } from '../kit/panel.tsx'
 import { Facts, Moment, type ZoneClock } from '../kit/values.tsx'
 import type { Page, View } from '../page.tsx'
-import { historyPath } from './history.tsx'
+import { historyPath } from './activity.tsx'
 import { adminScopeOfSession, tenantHref } from './tenants.tsx'
 
 /** One token, without its secret, with the forms that disable and rotate it. */

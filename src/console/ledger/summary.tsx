@@ -22,9 +22,9 @@ import {
   periodOf,
   type Summed,
   wordOf,
-} from '../ledger/dimensions.ts'
+} from './dimensions.ts'
 import type { Page, View } from '../page.tsx'
-import { namesOfOneTenant, tenantsShown } from '../reading-as.ts'
+import { namesOfOneTenant, tenantsShown } from '../session/reading-as.ts'
 import { lineMembers, timeFields } from './lines.tsx'
 
 /** Sums of settled lines by one or two dimensions. */

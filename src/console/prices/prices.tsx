@@ -16,9 +16,9 @@ import { Table, type TableColumn } from '../kit/table.tsx'
 import { LedgerTabs } from '../kit/tabs.tsx'
 import { Pager } from '../kit/time-pages.tsx'
 import { Facts, grouped, Moment, type ZoneClock } from '../kit/values.tsx'
-import { FirstRows, percentWords, PriceOf } from '../ledger/price-panels.tsx'
+import { FirstRows, percentWords, PriceOf } from './panels.tsx'
 import type { ConsoleServices, Page, View } from '../page.tsx'
-import { requireAdminSession } from '../reading-as.ts'
+import { requireAdminSession } from '../session/reading-as.ts'
 
 /** Price books, and the prices that were agreed with a tenant. */
 

@@ -13,7 +13,7 @@ import { Table, type TableColumn } from '../kit/table.tsx'
 import { LedgerTabs } from '../kit/tabs.tsx'
 import { grouped, Id, Money, Moment, type ZoneClock } from '../kit/values.tsx'
 import type { Page, View } from '../page.tsx'
-import { tenantsShown } from '../reading-as.ts'
+import { tenantsShown } from '../session/reading-as.ts'
 
 /** The settled lines of the ledger, newest first. */
 
