@@ -1,5 +1,5 @@
 import t from 'tap'
-import { createEntryCodes } from '../../src/console/session/entry-codes.ts'
+import { createEntryCodes } from '../../../src/console/session/entry-codes.ts'
 
 t.test('a code gives its secret once, within five minutes', (t) => {
   let nowMs = 0
