@@ -6,8 +6,8 @@ import t from 'tap'
 import { useConnections } from '../../../../src/api/kit/bounds/connections.ts'
 import { drain, useLeaving } from '../../../../src/api/kit/bounds/drain.ts'
 
-/** Long past what any of these takes. */
-const BOUND_MS = 20_000
+/** Longer than a test file may take: what waits for a bound fails. */
+const BOUND_MS = 3_600_000
 
 function followConnections(app: FastifyInstance): void {
   useConnections(app, {
@@ -39,18 +39,13 @@ async function open(app: FastifyInstance): Promise<Socket> {
   return socket
 }
 
-async function tookMs(work: Promise<unknown>): Promise<number> {
-  const startedMs = performance.now()
-  await work
-  return performance.now() - startedMs
-}
-
 void t.test('an idle connection that sent no request does not delay the shutdown', async (t) => {
   const app = await start(async () => Promise.resolve('ok'))
   const socket = await open(app)
   const closed = once(socket, 'close')
-  t.ok((await tookMs(drain(app, BOUND_MS))) < BOUND_MS / 2)
+  await drain(app, BOUND_MS)
   await closed
+  t.ok(socket.destroyed)
 })
 
 void t.test('a request that follows its connection late is answered', async (t) => {
@@ -86,9 +81,9 @@ void t.test('a request in flight is answered before its connection is closed', a
   socket.write('GET / HTTP/1.1\r\nhost: x\r\n\r\n')
   await whenBegun
   const closed = once(socket, 'close')
-  const draining = tookMs(drain(app, BOUND_MS))
+  const draining = drain(app, BOUND_MS)
   answer('late answer')
-  t.ok((await draining) < BOUND_MS / 2)
+  await draining
   await closed
   t.match(text, /late answer$/)
 })
