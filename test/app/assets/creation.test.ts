@@ -2,7 +2,7 @@ import t from 'tap'
 import { assetStream } from '../../../src/domain/asset/events.ts'
 import type { CrashPointName } from '../../../src/app/crash-points.ts'
 import { eventually } from '../../helpers/eventually.ts'
-import { codeOf, startWorld } from '../support/world.ts'
+import { codeOf, channelsWaiting, startWorld } from '../support/world.ts'
 import {
   address,
   asking,
@@ -160,7 +160,8 @@ t.test(
 )
 
 t.test('a caller does not wait long for a library that hangs', async (t) => {
-  const hanging = world.replica()
+  // A channel by itself would wait longer than a test file may take.
+  const hanging = world.replica({ channels: channelsWaiting(world, 3_600_000) })
   sandbox.faults.add({
     faults: ['drop-after-accept'],
     match: { family: 'assets', op: 'create-group' },
@@ -168,10 +169,7 @@ t.test('a caller does not wait long for a library that hangs', async (t) => {
   const groupId = await newGroup(hanging.assets)
   sandbox.faults.clear()
   sandbox.faults.add({ faults: ['hang'], match: { family: 'assets', op: 'list-groups' } })
-  const beforeMs = performance.now()
   t.equal(await codeOf(newAsset(hanging.assets, groupId)), 'upstream_timeout')
-  // Half of what a channel waits for an answer by itself.
-  t.ok(performance.now() - beforeMs < 30_000)
   sandbox.faults.clear()
 })
 

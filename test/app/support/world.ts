@@ -388,8 +388,8 @@ export async function codeOf(promise: Promise<unknown>): Promise<string> {
   return 'no error'
 }
 
-/** The sandbox's channels with a creation timeout of their own. */
-export function shortChannels(world: Pick<World, 'channels'>, timeoutMs: number) {
+/** The sandbox’s channels, each of which waits so long for an answer. */
+export function channelsWaiting(world: Pick<World, 'channels'>, timeoutMs: number) {
   return world.channels.map((channel) => ({ ...channel, timeoutMs }))
 }
 

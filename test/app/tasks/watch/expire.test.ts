@@ -6,7 +6,7 @@ import { readSpeech, withVoice } from '../../../../src/families/speech/rules/req
 import { sandboxSpeechChannels } from '../../../helpers/sandbox-channels.ts'
 import {
   createInput,
-  shortChannels,
+  channelsWaiting,
   startWorld,
   uncertain,
   uncertainOf,
@@ -56,7 +56,7 @@ t.test('a task seen gone before its deadline is queried again after it', async (
 
 t.test('an uncertain submission absent before its deadline is searched again later', async (t) => {
   const { world, deps, ended, hold, pass } = await heldAt(t, 'list')
-  const { tasks } = world.replica({ channels: shortChannels(world, 300) })
+  const { tasks } = world.replica({ channels: channelsWaiting(world, 300) })
   const platformId = await uncertain(tasks.createTask, { prompt: 'x [[sandbox hang]]' })
   await world.settle()
   world.sandbox.faults.add({ faults: ['first-byte-ms=300'], match: { op: 'list' } })

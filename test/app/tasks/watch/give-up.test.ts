@@ -5,7 +5,7 @@ import { executeTaskCommand, newCommandId } from '../../../../src/app/tasks/task
 import {
   codeOf,
   createInput,
-  shortChannels,
+  channelsWaiting,
   taskKey,
   TENANT,
   uncertain,
@@ -74,7 +74,7 @@ t.test('a list that fails, is empty or shows no markers is no proof', async (t) 
 
 t.test('a submission to a channel that was removed is not given up', async (t) => {
   const { world, lost, replica, look, pass } = await startScene(t)
-  const channels = shortChannels(world, 300)
+  const channels = channelsWaiting(world, 300)
   const beside = channels.map((channel) => ({
     ...channel,
     id: `${channel.id}-beside`,

@@ -7,7 +7,7 @@ import { eventually } from '../../../helpers/eventually.ts'
 import {
   codeOf,
   createInput,
-  shortChannels,
+  channelsWaiting,
   startWorld,
   taskKey,
   uncertain,
@@ -56,7 +56,7 @@ t.test(
     let aheadMs = 0
     // It goes on: what a round puts off across a jump must come due.
     const clock = { nowMs: () => Date.now() + aheadMs }
-    const channels = shortChannels(world, 300)
+    const channels = channelsWaiting(world, 300)
     const { tasks, deps } = world.replica({ channels, clock, policies: true })
     const id = await uncertain(tasks.createTask, { prompt: 'x [[sandbox hang]]' })
     aheadMs += hour
@@ -92,7 +92,7 @@ t.test("with the caller's own identifier only an unambiguous match is adopted", 
   )
   const known = await tasks.createTask(createInput({ safetyIdentifier: 'user-known' }))
   const neverSent = await uncertain(
-    world.replica({ channels: shortChannels(world, 300) }).tasks.createTask,
+    world.replica({ channels: channelsWaiting(world, 300) }).tasks.createTask,
     {
       prompt: 'x [[sandbox hang]]',
       safetyIdentifier: 'user-known',
@@ -105,7 +105,7 @@ t.test("with the caller's own identifier only an unambiguous match is adopted", 
     body: { execution_expires_after: 3_600 },
   })
   const late = await uncertain(
-    world.replica({ channels: shortChannels(world, 300) }).tasks.createTask,
+    world.replica({ channels: channelsWaiting(world, 300) }).tasks.createTask,
     { prompt: 'x [[sandbox hang]]', safetyIdentifier: 'user-early' },
   )
   let aheadMs = 6_000
@@ -221,7 +221,7 @@ t.test('a task whose own request is being recorded is not adopted by another', a
   const world = await startWorld(t, { sandbox: { queuedMs: 60_000 } })
   const safetyIdentifier = 'user-1'
   const lost = await uncertain(
-    world.replica({ channels: shortChannels(world, 300) }).tasks.createTask,
+    world.replica({ channels: channelsWaiting(world, 300) }).tasks.createTask,
     { prompt: 'x [[sandbox hang]]', safetyIdentifier },
   )
   // A second request is accepted, and its process is slow to write that down.
@@ -342,7 +342,7 @@ t.test(
       ),
     )
     await tasks.createTask(unmarkedInput('known', { tenantId: 'tenant_2', duration: 8 }))
-    const hasty = world.replica({ channels: shortChannels(world, 300) })
+    const hasty = world.replica({ channels: channelsWaiting(world, 300) })
     const neverSent = await uncertainOf(
       hasty.tasks.createTask,
       unmarkedInput('x [[sandbox hang]]', { duration: 8 }),

@@ -14,7 +14,7 @@ import {
   createInput,
   type Replica,
   type ReplicaOptions,
-  shortChannels,
+  channelsWaiting,
   startWorld,
   uncertain,
   type Wish,
@@ -38,7 +38,7 @@ export function typesOf(events: readonly AnyEvent[]): readonly string[] {
 export async function startScene(t: Test) {
   const world = await startWorld(t, { sandbox: { queuedMs: 600_000 } })
   // Only who loses a submission is in a hurry.
-  const hasty = world.replica({ channels: shortChannels(world, 300) })
+  const hasty = world.replica({ channels: channelsWaiting(world, 300) })
   // As at the start of a process: one that never saw a complete ledger refuses after a second.
   await seeLedger(hasty.deps.freshness)
   let nowMs = Date.now()
