@@ -27,8 +27,8 @@ import { applyUsers, tenants, users } from './owners.ts'
 
 /**
  * The events of accounts, without settings that a later event replaced: an account is read from
- * them in one query, however often its settings changed. A new version of an event of an account,
- * or of the terms of a setting, needs a new version of this read model.
+ * them in one query, however often its settings changed. Rows hold events as they were when they were
+ * applied, so a change of their schemas needs a new version of this read model; a test binds both.
  */
 export const accounts = table('access.accounts', {
   columns: {
