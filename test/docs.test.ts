@@ -95,7 +95,7 @@ function sectionOf(text: string, heading: string): string {
 
 /** Files and folders that the README of a room names, in its own folder or by their path, and that do not exist. */
 function missingFiles(page: Page): readonly string[] {
-  const named = page.text.matchAll(/`([\w.-]+(?:\/[\w.-]+)+|[\w.-]+\.ts)`/g)
+  const named = page.text.matchAll(/`([\w.-]+(?:\/[\w.-]+)+|[\w.-]+\.tsx?)`/g)
   return [...named]
     .map(([, path = '']) => path)
     .filter((path) => !existsSync(new URL(path, page.url)) && !existsSync(new URL(path, checkout)))
@@ -112,7 +112,7 @@ t.test('a README of a room is short, has every section, and names what exists', 
     t.same(missingFiles(page), [], `${room}: every file that is named exists`)
     t.match(
       sectionOf(page.text, 'Read in this order'),
-      /^1\. `[\w/.-]+\.ts`/m,
+      /^1\. `[\w/.-]+\.tsx?`/m,
       `${room}: a first file`,
     )
     const invariants = sectionOf(page.text, 'Invariants').match(/^- .+$/gm) ?? []

@@ -58,7 +58,7 @@ export type GatewayServices = Omit<Services, 'http'> & { readonly queries: Queri
 
 /** How the HTTP interface serves. */
 export interface ApiOptions extends DocumentationOptions {
-  /** A pino logger, made with `logRedaction` of `kit/observe.ts`. */
+  /** A pino logger, made with `logRedaction` of `kit/routes/observe.ts`. */
   readonly logger: FastifyBaseLogger
   /** Registry of the HTTP metrics, which `/metrics` shows. */
   readonly metrics: Registry

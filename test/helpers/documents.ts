@@ -22,4 +22,8 @@ export const rooms: readonly string[] = [
   'src/eventlog',
   'projections/engine',
   'src/families',
+  'src/api',
+  'src/console',
+  'src/app/support',
+  'src/app/accounts',
 ]
