@@ -18,7 +18,7 @@ export interface Batch {
 /** The schema in which a batch is applied: the live one, or that of a rebuild. */
 interface Target {
   readonly projection: Projection
-  /** Also the name of its checkpoint. */
+  /** The schema of the tables, and the name of the checkpoint. */
   readonly schema: string
 }
 

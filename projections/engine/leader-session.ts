@@ -145,7 +145,7 @@ export async function runLeaderSession(options: SessionOptions): Promise<boolean
       throw error
     },
   )
-  // It is awaited below; until then a failure is not unhandled.
+  // The rebuild is awaited below; until then its failure must not count as unhandled.
   rebuilding.catch(() => undefined)
 
   try {

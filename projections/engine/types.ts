@@ -9,7 +9,7 @@ import type { DeclaredTable } from './table.ts'
  * Postgres schema so that a rebuild can run beside it and be swapped in.
  */
 export interface Projection {
-  /** Also the name of its live Postgres schema. */
+  /** The name of the read model and of its live Postgres schema. */
   readonly name: string
   /** Raise it when tables or meaning change: the engine then rebuilds at start. */
   readonly version: number

@@ -77,7 +77,7 @@ interface SettledTwin {
   readonly platformId: string
   readonly channelId: string
   readonly nativeId: string
-  /** The other one. */
+  /** The second task that has this native id. */
   readonly other: string
   readonly position: bigint
 }

@@ -11,7 +11,7 @@ const namings = {
   call: { table: 'timeline.events', column: 'source_id', of: ofCallSql },
   /** The ids of providers. */
   nativeId: { table: 'timeline.sources', column: 'native_id', of: 'true' },
-  /** The same without those of the asset library, which operators alone see. */
+  /** Native ids of tasks: those of the asset library are seen by operators alone. */
   task: { table: 'timeline.sources', column: 'native_id', of: `source_id !~ '^(asset|group)-'` },
   /** The ids of requests, `x-request-id` of their answers. */
   request: { table: 'timeline.events', column: `(metadata->>'correlationId')`, of: byRequestSql },

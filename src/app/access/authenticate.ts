@@ -34,7 +34,7 @@ interface DefaultLimits {
   readonly defaultLimits?: Limits
   /** Limits of query tokens, which start nothing. */
   readonly queryLimits?: Limits
-  /** They apply to tokens that manage an account or a part of it; operators have none. */
+  /** Limits of tokens that manage an account or a part of it; operators have none. */
   readonly accountLimits?: Limits
 }
 

@@ -21,7 +21,7 @@ interface Known {
 interface CachedToken {
   /** Undefined: the token does not exist. */
   readonly token: FoundToken | undefined
-  /** It should be refreshed. */
+  /** Whether the entry should be read again. */
   readonly isOld: boolean
 }
 

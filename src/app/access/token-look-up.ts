@@ -63,7 +63,7 @@ export class TokenLookUp {
   async lookUp(hash: string): Promise<FoundToken | undefined> {
     let found = await this.#read(hash)
     if (found.token === undefined) {
-      // It may have been issued a moment ago: only the log proves that a token does not exist.
+      // A token may have been issued a moment ago: only the log proves that it does not exist.
       await this.#catchUp()
       found = await this.#read(hash)
     }

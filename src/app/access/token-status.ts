@@ -74,7 +74,7 @@ export function createReadKey({
   return async (principal) => {
     const { tokenId, tenantId, userId, models, addresses } = principal
     const token = await findToken(db, tokenId)
-    // It existed a moment ago, because it authenticated this request.
+    // The token existed a moment ago, because it authenticated this request.
     if (token === undefined)
       throw new DomainError('read_model_behind', 'the token cannot be read at the moment', {})
     return {

@@ -15,7 +15,7 @@ type Known = StreamState<AccountState>
 /** Sources from which accounts are read. */
 export interface AccountSource {
   readonly log: Log
-  /** It spares the log all that later events set again; absent: the account is read from its beginning. */
+  /** The read model, without which an account is read from the beginning of its stream. */
   readonly db?: Queryable | undefined
 }
 

@@ -45,7 +45,7 @@ export interface GrantInput {
   /** The invoice or payment outside that it stands for. */
   readonly reference?: string | undefined
   readonly by?: Person
-  /** It waits for a second user, whatever its amount. */
+  /** Whether the posting waits for a second user, whatever its amount. */
   readonly proposesOnly?: boolean
   readonly keyHash?: string
 }

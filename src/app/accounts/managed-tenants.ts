@@ -63,7 +63,7 @@ export interface ManagedTenants {
   ) => Promise<UserRow>
   /** A user of a tenant. @throws DomainError `user_not_found` */
   readonly user: (adminScope: AdminScope, tenantId: string, userId: string) => Promise<UserRow>
-  /** The same name again changes nothing. @throws DomainError `user_not_found`, `setting_invalid` */
+  /** Renames a user; its present name changes nothing. @throws DomainError `user_not_found`, `setting_invalid` */
   readonly renameUser: (
     adminScope: AdminScope,
     by: Actor,

@@ -45,7 +45,7 @@ export function requireRegion(
   kept: Region,
 ): void {
   if (model === undefined || libraryRegionOf(deps, { principal, model }).region === kept) return
-  throw new DomainError('asset_region_mismatch', `it is kept in the ${kept} region`, {
+  throw new DomainError('asset_region_mismatch', `the object is kept in the ${kept} region`, {
     param: 'model',
   })
 }

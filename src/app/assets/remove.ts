@@ -86,7 +86,7 @@ async function finishOrDefer(work: () => Promise<boolean>): Promise<void> {
 function notDeletedYet({ kind, retryAfterMs }: Partial<ProviderError>): DomainError {
   return new DomainError(
     'upstream_unavailable',
-    'It can no longer be used but is not deleted yet; send the same deletion again',
+    'The object can no longer be used, but is not deleted yet; send the same deletion again',
     { kind, retryAfterMs },
   )
 }

@@ -110,7 +110,7 @@ async function verificationResult(
     const context = policyContext(deps, principal.tenantId, requestId)
     const next = await onVerification(deps, verificationId, command, context)
     crashPoint('verification.after-confirmed')
-    // It may have expired in the meantime.
+    // The verification may have expired in the meantime.
     return { groupId: await personGroup(deps, ownVerification(next, principal), requestId) }
   })
 }

@@ -133,7 +133,7 @@ export function rowUnexplained(name: RowName, row: AuditedRow): Finding {
   return {
     code: 'row_unexplained',
     ...named(name),
-    message: `it is there, nothing in the log accounts for it: ${abridged(row)}`,
+    message: `nothing in the log accounts for the row: ${abridged(row)}`,
   }
 }
 

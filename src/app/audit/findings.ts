@@ -42,7 +42,7 @@ export interface Finding {
     | 'chain_broken'
     | 'read_model_stopped'
     | 'read_model_behind'
-    /** Too much is wrong to compare this. */
+    /** A comparison was left out, because too much else is wrong. */
     | 'not_compared'
   /** The table, e.g. `ledger.lines`; `log` for a fault in the log itself. */
   readonly table: string

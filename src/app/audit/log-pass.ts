@@ -170,7 +170,7 @@ export class LogPass {
     }
     await this.#compareBeyond()
     for (const task of this.#memory.unsettled()) {
-      // Its settlement may be the next event, which this pass did not read.
+      // The settlement of the task may be the next event, which this pass did not read.
       const events = await this.#deps.log.readStream(`task-${task.platformId}`)
       const next = events.find(({ position }) => position > (task.succeeded?.position ?? -1n))
       if (next?.type !== 'TaskSettled') this.checks.unsettled(task)

@@ -113,14 +113,14 @@ function whyHalted(
       table: name,
       key: name,
       position: position.toString(),
-      message: `it did not come to position ${wanted} of the log in time: does a projector run?`,
+      message: `the read model did not come to position ${wanted} of the log in time: does a projector run?`,
     }
   return {
     code: 'read_model_stopped',
     table: name,
     key: stopped.eventId ?? name,
     position: stopped.position ?? position.toString(),
-    message: `it refuses ${stopped.type ?? 'an event'}: ${stopped.reason}`,
+    message: `the read model refuses ${stopped.type ?? 'an event'}: ${stopped.reason}`,
   }
 }
 

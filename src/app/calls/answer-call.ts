@@ -103,7 +103,7 @@ export async function admit<Input extends CallInput, Request, Seen>(
   streamed: boolean,
 ): Promise<{ readonly call: AdmittedCall<Seen>; readonly request: Request }> {
   const { principal, keyed } = input
-  // Also before a stored answer: it may be of a model that the token may not use.
+  // Checked before a stored answer too: it may be of a model that the token may not use.
   checkMayUse(input)
   // P4: a key makes one call over all replicas. A stored answer needs no log, channel or funds.
   const claim = keyed && (await deps.claims.take(principal, keyed))

@@ -38,7 +38,7 @@ export interface RefusedRecord extends RejectedRecord {
 export type RefusedOutcome =
   /** The log has its event; `before` when it had it already. */
   | { readonly kind: 'settled'; readonly before: boolean }
-  /** It is given up; with the log's event, and whether that existed already. */
+  /** The record is given up; with the log's event, and whether that existed already. */
   | { readonly kind: 'written_off'; readonly before: boolean; readonly event: WriteOffEvent }
   /** The log still refuses it. */
   | { readonly kind: 'refused'; readonly reason: string }

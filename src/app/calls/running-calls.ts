@@ -23,9 +23,9 @@ import type { PumpedChunk, StreamEnd } from './stream-ends.ts'
 /** Interval at which streams are checked for callers that read nothing. */
 const STALL_CHECK_MS = 5_000
 const CLOSE_POLL_MS = 20
-/** Calls cancelled at the deadline may be looked at so often, 5 s, without one of them ending … */
+/** Calls cancelled at the deadline are looked at so often, for 5 s, without one of them ending. */
 const IDLE_LOOKS = 250
-/** … and get in all this long to be settled: a busy machine takes long for thousands of streams. */
+/** Calls cancelled at the deadline get this long to be settled: a busy machine takes long for thousands of streams. */
 const LONGEST_SETTLE_MS = 15_000
 
 /** A stream to its caller. */
@@ -113,7 +113,7 @@ export function createRunningCalls(
     },
     watch: (stream, principal) => {
       const { tokenId } = principal
-      // It could not be ended while it waited for its first frame.
+      // The stream could not be ended while it waited for its first frame.
       if (running.hasEnded(tokenId)) stream.end('token')
       streams.set(stream, tokenId)
       const leave = running.enter(principal)

@@ -42,7 +42,7 @@ export function asProviderError(cause: unknown): ProviderError {
 /** A piece of a stream, as the pump sees it. */
 export interface PumpedChunk {
   readonly data: string
-  /** It ends the result, or one of several alternatives: withheld until settled (P3). */
+  /** Whether the frame ends the result, or one of several alternatives: withheld until settled (P3). */
   readonly terminal: boolean
 }
 

@@ -47,7 +47,7 @@ export async function streamCall<
       served: {
         channel,
         attempts,
-        // It may be known from the first frame only.
+        // The provider's id may be known from the first frame only.
         get upstreamRequestId() {
           return result.upstreamRequestId
         },

@@ -9,9 +9,9 @@ import { unreachable } from '../../kernel/assert.ts'
 export interface BreakerSettings {
   /** Failures and successes older than this are forgotten. */
   readonly windowMs: number
-  /** It opens at this weight of failures in the window, if they are also … */
+  /** The breaker opens at this weight of failures in the window, if they are also `failureShare` of all calls. */
   readonly minimumFailures: number
-  /** … this share of all calls in the window, 0 to 1. */
+  /** The failures' share of all calls in the window at which the breaker opens, 0 to 1. */
   readonly failureShare: number
   /** First pause; it doubles with every failed probe up to the longest. */
   readonly pauseMs: number

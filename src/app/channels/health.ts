@@ -29,7 +29,7 @@ const MAX_FAILED_USERS = 16
 export type ChannelOutcome =
   | 'success'
   | 'failure'
-  /** It failed after its answer had begun. */
+  /** The request failed after its answer had begun. */
   | 'broken_answer'
   /** No effect: the caller or the gateway ended the call, or it was not sent. */
   | 'neutral'

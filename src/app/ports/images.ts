@@ -31,7 +31,7 @@ export interface ImageItemError {
 export type ImageItem =
   | {
       readonly picture: MadePicture
-      /** The other fields for the caller; its `size` is checked. */
+      /** Fields for the caller besides the picture; `size` is checked. */
       readonly shown: JsonObject
     }
   | { readonly error: ImageItemError }

@@ -17,7 +17,7 @@ export interface ReadModelState {
   readonly stopped: string | undefined
   /** Events that it passed over because they contradict earlier ones. */
   readonly passedOver: number
-  /** It has an older version, and is read until the new one, built beside it, replaces it. */
+  /** Whether the tables have an older version: they are read until the new ones, built beside them, replace them. */
   readonly rebuilding: boolean
 }
 

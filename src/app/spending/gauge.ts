@@ -184,7 +184,7 @@ export class Gauge<About = void> {
     }
   }
 
-  /** The other replicas have this report, unless a later one reached them before. */
+  /** Notes that replicas have this report, unless a later one reached them before. */
   acknowledged(report: GaugeReport): void {
     if (report.turn < this.#lastAcknowledged) return
     this.#lastAcknowledged = report.turn

@@ -14,7 +14,7 @@ export interface SearchItem {
   readonly tenantId: string
   /** Undefined where it belongs to no user. */
   readonly userId: string | undefined
-  /** Its beginning, unix milliseconds. */
+  /** Time at which it began, Unix milliseconds. */
   readonly atMs: number
   readonly state: string
   /** What support asks first: the model and the amount, a name, a code. */

@@ -31,7 +31,7 @@ export interface SearchResult {
   readonly items: readonly SearchItem[]
   /** Whether the text stands for more. */
   readonly more: boolean
-  /** They follow from the text, and from what the scope itself has, never from what others have (P8). */
+  /** Hints follow from the text, and from what the scope itself has, never from what others have (P8). */
   readonly hints: readonly string[]
 }
 

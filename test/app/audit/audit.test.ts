@@ -104,7 +104,7 @@ const cases: readonly (readonly [what: string, sql: string, finding: object])[] 
       table: 'ledger.lines',
       key: 'call_forged:1',
       message:
-        /nothing in the log accounts for it: tenant_id tenant_1, sku gpt-x-input-token, .*amount 0.0004429/,
+        /nothing in the log accounts for the row: tenant_id tenant_1, sku gpt-x-input-token, .*amount 0.0004429/,
     },
   ],
   [

@@ -142,7 +142,7 @@ async function send(
       threshold: due.below,
     },
   })
-  // Also with the previous secret: the receiver may not have the new one yet.
+  // The previous secret signs too: the receiver may not have the new one yet.
   const secrets = [secretVersion, secretVersion - 1]
     .filter((version) => version >= 1)
     .map((version) => webhookSecret(markerSecret, due.tenant_id, version))

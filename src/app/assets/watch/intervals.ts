@@ -4,9 +4,9 @@ import { unreachable } from '../../../kernel/assert.ts'
 
 /** Times of the next work on an object of the library: pure, in milliseconds. */
 
-/** New objects are polled this often … */
+/** The pause between polls of a new object. */
 const SHORTEST_LOOK_MS = 1_000
-/** … and old ones this often; in between a tenth of their age. */
+/** The pause between polls of an old object; in between, a tenth of its age. */
 const LONGEST_LOOK_MS = 30_000
 const SHARE_OF_AGE = 10
 /** Objects that may not exist upstream, and failing deletions: at first, doubled every time. */

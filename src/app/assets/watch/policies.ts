@@ -26,9 +26,9 @@ const LEASE_LIMIT = 10_000
 const LEASE_MS = 120_000
 /** A round ends before its leases do; work left undone is due again soon. */
 const POLL_MS = LEASE_MS / 2
-/** This often each due asset is queried, also those that no list of ended ones shows … */
+/** The pause after which each due asset is queried, also those that no list of ended ones shows. */
 const FULL_POLL_EVERY_MS = 60_000
-/** … for this long, in which most become due. */
+/** How long each due asset is queried: in this time most become due. */
 const FULL_POLL_MS = 15_000
 /** After this time the read model shows a fresh write. */
 const PROJECTED_MS = 1_000

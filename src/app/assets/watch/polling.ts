@@ -38,9 +38,9 @@ export interface PollOptions {
   /** Kept between polls: only new entries of the list are read, so earlier ones are kept. */
   readonly ended: Ended
   /**
-   * Also queries single assets that are not in the list of ended ones. Otherwise, if many are
-   * wanted, only new entries of that list are read: assets that it does not have are still being
-   * processed.
+   * Whether single assets that are not in the list of ended ones are queried too. Otherwise, if
+   * many are wanted, only new entries of that list are read: assets that it does not have are still
+   * being processed.
    */
   readonly isFull: boolean
 }

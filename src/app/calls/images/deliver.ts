@@ -57,7 +57,7 @@ export async function deliverPicture(
 ): Promise<JsonObject> {
   const said = typeof shown['size'] === 'string' ? parsePixels(shown['size']) : undefined
   if (way.delivery === 'b64_json' && said === undefined && isLong(picture)) {
-    // Too large to be of one colour, and not to be stored: checking its head is enough.
+    // A picture this large is not of one colour, and this one is not stored: checking its head is enough.
     if (imageMediaType(Buffer.from(picture.base64.slice(0, HEAD_LENGTH), 'base64')) === undefined)
       throw unreadable()
     return { b64_json: picture.base64, ...shown }

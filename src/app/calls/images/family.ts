@@ -50,7 +50,7 @@ export function createImageFamily(deps: ImageDeps): ImageCallFamily {
       return {
         request: picturesOf(deps, input, rooms.enter()),
         checkDelivery: () => {
-          // Also if a URL is the family's default: a caller that sent no format expects one.
+          // Refused even where a URL is the family's default: a caller that sent no format expects one.
           if (request.delivery !== 'url') return
           if (deps.imagePlace === undefined) throw noImageUrl()
           deps.imagePlace.check()

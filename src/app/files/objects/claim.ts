@@ -11,9 +11,9 @@ export const CLAIM_SETTLES_MS = 600_000
 
 /** The objects that a purge may delete. */
 type Claim =
-  /** None: another log's gateway has the namespace, or the marker cannot be read. */
+  /** The namespace is another log's, or its marker cannot be read. */
   | 'none'
-  /** None yet: the namespace was claimed a moment ago. */
+  /** The namespace was claimed a moment ago, and the claim does not count yet. */
   | 'settling'
   | 'namespace'
   /** Objects of the namespace, and those without one, if the log shows that they are ours. */

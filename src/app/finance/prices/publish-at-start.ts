@@ -31,7 +31,7 @@ export interface StartedBook {
     | 'known'
     /** A later book has replaced it. */
     | 'replaced'
-    /** It lacks prices that are sold at: a person must confirm that. */
+    /** The book lacks prices that are sold at: a person must confirm that. */
     | 'withheld'
   /** SKUs whose price it lacks; only for a withheld book. */
   readonly lacking: readonly string[]

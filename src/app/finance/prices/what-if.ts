@@ -124,7 +124,7 @@ export class WhatIf {
     }
   }
 
-  /** The other book under each set of prices the tenant ever had. */
+  /** Reads the book that is tried under each set of prices the tenant ever had. */
   async #viewsOf(tenantId: string): Promise<ReadonlyMap<number, PriceBook>> {
     const sets = await accountPriceHistory(this.#deps.log, tenantId)
     return new Map(sets.map(({ data }) => [data.revision, bookForAccount(this.#input.book, data)]))

@@ -73,7 +73,7 @@ export function createAbsorbedCosts(
     check,
     reserve: (sharer, holdPico) => {
       check(sharer)
-      // It is a bound and no bill, so a float will do.
+      // The sum is a bound and no bill, so a float will do.
       const hold = Number(formatAmount(holdPico))
       const taken = rateKeysOf(sharer, perHour).map((key) => ({ key, level: levelOf(key) }))
       for (const { key, level } of taken) {

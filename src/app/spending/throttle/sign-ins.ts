@@ -11,7 +11,7 @@ const MAX_KEYS = 20_000
 /** Counts a sign-in of an address or of a user. @throws DomainError `rate_limited` */
 export type CountSignIn = (whose: 'address' | 'user', id: string) => void
 
-/** It is kept in memory and not shared with other replicas. */
+/** Counts sign-ins in memory; replicas do not share the counts. */
 export function createSignIns(clock: Clock): CountSignIn {
   const known = createLru<string, Allowance>(MAX_KEYS)
   return (whose, id) => {

@@ -15,7 +15,7 @@ export interface ImageTaskFailure {
 export type SendOutcome =
   | ({ readonly kind: 'answered' } & AnsweredImages)
   | { readonly kind: 'failed'; readonly failure: ImageTaskFailure }
-  /** It is unknown whether the provider accepted it. */
+  /** Whether the provider accepted the request is not known. */
   | { readonly kind: 'uncertain'; readonly reason: string }
 
 const words: Readonly<Record<string, string>> = {

@@ -54,7 +54,7 @@ async function finishOrSay(deps: ImageTaskDeps, poll: DuePoll): Promise<number |
 async function finish(deps: ImageTaskDeps, poll: DuePoll): Promise<number | undefined> {
   const { platformId, tenantId } = poll
   const state = await loadTask(deps.log, platformId)
-  // It ended: the read model does not have that yet.
+  // The task has ended, which the read model does not have yet.
   if (state.phase !== 'started' && state.phase !== 'uncertain') return undefined
   const nowMs = deps.clock.nowMs()
   const expiresAtMs = fromTimestamp(state.request.expiresAt)

@@ -10,7 +10,7 @@ import type { ImageTaskUseCases, ImageTaskView } from './types.ts'
 const UNKNOWN_OUTCOME = {
   code: 'outcome_unknown',
   message:
-    'It is not known whether the model service made the images. They are not delivered and not billed; ask again if they are still wanted.',
+    'Whether the model service made the images is not known. They are not delivered and not billed; ask again if they are still wanted.',
 } as const
 
 /** Query of one task, from the gateway's records: no provider knows it. */

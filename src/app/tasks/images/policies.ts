@@ -5,7 +5,7 @@ import { createImageMaker } from './work.ts'
 
 /** Interval at which an idle policy looks for work. */
 const MAKE_IDLE_MS = 250
-/** The same as of polls, whose statement then looks for images too. */
+/** Equal to the longest pause of polls, whose statement then looks for images too. */
 const LONGEST_MAKE_IDLE_MS = 600
 const FINISH_IDLE_MS = 2_000
 

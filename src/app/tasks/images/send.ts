@@ -10,10 +10,10 @@ import { imageTaskFailure, type SendOutcome, sentOf } from './failures.ts'
 
 /** Channels tried one after another, each only if the one before ruled out acceptance. */
 const MAX_CHANNELS = 3
-/** While every channel is busy, a started task waits for one, first this long … */
+/** While every channel is busy, a started task waits for one: at first this long. */
 const FIRST_BUSY_MS = 1_000
 const LONGEST_BUSY_MS = 20_000
-/** … and in all this long: with a channel's longest answer, less than a task may take. */
+/** A started task waits for a channel this long in all: with a channel's longest answer, less than a task may take. */
 const BUSY_PATIENCE_MS = 120_000
 
 export interface SendingTask {

@@ -4,9 +4,9 @@ import type { DueHorizon } from '../../queue/tables.ts'
 
 /** Times of the next poll of a task: pure, in milliseconds. */
 
-/** A young task is polled this often … */
+/** The pause between polls of a young task. */
 const SHORTEST_POLL_MS = 1_000
-/** … and an old one this often; in between a tenth of its age. */
+/** The pause between polls of an old task; in between, a tenth of its age. */
 const LONGEST_POLL_MS = 15_000
 const SHARE_OF_AGE = 10
 /** Upstream reports that the task does not exist: it is polled until its expiry, but rarely. */

@@ -16,9 +16,9 @@ import type { WorkerSettings } from '../../queue/worker.ts'
  * they failed, so one that appears after all is never billed: it is recorded as a possible cost.
  */
 
-/** Watched for a day after the list that proved its absence … */
+/** A task is watched for this long after the list that proved its absence. */
 const WATCH_MS = 86_400_000
-/** … and, when upstream cannot be queried at the end of that, for two days at most. */
+/** A task is watched for this long at most, while upstream cannot be queried. */
 const LAST_WATCH_MS = 2 * WATCH_MS
 const LEASE_LIMIT = 500
 const LEASE_MS = 600_000

@@ -69,7 +69,7 @@ export async function listSince(
 interface ListCursor {
   /** The next page to read. */
   readonly page: number
-  /** It is read for the second time, because a task before it was removed. */
+  /** Whether the page is read for the second time, because a task before it was removed. */
   readonly again: boolean
   /** The total when the page before was first read, and the size of a page. */
   readonly total: number

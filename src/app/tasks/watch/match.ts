@@ -5,9 +5,9 @@ import type { Channel, TaskObservation } from '../../ports/provider.ts'
 
 /** Finds the upstream tasks that a request of unknown outcome may have created: pure. */
 
-/** Tolerance between upstream's clock and ours when matching times … */
+/** Tolerance between upstream's clock and ours when matching times. */
 const SKEW_MS = 10_000
-/** … and when a list must leave nothing out: going further back only costs pages. */
+/** Tolerance between the clocks when a list must leave nothing out: going further back only costs pages. */
 const LISTING_SKEW_MS = 300_000
 /** Added to the time that all tries of a creation may take. */
 const SENDING_SLACK_MS = 30_000

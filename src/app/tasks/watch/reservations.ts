@@ -13,9 +13,9 @@ import type { TaskDeps } from '../deps.ts'
  * never ends one.
  */
 
-/** A reservation whose noted log position is missing, or not reached, is looked up after this … */
+/** A reservation whose noted log position is missing, or not reached, is looked up after this time. */
 const LOOK_UP_AFTER_MS = 5_000
-/** … and released after this if the log has nothing: over three times what an append can take. */
+/** A reservation of which the log has nothing is released after this: over three times what an append can take. */
 const GIVE_BACK_AFTER_MS = 30_000
 const MAX_LOOK_UPS = 200
 /** A running admission may have read an earlier balance: no reservation is deleted sooner. */
