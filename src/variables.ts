@@ -104,7 +104,7 @@ export const variables = {
   }),
   drainTimeoutMs: variable('DRAIN_TIMEOUT_MS', whole(0, 600_000), {
     fallback: '20000',
-    help: 'then, longest wait for requests in flight',
+    help: 'longest wait for requests in flight, after SHUTDOWN_DELAY_MS',
   }),
   trustedProxies: variable('TRUSTED_PROXIES', addressRanges, {
     help: 'addresses and ranges (CIDR) of the proxies whose X-Forwarded-For says who calls, comma-separated; unset: none is believed',
@@ -114,7 +114,7 @@ export const variables = {
       help: 'connections of callers at once; unset: half of what the limit on open files leaves, at most 10000',
     }),
     perAddress: variable('MAX_CONNECTIONS_PER_ADDRESS', optional(whole(1, 1_000_000)), {
-      help: 'of those, from one IPv4 address or IPv6 /64 that is not in TRUSTED_PROXIES; unset: a quarter',
+      help: 'connections from one IPv4 address or IPv6 /64 that is not in TRUSTED_PROXIES; unset: a quarter of MAX_CONNECTIONS',
     }),
   },
   unknownTokensPerMinute: variable('UNKNOWN_TOKENS_RPM', tokenLimit, {

@@ -2,7 +2,7 @@ import type { Log } from '../kernel/log.ts'
 
 /** A part of the process that is closed at its end. */
 export interface Closer {
-  /** Its name, for the operator who reads that it did not close in time. */
+  /** The name of the part, for the operator who reads that it did not close in time. */
   readonly part: string
   readonly close: () => Promise<unknown>
 }

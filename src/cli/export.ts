@@ -159,7 +159,7 @@ async function toStdout(pieces: AsyncIterable<string>): Promise<void> {
 
 interface Target {
   readonly path: string
-  /** Its name until it is complete. */
+  /** The name of the file until it is complete. */
   readonly partial: string
   readonly file: FileHandle
 }

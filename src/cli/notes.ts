@@ -128,7 +128,7 @@ function noteIdOf({ noteId }: NoteOptions): string | undefined {
   throw new CommandError('--note-id must have 1 to 64 letters, digits, _ and -')
 }
 
-/** The same command gives the same id. */
+/** Derives an id from facts of a command, so that its repetition has the same id. */
 function derivedId(...facts: readonly string[]): string {
   return `note_${sha256Hex(JSON.stringify(facts)).slice(0, 32)}`
 }

@@ -36,7 +36,7 @@ function write(text: string): void {
   process.stdout.write(text)
 }
 
-/** The same for long results: waits while the reader is slower. */
+/** Prints a line of a long result: waits while the reader is slower. */
 export function printPaced(line: string): Promise<void> {
   return writePaced(`${line}\n`)
 }

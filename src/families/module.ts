@@ -19,7 +19,7 @@ export interface FamilyModule {
   readonly channel?: ChannelSettings
   /** The accounts by which the sandbox is its upstream. */
   readonly sandbox: readonly SandboxAccount[]
-  /** Its prefixes, which are answered in its error shape before its routes are there. */
+  /** The family's prefixes, which are answered in its error shape before its routes are there. */
   readonly mounts?: readonly Mount[]
   /** Makes its routes and its upstream adapters. */
   readonly open: (deps: FamilyDeps) => OpenedFamily

@@ -88,7 +88,7 @@ function parsePrice(text: DecimalString): bigint {
 export function multipliedPrice(price: DecimalString, multiplier: DecimalString): DecimalString {
   const product = parsePrice(price) * parsePrice(multiplier)
   const scale = 10n ** BigInt(PRICE_DIGITS)
-  // Neither factor is negative, so "away from zero" is up.
+  // No factor is negative, so "away from zero" is up.
   return formatScaled((product + scale / 2n) / scale, PRICE_DIGITS)
 }
 

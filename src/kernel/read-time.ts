@@ -46,6 +46,6 @@ const HTTP_DATE = /^[A-Z][a-z]{2}, \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} G
 /** Unix milliseconds of a date as HTTP headers write it (RFC 9110 §5.6.7); undefined for anything else. */
 export function readHttpDate(text: string): number | undefined {
   const unixMs = HTTP_DATE.test(text) ? Date.parse(text) : Number.NaN
-  // It is written the same again: a day that does not exist is not.
+  // A day that does not exist is written back as another one.
   return !Number.isNaN(unixMs) && new Date(unixMs).toUTCString() === text ? unixMs : undefined
 }

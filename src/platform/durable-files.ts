@@ -16,7 +16,7 @@ export async function makeFolders(path: string, mode: number): Promise<void> {
       // Another process made it first, unless it is a file, or a link without a target.
       if (!isFolder(folder)) throw error
     })
-  if (!isFolder(path)) throw Object.assign(new Error('it is no folder'), { code: 'EEXIST' })
+  if (!isFolder(path)) throw Object.assign(new Error('the path is no folder'), { code: 'EEXIST' })
   for (const folder of missing)
     await syncFolder(dirname(folder)).catch((error: unknown) => {
       // The account may pass through the folder without the right to read it.

@@ -14,7 +14,7 @@ const RESERVED_FILES = 64
 const FILES_PER_CONNECTION = 2
 /** Connections cost memory as well: by default there are never more. */
 const MOST_BY_DEFAULT = 10_000
-/** So few are taken even where the limit leaves no room; the operator is warned. */
+/** The number that is taken even where the limit leaves no room; the operator is warned. */
 const FEWEST = 16
 /** The default for one address: four of them use up all connections, not one. */
 const ADDRESS_SHARE = 0.25

@@ -51,7 +51,7 @@ const s3: { readonly [K in keyof S3Options]: Variable<S3Options[K]> } = {
     help: 'access key of an account that may read, write, list and delete',
   }),
   secretAccessKey: variable('S3_SECRET_ACCESS_KEY', needed, {
-    help: 'its secret',
+    help: 'secret of S3_ACCESS_KEY_ID',
     secret: true,
   }),
   publicBaseUrl: variable('S3_PUBLIC_BASE_URL', optional(baseUrl), {

@@ -50,7 +50,7 @@ export interface ObjectStore {
   ) => Promise<void>
   /** Undefined: there is no such object. @throws DomainError `storage_unavailable` */
   readonly open: (key: string, range?: ByteRange) => Promise<OpenedObject | undefined>
-  /** Also succeeds for an object that does not exist. */
+  /** Removes an object; one that does not exist is no failure. */
   readonly remove: (key: string) => Promise<void>
   /** The objects whose keys have this prefix, in the order of keys, after `after`. */
   readonly list: (prefix: string, after?: string) => AsyncIterable<ListedObject>

@@ -161,6 +161,45 @@ t.test('a word of a room means what the glossary and the other rooms say', (t) =
   t.end()
 })
 
+/** Begins or ends a comment that is understood only with the one before or below it. */
+const LEANING_COMMENT =
+  /^(?:it|they|its|them|then|so|this one|the same|the others?|of|and|but|or|also|likewise|as (?:above|before)|such as|too|which|else|otherwise|…)(?=[^\w'])|[^,] …$/i
+/** A message may follow the name of a member: "of a token may not be wider" is understood after it. */
+const LEANING_MESSAGE =
+  /^(?:it|they|its|them|then|so|this one|the same|the others?|and|but|also|likewise|else|otherwise)(?=[^\w'])/i
+
+/** Comments as sentences: those between the marks of a doc comment, and each run of lines after `//`. */
+function commentsOf(text: string): readonly string[] {
+  const documented = text.match(/\/\*\*[\s\S]*?\*\//g) ?? []
+  const inline = text.match(/^ *\/\/ .*(?:\n *\/\/ .*)*/gm) ?? []
+  return [
+    ...documented.map((comment) => comment.slice(3, -2).replace(/\n\s*\* ?/g, ' ')),
+    ...inline.map((comment) => comment.replace(/(?:^|\n) *\/\/ ?/g, ' ')),
+  ].map((comment) => comment.trim())
+}
+
+/** What an error, a failure, a member or a variable says to people. */
+function messagesOf(text: string): readonly string[] {
+  const said =
+    /(?:new \w*Error\(\s*(?:'\w+',\s*)?|\bown\(\d+, |\b(?:words|description|summary|help|message):\s*)(['"`])(.*?)\1/g
+  return [...text.matchAll(said)].map(([, , message = '']) => message)
+}
+
+t.test('a comment and a message are understood without the line below them', (t) => {
+  const searched = sources.filter(({ path }) => /^(?:projections|src(?!\/console))\//.test(path))
+  const texts = searched.flatMap(({ path, text }) => [
+    ...commentsOf(text).map((said) => ({ path, said, leaning: LEANING_COMMENT })),
+    ...messagesOf(text).map((said) => ({ path, said, leaning: LEANING_MESSAGE })),
+  ])
+  t.ok(texts.length > 5_000, `${texts.length} comments and messages`)
+  const leaning = texts.filter((one) => one.leaning.test(one.said))
+  t.same(
+    leaning.map(({ path, said }) => `${path}: ${said}`),
+    [],
+  )
+  t.end()
+})
+
 t.test('a comment names files that exist, in its folder or by their path', (t) => {
   const paths = sources.map(({ path }) => path)
   const named = sources.flatMap(({ path, text }) => {

@@ -75,7 +75,7 @@ const proposal = {
       currency: orNull(Currency),
       amount: orNull(
         Type.String({
-          description: 'Of a credit limit: by how much it rises; a setting has none.',
+          description: 'A decimal; how far a credit limit rises; null for a setting.',
         }),
       ),
       limit: orNull(Type.String({ description: 'The credit limit that it sets.' })),
@@ -92,7 +92,10 @@ const proposal = {
   ),
   proposed_by: Type.Optional(PersonOrNull),
   proposed_at: Time,
-  expires_at: Type.String({ format: 'date-time', description: 'It can be approved before.' }),
+  expires_at: Type.String({
+    format: 'date-time',
+    description: 'No approval is possible from this time on.',
+  }),
   ended_by: Type.Optional(PersonOrNull),
   ended_at: orNull(Time),
   reason: orNull(Type.String({ description: 'Why it was rejected.' })),

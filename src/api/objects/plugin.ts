@@ -82,7 +82,7 @@ async function bodyOf(
 ): Promise<Readable> {
   // No bytes are sent: to HEAD, or because the client has them.
   if (!(stream instanceof ReadStream)) return stream
-  // It is being opened: that can still fail.
+  // The file is being opened, which can still fail.
   owned(stream).destroy()
   const { start, sizeBytes } = rangeOf(headers)
   const bytes = read(start, sizeBytes)

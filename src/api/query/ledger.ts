@@ -110,7 +110,7 @@ const SummaryAnswerSchema = successOf(
 
 type SummaryItem = Readonly<Record<string, string | number | null>>
 
-/** The same sums, each with the value of its first key as `key`: `ledger/summary` of the query API. */
+/** Sums of lines, each with the value of its first key as `key`: `ledger/summary` of the query API. */
 export async function readSummary(
   services: Pick<QueryServices, 'queries' | 'clock'>,
   principal: Principal,

@@ -45,7 +45,9 @@ const MovementSchema = Type.Object(
     reason: TextOrNull('Why credit was given or taken, in words.'),
     line_id: TextOrNull('The adjusted line.'),
     grant_id: TextOrNull('The adjusted grant.'),
-    lines: Type.Union([Type.Integer(), Type.Null()], { description: 'Of usage: settled lines.' }),
+    lines: Type.Union([Type.Integer(), Type.Null()], {
+      description: 'Settled lines of usage; null for other movements.',
+    }),
   },
   { named: 'Movement' },
 )

@@ -37,7 +37,7 @@ export function describe(route: {
   readonly tag: 'Text' | 'Images' | 'Videos' | 'Speech' | 'Files' | 'Prices'
   readonly operationId: string
   readonly summary: string
-  /** It has its own id. */
+  /** Whether the route makes a call, which has an id of its own. */
   readonly isCall?: boolean
   /** The answer has its settled cost; a call's answer always has it. */
   readonly costs?: boolean

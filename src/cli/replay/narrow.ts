@@ -2,7 +2,7 @@ import { failureTypes } from '../../../projections/timeline/query.ts'
 import { movementsOf, sourceOf } from '../../domain/any-event.ts'
 import type { RecordedEvent } from '../../eventlog/log/types.ts'
 
-/** Which of the events that were found a replay shows. */
+/** Narrows the events that were found to those that a replay shows. */
 
 export interface Narrowing {
   /** Only events that move money, or say what was not charged. */

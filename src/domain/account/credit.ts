@@ -47,7 +47,7 @@ export interface GrantCredit {
   /** The invoice or payment outside that it stands for. */
   readonly reference?: string | undefined
   readonly by?: Person | undefined
-  /** It waits for a second user, whatever its amount. */
+  /** Whether the posting waits for a second user, whatever its amount. */
   readonly proposesOnly?: boolean | undefined
   /** Hex SHA-256 of the `Idempotency-Key` it was sent under; undefined: none. */
   readonly keyHash?: string | undefined

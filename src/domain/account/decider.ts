@@ -119,7 +119,7 @@ export const accountDecider: Decider<AccountState, AccountCommand, AccountEvent>
   decide(command, state) {
     const { tenantId } = command
     if (command.kind === 'open') {
-      // Also with its first name, so that repeating a set-up stays harmless after a rename.
+      // A tenant is the same with its first name too, so that repeating a set-up stays harmless after a rename.
       const { openedAs, name = openedAs } = state
       if (openedAs !== undefined && name !== undefined) {
         if (isSameText(openedAs, command.name) || isSameText(name, command.name)) return []

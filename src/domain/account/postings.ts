@@ -91,7 +91,7 @@ export type Posting = Static<typeof PostingSchema>
 export interface CountedAmount {
   readonly by?: Person | undefined
   readonly currency: Currency
-  /** Of an adjustment it may be negative. */
+  /** A decimal; that of an adjustment may be negative. */
   readonly amount: string
   readonly atMs: number
 }

@@ -49,7 +49,7 @@ interface Declared<Code, Type, Terms, Wanted> {
    * Absent: administrators may change all of it.
    */
   readonly operatorsOnly?: 'all' | ((wanted: Wanted, now: Terms) => OperatorsOnly | undefined)
-  /** Its events name the person who set it, because a change may need a second one. */
+  /** Whether events name the person who set it, because a change may need a second one. */
   readonly namesPerson?: true
   /** Describes its event in one line for people. */
   readonly words: (value: Terms & Revised) => string
@@ -127,7 +127,7 @@ export function decideSetting<Event extends { readonly type: string }, Terms, Wa
   const { code, title, lookAgain = 'look at them again' } = setting
   const { revision } = now
   const terms = setting.canonical(wanted, now, at)
-  // Also with an old basis: a caller that sends the same again has not seen the answer.
+  // An old basis is no fault here: a caller that sends the same again has not seen the answer.
   if (isSameText(setting.fingerprint(terms), setting.fingerprint(now))) return []
   if (basis !== undefined && basis !== revision)
     throw new DomainError(

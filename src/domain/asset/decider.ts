@@ -165,7 +165,7 @@ export const assetDecider: Decider<AssetState, AssetCommand, AssetEvent> = {
   },
 }
 
-/** It was withdrawn before the gateway knew its id upstream. */
+/** Whether an asset was withdrawn before the gateway knew its id upstream. */
 function isUnsaid(state: AssetState): state is RecordedAsset {
   return state.phase === 'withdrawn' && state.nativeId === undefined
 }

@@ -133,14 +133,14 @@ export const callFacts: FactsOf<typeof callEvents & typeof writeOffEvents & type
     words: ({ model, outcome, settlement }) =>
       `${model}, ${outcome}: ${settlementWords(settlement) || 'nothing to pay'}`,
   },
-  // It moves no money: the operator bears the cost.
+  // A failed call moves no money: the operator bears the cost.
   CallFailed: {
     source: ofCall,
     at: (d) => d.failedAt,
     words: (d) =>
       `${d.model}, ${failureWords(d)}${d.count === undefined ? '' : `, the last of ${d.count} refused calls of the token`}`,
   },
-  // It moves no money: the call was never billed.
+  // A call that is written off moves no money: it was never billed.
   CallWrittenOff: {
     source: ofCall,
     at: (d) => d.writtenOffAt,

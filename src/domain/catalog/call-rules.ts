@@ -18,7 +18,7 @@ export interface RatedCall {
 
 /** A report of usage that was not used unchanged. */
 export interface DoubtedReport {
-  /** Its figures, under upstream's names. */
+  /** The figures of the report, under upstream's names. */
   readonly figures: Usage
   readonly notes: readonly ReportNote[]
 }

@@ -19,7 +19,7 @@ export type AnyCallFamilyRules = CallFamilyRules<never, never>
 /** Rules of a provider family. Pure; it has at least one of `tasks`, `calls` and `images`. */
 export interface FamilyRules {
   /**
-   * Its name in channel files, events and metrics. A family that is no longer offered keeps its
+   * The family's name in channel files, events and metrics. A family that is no longer offered keeps its
    * rules: old events need them.
    */
   readonly name: string

@@ -11,9 +11,9 @@ export interface SimpleVideo {
   readonly prompt: string | undefined
   /** The length of the video. */
   readonly seconds: number | undefined
-  /** Such as `720p`. */
+  /** The resolution, such as `720p`. */
   readonly resolution: string | undefined
-  /** Such as `16:9`. */
+  /** The aspect ratio, such as `16:9`. */
   readonly ratio: string | undefined
   readonly generateAudio: boolean | undefined
   readonly references: readonly VideoReference[]

@@ -9,7 +9,7 @@ import type { SimpleVideoRules } from './simple-video.ts'
 export interface TaskModel {
   /** The external name: callers send it, and every echo and every ledger line shows it. */
   readonly name: string
-  /** Also accepted, and replaced by `name`. */
+  /** Names that are accepted too, and replaced by `name`. */
   readonly aliases: readonly string[]
   /** Absent where models belong to no region. */
   readonly region?: 'domestic' | 'overseas'

@@ -126,7 +126,7 @@ function submitted(command: TaskCommandOf<'submitted'>, state: TaskState): reado
   ]
 }
 
-/** Also from `uncertain`: a late answer that rules acceptance out ends the uncertainty. */
+/** Refuses a submission, from `uncertain` too: a late answer that rules acceptance out ends the uncertainty. */
 function refuse(command: TaskCommandOf<'refuse'>, state: TaskState): readonly TaskEvent[] {
   if (state.phase === 'refused') return []
   if (state.phase !== 'requested' && state.phase !== 'uncertain') return conflict(state, 'refuse')
@@ -153,7 +153,7 @@ function start(command: TaskCommandOf<'start'>, state: TaskState): readonly Task
 }
 
 /**
- * Also from `uncertain`: a worker that was only slow may still deliver its result, until the end.
+ * Ends a task with its result, from `uncertain` too: a worker that was only slow may still deliver it.
  */
 function succeed(
   { nativeId, seen, attempts, at }: TaskCommandOf<'succeed'>,
@@ -170,7 +170,7 @@ function succeed(
   )
 }
 
-/** Also if it was not started: the caller has its id and must see its end. */
+/** Ends a task in failure, even if it was not started: the caller has its id and must see its end. */
 function fail(command: TaskCommandOf<'fail'>, state: TaskState): readonly TaskEvent[] {
   if (state.phase === 'ended') return []
   if (state.phase !== 'requested' && !isStarted(state)) return conflict(state, 'fail')

@@ -45,7 +45,7 @@ export type TaskCommand =
       readonly at: string
     }
   | {
-      /** It was never sent, or there is certainly no result. */
+      /** The task was never sent, or there is certainly no result. */
       readonly kind: 'fail'
       readonly code: string
       readonly message: string

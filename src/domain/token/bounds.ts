@@ -13,7 +13,7 @@ export interface Bounds {
   /** RFC 3339. */
   readonly expiresAt: string | undefined
   readonly limits: TokenLimits
-  /** It never changes, and a token with one issues, changes and rotates only tokens of the same role. */
+  /** The role never changes; a token with one issues, changes and rotates only tokens of the same role. */
   readonly role?: TokenRole | undefined
 }
 

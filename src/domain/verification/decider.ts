@@ -24,7 +24,7 @@ export type VerificationCommand =
   | { readonly kind: 'confirm'; readonly nativeGroupId: string; readonly at: string }
   | { readonly kind: 'expire'; readonly at: string }
 
-/** It is either confirmed or expires; the first of the two stays. */
+/** A verification is confirmed or expires; the first of the two stays. */
 export const verificationDecider: Decider<
   VerificationState,
   VerificationCommand,

@@ -99,7 +99,7 @@ export async function openSegment(path: string, keep: KeepDamaged): Promise<Spoo
   const isCut = ({ offset, length }: Extent) => !isEnded && offset + length === size
   for (const part of damaged) {
     const isKept = await keep(partOf(bytes, part), isCut(part)).catch(() => false)
-    // Then nothing is cut off, and the next process finds all of it again.
+    // A part that could not be kept is not cut off: the next process finds all of it again.
     if (isKept === false) return createSegment(path, { handle, keep, endOffset: size }, index, true)
   }
   const endOffset = damaged.find(isCut)?.offset ?? (await endLine(handle, size, isEnded))

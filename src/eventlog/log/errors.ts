@@ -12,7 +12,7 @@ type LogErrorCode =
 
 export type LogError = DomainError<LogErrorCode>
 
-/** It is certain that nothing was appended, or that nothing could be read. */
+/** An error after which certainly nothing was appended, or nothing could be read. */
 export function logUnavailable(reason: string): LogError {
   return new DomainError('log_unavailable', 'the event log is unavailable', { reason })
 }

@@ -53,7 +53,7 @@ export interface TextChunk {
   readonly data: string
   /** Whether it has only usage, for callers who requested it. */
   readonly usageOnly: boolean
-  /** It ends the result, or one of several alternatives: it is withheld until settled (P3). */
+  /** Whether the event ends the result, or one of several alternatives: it is withheld until settled (P3). */
   readonly terminal: boolean
 }
 

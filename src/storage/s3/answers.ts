@@ -53,7 +53,7 @@ async function wholeText({ body }: FetchResponse): Promise<string> {
 const NAME = /^[A-Za-z_][\w.-]{0,100}(?=[\s/]|$)/
 
 /**
- * The same XML without attributes; undefined if its tags do not nest, or nest too deep. The library
+ * XML without its attributes; undefined if its tags do not nest, or nest too deep. The library
  * searches all of the remaining text for the end of each tag, which is quadratic if ends are
  * missing.
  */

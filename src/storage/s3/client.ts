@@ -18,9 +18,9 @@ export interface S3Options {
 /** The bounds of one exchange with the service (P10). */
 export interface S3Limits {
   readonly connectTimeoutMs: number
-  /** A whole exchange. Reading an object may take longer while bytes arrive … */
+  /** A whole exchange, but for reading an object, which may take longer while bytes arrive. */
   readonly exchangeTimeoutMs: number
-  /** … but not longer than this. */
+  /** Reading an object, while bytes arrive. */
   readonly readTimeoutMs: number
   /** Exchanges for one page of a list: some services give the keys of a page in several answers. */
   readonly exchangesAPage: number

@@ -23,9 +23,9 @@ interface S3StoreOptions extends S3Options {
   readonly limits?: Partial<S3Limits>
 }
 
-/** So many keys are listed at once, … */
+/** Keys that are listed at once. */
 const PAGE_KEYS = 1_000
-/** … so often: a hundred million keys. */
+/** Pages of a listing: a hundred million keys. */
 const MAX_PAGES = 100_000
 /** The longest validity that such a service accepts. */
 const MAX_URL_LIFE_S = 7 * 24 * 3_600

@@ -14,7 +14,7 @@ export interface FileFacts {
   readonly tenantId: string | undefined
   readonly fromMs: number | undefined
   readonly toMs: number | undefined
-  /** Its days are those of the range. */
+  /** The zone of the days in the name. */
   readonly zone: TimeZone
   /** Position of the log that the rows are as of; undefined where they have none. */
   readonly asOf: string | undefined
@@ -48,7 +48,7 @@ interface SentFile {
   readonly type: string
   /** Position of the log that all of it is as of. */
   readonly asOf: string | undefined
-  /** Its text, piece by piece; at least one. */
+  /** The text of the file, in at least one piece. */
   readonly pieces: AsyncIterable<string>
 }
 

@@ -6,7 +6,7 @@
 /** The members that a route refuses if it does not have them itself. */
 export interface ForeignNames {
   readonly names: ReadonlySet<string>
-  /** Also in the objects within a body. */
+  /** Whether names are refused in the objects within a body too. */
   readonly isDeep: boolean
 }
 

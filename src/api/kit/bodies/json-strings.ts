@@ -9,7 +9,7 @@ const PLAIN = /^"[ -[\]-~]{0,12}"$/
 
 /** Decodes the JSON of a string. @throws NotJson */
 export function decoded(raw: string): string {
-  // So short a part is a copy; a longer one would keep the whole text in memory.
+  // A part of this length is copied; a longer one would keep the whole text in memory.
   if (PLAIN.test(raw)) return raw.slice(1, -1)
   try {
     return String(JSON.parse(raw))

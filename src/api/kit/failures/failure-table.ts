@@ -198,7 +198,7 @@ export const failureTable: Readonly<Record<FailureCode, FailureRow>> = {
   receipt_not_found: { status: 404, words: 'Nothing has this id that this token may see' },
   life_not_found: { status: 404, words: 'Nothing has this id that this token may see' },
   task_not_found: { status: 404, words: 'The specified task was not found' },
-  // Also constant for the same reason, and the same text as for a voice that upstream does not have.
+  // A constant text, as for tasks, and the one of a voice that upstream does not have.
   voice_not_found: { status: 404, words: 'The voice_id names no voice that can be used here' },
   file_not_found: { status: 404, words: 'The file does not exist' },
   task_running: {

@@ -98,7 +98,7 @@ export interface AccountRoute {
   /** Answered with 202 instead, where the request is accepted and not done yet. */
   readonly accepted?: TSchema
   readonly failures: readonly FailureCode[]
-  /** It can be answered as a table too. */
+  /** Whether the route answers a table (CSV) too. */
   readonly csv?: boolean
   /** Further files that it can be answered as: descriptions by media type. */
   readonly files?: Readonly<Record<string, string>>

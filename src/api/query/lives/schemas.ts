@@ -59,7 +59,7 @@ const StepSchema = Type.Object(
     n: Type.Integer({ description: '1, 2, 3, …' }),
     position: Type.String({ description: 'Position in the log of its last event.' }),
     types: Type.Array(Type.String(), {
-      description: 'Its events: those of one append are one step.',
+      description: 'The events of the step: those of one append are one step.',
     }),
     at: Type.String({ description: 'RFC 3339: when the log recorded it.' }),
     started_at: TextOrNull('When a step began that lasted, such as a call.'),

@@ -165,7 +165,7 @@ function editForm(edits: readonly TObject[], own: TProperties, named: string): T
       ...Type.Partial(Type.Object(optional)).properties,
       model: Type.Enum(models),
       prompt: Type.String(),
-      image: Type.Optional(Type.Array(File, { description: 'Also as parts `image[]`.' })),
+      image: Type.Optional(Type.Array(File, { description: 'Parts may be named `image[]` too.' })),
     },
     { ...open, named, examples },
   )

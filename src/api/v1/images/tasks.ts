@@ -186,7 +186,7 @@ function statusRoute(instance: FastifyInstance, { images }: Pick<Services, 'imag
       void reply.headers({
         'x-platform-id': view.platformId,
         ...(view.status === 'completed' ? costHeaders(view.cost) : {}),
-        // It may hold URLs that lead to the pictures.
+        // The answer may hold URLs that lead to the pictures.
         'cache-control': 'no-store',
         ...(isOpen ? { 'retry-after': String(RETRY_AFTER_S) } : {}),
       })

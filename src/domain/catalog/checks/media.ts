@@ -79,7 +79,7 @@ type ContentItem<Url> =
 const types = ['text', ...mediaKinds.map((kind) => `${kind}_url` as const)] as const
 
 /**
- * Its schema. An item may hold only the members of its type: a picture in a text item would not be
+ * The schema of an item, which may hold only the members of its type: a picture in a text item would not be
  * sent.
  *
  * @param text of the prompt

@@ -61,7 +61,7 @@ export function imageDataUriFault(uri: string): string | undefined {
     : `declares ${named} and is ${real}`
 }
 
-/** The same for a picture that may also have a web URL. */
+/** The fault of a picture's URL that may be a data URL or one of the web; undefined if it has none. */
 export function imageUrlFault(url: string): string | undefined {
   if (isDataUri(url)) return imageDataUriFault(url)
   const fault = textFault(url, MAX_URL_LENGTH)

@@ -80,7 +80,7 @@ export type Tier = (typeof tiers)[number]
 const LONGEST_EDGE = 3_840
 const EDGE_STEP = 16
 const FEWEST_PIXELS = 655_360
-/** Also the assumed area of a picture whose size upstream chooses. */
+/** The largest area, which is assumed of a picture whose size upstream chooses. */
 const MOST_PIXELS = 8_294_400
 const LONGEST_RATIO = 3
 

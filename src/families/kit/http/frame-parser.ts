@@ -7,7 +7,7 @@ export interface Frame {
   readonly event: string | undefined
   /** The `data` lines, joined by line feeds. */
   readonly data: string
-  /** It was larger than its bound: its long strings are empty. */
+  /** Whether the frame was larger than its bound: its long strings are empty. */
   readonly isCut?: true
 }
 
@@ -171,7 +171,7 @@ export function createFrameParser(maxFrameLength: number): FrameParser {
 /** A line whose end has not come. Beyond its bound it is kept without its long strings. */
 class BegunLine {
   length = 0
-  /** It is beyond its bound even without them. */
+  /** Whether the frame is beyond its bound even without its long strings. */
   isTooLong = false
   #pieces: string[] = []
   #cutter: StringCutter | undefined

@@ -124,7 +124,7 @@ export function fromStreamError(error: UpstreamError, scrub: Scrubber): Provider
   })
 }
 
-/** The same failure, after upstream had begun to answer: the call was accepted. */
+/** The failure as one after upstream had begun to answer: the call was accepted. */
 export function afterAcceptance(error: ProviderError): ProviderError {
   return new ProviderError(error.kind, 'certain', error.message, error)
 }

@@ -31,7 +31,7 @@ export type SpokenBody =
 /** A piece of a stream: JSON text, or audio in hexadecimal. */
 export interface SpeechFrame {
   readonly data: string
-  /** It is the last. */
+  /** Whether the frame is the last. */
   readonly terminal: boolean
 }
 

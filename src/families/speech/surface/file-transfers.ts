@@ -78,7 +78,7 @@ async function pass(send: Send, purpose: UploadPurpose, file: FormFile): Promise
   const rest = new Promise<void>((resolve, reject) => {
     end = (fault) => (fault === undefined ? resolve() : reject(fault))
   })
-  // It may fail after the caller stopped waiting for it.
+  // The rest may fail after the caller stopped waiting for it.
   rest.catch(() => undefined)
   let taken: () => void = () => undefined
   const whole = new Promise<void>((resolve) => (taken = resolve))

@@ -105,7 +105,7 @@ function mostOutput(most: MostUsed, { output, reasoningTokens = 0 }: TextSeen): 
 
 /** No text that a model usually writes has as many characters to a token on average. */
 export const MOST_CHARACTERS_PER_TOKEN = 16
-/** The same for several alternatives, of which some providers count one only. */
+/** The bound for several alternatives, of which some providers count one only. */
 const MOST_CHARACTERS_OF_SEVERAL = 6
 
 /** The fewest output tokens of the received output, where a report may say less; else 0. */

@@ -203,7 +203,7 @@ const listOf = (title: string) =>
       NextToken: token,
       MaxResults: token,
     },
-    // They belong in the filter.
+    // Members that belong in the filter.
     Object.keys(FilterSchema.properties).join(' '),
   )
 

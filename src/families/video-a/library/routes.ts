@@ -83,7 +83,7 @@ const actionSchema: FastifySchema = {
   tags: ['Assets'],
   summary: 'Run an action of the asset library or of the verification of real persons',
   description:
-    'Also at `/provA/?Action=<Action>`. The members of the body and of `Result` depend on the action.',
+    'Served at `/provA/?Action=<Action>` too. The members of the body and of `Result` depend on the action.',
   security: [{ modelToken: [] }],
   querystring: ActionQuerySchema,
   // The query names the action.
@@ -110,7 +110,7 @@ function spellingCheck(foreign: ForeignNames): (action: ActionName, body: JsonOb
 
 /** The asset library and the verification of real persons: `POST /provA/?Action=…`. */
 
-/** It shares the prefix of the tasks; their mount answers unknown routes. */
+/** The library shares the prefix of the tasks, whose mount answers unknown routes. */
 export const library: Mount = {
   prefix: '/provA',
   owns: isLibraryUrl,

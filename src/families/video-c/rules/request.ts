@@ -204,7 +204,7 @@ function acceptDuration({ name, durationsS }: VideoCModel, value: unknown): numb
   })
 }
 
-/** Its number, also as text, or its name; upstream expects the number. */
+/** Reads a position as a number, a number in text, or a name; upstream expects the number. */
 function positionOf(position: string | number | undefined): number | undefined {
   if (position === undefined) return undefined
   return POSITIONS.findIndex((name) => name === position) + 1 || Number(position)
