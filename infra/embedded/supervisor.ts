@@ -65,9 +65,9 @@ export interface Life {
 
 /** How a life reports to its supervisor. */
 export interface Reports {
-  /** It serves. */
+  /** Called once the child serves. */
   readonly ready: (message: ReadyMessage) => void
-  /** It is alive. After the first of these, silence means that it hangs. */
+  /** Called while the child is alive. After the first call, silence means that it hangs. */
   readonly sign: () => void
 }
 

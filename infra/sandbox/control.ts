@@ -35,7 +35,7 @@ function acceptedView(
     requested_model: record.requestedModel,
     safety_identifier: record.safetyIdentifier,
     client_marker: record.clientMarker,
-    /** Which account made it: the start of the credential's hash. */
+    /** The account that made it: the start of the credential's hash. */
     credential: record.credential,
     accepted_at: toTimestamp(record.acceptedAtMs),
     /** What a query would report now; for a deleted task, at its deletion. */
@@ -73,13 +73,13 @@ export interface SandboxKit extends FamilyKit {
   readonly forget: () => void
 }
 
-/** Which page: what comes after a sequence number, so many items of it. */
+/** A page that is asked for: what comes after a sequence number, so many items of it. */
 interface PageAsked {
   readonly after: number
   readonly limit: number
 }
 
-/** Which page a query asks for. @throws RangeError */
+/** The page that a query asks for. @throws RangeError */
 export function pageIn(query: URLSearchParams): PageAsked {
   return {
     after: numberIn(query, 'after', 0, Number.MAX_SAFE_INTEGER),

@@ -73,7 +73,7 @@ function signalAll(found: readonly Found[], signal: NodeJS.Signals): void {
     try {
       process.kill(pid, signal)
     } catch {
-      // It has ended already, or belongs to another account; the check below finds out which.
+      // The process has ended already, or belongs to another account; the check below finds out which.
     }
   }
 }

@@ -28,7 +28,7 @@ interface Action {
   /** What counters and fault rules call it. */
   readonly op: string
   readonly act: (order: SignedOrder) => object | Promise<object>
-  /** Its result comes without an envelope. */
+  /** Whether the result comes without an envelope. */
   readonly bare: boolean
 }
 

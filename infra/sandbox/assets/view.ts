@@ -23,7 +23,7 @@ function viewOf(record: LibraryRecord) {
     /** The mark of `[[client=…]]`, else the name it was given. */
     client_marker: record.clientMarker,
     client_request_id: record.clientRequestId,
-    /** Which account made it: the start of the hash of its access key's id. */
+    /** The account that made it: the start of the hash of its access key's id. */
     credential: record.credential,
     accepted_at: toTimestamp(record.acceptedAtMs),
   }

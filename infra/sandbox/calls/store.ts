@@ -192,7 +192,7 @@ export function callView(call: AcceptedCall) {
     success: facts.outcome !== 'failed',
     /** What it reports, or would have reported. */
     usage: facts.usage,
-    /** The same in the names of its wire. */
+    /** The usage in the names of the wire. */
     wire_usage: facts.wireUsage,
     /** Whether its final usage was handed to the connection. */
     usage_sent: call.usageSent,

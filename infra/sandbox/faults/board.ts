@@ -19,7 +19,7 @@ export interface FaultRule {
   /** Share of matching requests it strikes, 0 to 1; default 1. */
   readonly rate?: number | undefined
   readonly match?: FaultMatch | undefined
-  /** It strikes at most this often. */
+  /** The fault strikes at most this often. */
   readonly once?: number | boolean | undefined
   /** Seed of the rule's own dice; default from the sandbox's seed. */
   readonly seed?: number | undefined

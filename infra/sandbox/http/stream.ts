@@ -5,7 +5,7 @@ import { countOf, type Faults, isOn } from '../faults/vocabulary.ts'
 
 /** One server-sent event. */
 export interface StreamFrame {
-  /** Its `event:` line; null: it has none. */
+  /** The `event:` line; null: the frame has none. */
   readonly event: string | null
   readonly data: string
   /** Carries the final usage. */

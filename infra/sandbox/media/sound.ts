@@ -27,7 +27,7 @@ export function pcmOf(format: SoundFormat): Buffer {
   return Buffer.alloc(count * channels * 2, wave)
 }
 
-/** The same as a RIFF file. */
+/** The bytes of a RIFF file with a sound. */
 export function wavOf(format: SoundFormat): Buffer {
   const { sampleRate, channels } = format
   const data = pcmOf(format)

@@ -95,7 +95,7 @@ class SpeechTasks {
     })
   }
 
-  /** The same as its bytes. */
+  /** The bytes of a file. */
   content(fileId: string, credential: string): Buffer {
     return bytesOf(this.#made(fileId, credential).audio)
   }

@@ -173,7 +173,7 @@ interface Life {
   readonly failCode?: string | null
   /** How many times the usual wait it is in the queue. */
   readonly queueFactor?: number
-  /** It is given up after this; null or absent: never. */
+  /** The task is given up after this; null or absent: never. */
   readonly expiresAfterMs?: number | null
 }
 

@@ -17,7 +17,7 @@ export interface BodyWire {
 
 /** A request whose credential is let in. */
 interface Asked {
-  /** Which task; empty where none is meant. */
+  /** The task's id; empty where none is meant. */
   readonly id: string
   readonly query: URLSearchParams
   readonly credential: string

@@ -13,7 +13,7 @@ type Render = (...found: FoundTask) => object
 /** What follows from the rest of a task unless it is said. */
 type Implied = 'acceptedAtMs' | 'requestedModel' | 'safetyIdentifier' | 'usageLater'
 
-/** Which tasks a list shows; pages are counted from 0. */
+/** The tasks that a list shows; pages are counted from 0. */
 export interface Listing {
   readonly page: number
   readonly size: number

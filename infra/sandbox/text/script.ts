@@ -51,7 +51,7 @@ function sentenceFor(order: TextOrder): ScriptedText {
   return { text: pieces.join(''), pieces }
 }
 
-/** So many words, the first one chosen by `offset`; the same each time. */
+/** Words of this number, the first one chosen by `offset`; the same each time. */
 function wordsOf(count: number, offset: number): ScriptedText {
   const words = Math.min(count, MAX_WORDS)
   const start = offset % WORDS.length

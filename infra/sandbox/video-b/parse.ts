@@ -252,7 +252,7 @@ export function taskOf(site: Site, task: StoredTask, segment: Segment): object {
   }
 }
 
-/** The same as queries and callbacks show it. */
+/** A task as queries and callbacks show it. */
 export function taskBody(site: Site, task: StoredTask, segment: Segment): object {
   const { hasBaseResp } = task.record.detail as unknown as VideoDetail
   const base = hasBaseResp ? { base_resp: { status_code: 0, status_msg: 'success' } } : {}
