@@ -1,5 +1,5 @@
 import type { JSX } from 'preact'
-import { hrefOf } from './kit/href.ts'
+import { overviewHref } from './kit/href.ts'
 
 /** A failure as a page shows it, in the words of the API. */
 export interface Problem {
@@ -43,7 +43,7 @@ export function ProblemPage({ problem }: { readonly problem: Problem }): JSX.Ele
       <p>{message}</p>
       {next === undefined ? null : <p class="note">{next}</p>}
       <p class="note">
-        <a href={hrefOf('')}>To the first page</a> · request <code>{requestId}</code>
+        <a href={overviewHref()}>To the first page</a> · request <code>{requestId}</code>
       </p>
     </section>
   )

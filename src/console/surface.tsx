@@ -12,7 +12,7 @@ import { failureOf } from './failure.ts'
 import { formRoute } from './form-routes.ts'
 import { FORM_BYTES, useForms } from './form-body.ts'
 import { guardHeaders, useGuard } from './session/guard.ts'
-import { hrefOf } from './kit/href.ts'
+import { enterHref } from './kit/href.ts'
 import { type Reader, renderPage } from './kit/layout.tsx'
 import { lookRoutes } from './tenants/view-reason.tsx'
 import { pageRoute, sendPage } from './page.tsx'
@@ -131,7 +131,7 @@ export function createConsole(
   }
   return {
     surface: { mount, endpoints: {}, bodies: [], register },
-    entryPath: (secret) => hrefOf('/enter', { code: codes.make(secret) }),
+    entryPath: (secret) => enterHref({ code: codes.make(secret) }),
   }
 }
 

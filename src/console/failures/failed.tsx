@@ -4,8 +4,9 @@ import { failureMembers, readFailures } from '../../api/query/failures.ts'
 import { readRefusals } from '../../api/query/refusals.ts'
 import type { TimeRange } from '../../api/query/time-range.ts'
 import { fromTimestamp } from '../../kernel/clock.ts'
+import { fieldOf, timeFields } from '../kit/fields.ts'
 import { type FilterField, FilterForm } from '../kit/filter.tsx'
-import { hrefOf, lifeHref } from '../kit/href.ts'
+import { failedHref, findHref, lifeHref, paths } from '../kit/href.ts'
 import { factsOrWords, FactsPanel, type PanelFacts } from '../kit/panel.tsx'
 import { pageOf, Pager, withTime } from '../kit/time-pages.tsx'
 import { Table, type TableColumn } from '../kit/table.tsx'
@@ -41,17 +42,12 @@ interface FailedFacts {
 }
 
 const PART = 'failed'
-const PATH = '/failed'
 const fields: readonly FilterField[] = [
-  {
-    name: 'time_preset',
-    label: 'Time',
-    options: ['1h', '24h', 'today', 'yesterday', '7d', '30d'],
-  },
-  { name: 'tenant_id', label: 'Tenant' },
-  { name: 'token_id', label: 'Token', placeholder: 'token_…' },
+  ...timeFields('recent'),
+  fieldOf.tenant,
+  fieldOf.token,
   { name: 'code', label: 'Code', placeholder: 'no_channel' },
-  { name: 'tz', label: 'Time zone', placeholder: 'UTC' },
+  fieldOf.zone,
 ]
 
 const ofToken = ({ tenant_id: tenant, token_last_four: last }: Failure | Refused): string =>
@@ -82,7 +78,7 @@ function LastRequest({ samples }: Refused): JSX.Element {
   const param = last.param === null ? '' : ` (${last.param})`
   return (
     <>
-      <Id id={last.request_id} href={hrefOf('/find', { q: last.request_id })} />
+      <Id id={last.request_id} href={findHref({ q: last.request_id })} />
       {param}
     </>
   )
@@ -103,7 +99,7 @@ function FailedPage({ facts, view }: { readonly facts: FailedFacts; readonly vie
   return (
     <>
       <h1 class="title">Failed and refused</h1>
-      <FilterForm action={hrefOf(PATH)} part={PART} fields={fields} values={query} />
+      <FilterForm action={failedHref()} part={PART} fields={fields} values={query} />
       <div id={PART} aria-live="polite">
         <FactsPanel
           id="failures"
@@ -118,7 +114,7 @@ function FailedPage({ facts, view }: { readonly facts: FailedFacts; readonly vie
                 keyOf={({ id }) => id}
                 empty="No request failed in this time. Choose a longer time, or leave a field empty."
               />
-              <Pager path={PATH} query={query} range={range} next={list.next_cursor} />
+              <Pager href={failedHref} query={query} range={range} next={list.next_cursor} />
             </>
           )}
         />
@@ -151,7 +147,7 @@ function FailedPage({ facts, view }: { readonly facts: FailedFacts; readonly vie
 
 /** Failures and refusals of the last day, unless another time is asked for. */
 export const failedPage: Page<typeof query, FailedFacts> = {
-  path: PATH,
+  path: paths.failed,
   roles: ['finance', 'support'],
   query,
   read: async (services, who, { query: asked }) => {

@@ -29,7 +29,8 @@ interface ShownField {
 interface FormOptions {
   readonly name: string
   readonly title: string
-  readonly action: string
+  /** The address of the page that has the form: the form is sent to its name below it. */
+  readonly page: string
   readonly requestKey: string
   readonly button: string
   readonly fault: FormFault | undefined
@@ -96,7 +97,7 @@ function Fault({ id, message }: { readonly id: string; readonly message: string 
  * folded until it is wanted, or was refused; the fault stands below the field that it is about.
  */
 export function ActionForm({ fields = [], hidden = {}, ...options }: FormOptions): JSX.Element {
-  const { name, title, action, requestKey, button, fault, children } = options
+  const { name, title, page, requestKey, button, fault, children } = options
   // Like forms of one page are distinguished by their subject.
   const { subject } = hidden
   const isSubject = subject === undefined || fault?.written['subject'] === subject
@@ -108,7 +109,7 @@ export function ActionForm({ fields = [], hidden = {}, ...options }: FormOptions
   return (
     <details class="panel action" open={own !== undefined}>
       <summary>{title}</summary>
-      <form method="post" action={action}>
+      <form method="post" action={`${page}/${name}`}>
         <div class="note">{children}</div>
         <input type="hidden" name="key" value={requestKey} />
         {Object.entries(hidden).map(([key, value]) => (

@@ -2,6 +2,31 @@
 
 type Query = Readonly<Record<string, string | number | undefined>>
 
+/** Paths of pages below the console; `:id` stands for an id. */
+export const paths = {
+  overview: '/',
+  find: '/find',
+  life: '/life/:id',
+  failed: '/failed',
+  lines: '/ledger/lines',
+  line: '/ledger/lines/:id',
+  summary: '/ledger/summary',
+  movements: '/ledger/movements',
+  prices: '/prices',
+  book: '/prices/:id',
+  proposals: '/proposals',
+  proposal: '/proposals/:id',
+  tenants: '/tenants',
+  tenant: '/tenants/:id',
+  activity: '/tenants/:id/history',
+  token: '/tokens/:id',
+  operations: '/operations',
+  viewReason: '/look',
+  signIn: '/sign-in',
+  enter: '/enter',
+  signOut: '/sign-out',
+} as const
+
 /** A path with its query; members that are undefined or empty are left out. */
 function withQuery(path: string, query: Query): string {
   const given = Object.entries(query).flatMap(([name, value]) =>
@@ -11,9 +36,64 @@ function withQuery(path: string, query: Query): string {
   return text === '' ? path : `${path}?${text}`
 }
 
-/** A page of the console. */
+/** A path of the console with its query: for the functions below, and for paths of requests. */
 export function hrefOf(path: string, query: Query = {}): string {
-  return withQuery(`/console${path}`, query)
+  return withQuery(path === '/' ? '/console' : `/console${path}`, query)
+}
+
+/** Writes addresses of the page at a path. */
+const pageAt =
+  (path: string) =>
+  (query: Query = {}): string =>
+    hrefOf(path, query)
+
+/** Writes addresses of a page for each id. */
+const pageOfId =
+  (path: string) =>
+  (id: string, query: Query = {}): string =>
+    hrefOf(
+      path.replace(':id', () => encodeURIComponent(id)),
+      query,
+    )
+
+export const overviewHref = pageAt(paths.overview)
+export const findHref = pageAt(paths.find)
+export const lifeHref = pageOfId(paths.life)
+export const failedHref = pageAt(paths.failed)
+export const linesHref = pageAt(paths.lines)
+export const lineHref = pageOfId(paths.line)
+export const summaryHref = pageAt(paths.summary)
+export const movementsHref = pageAt(paths.movements)
+export const pricesHref = pageAt(paths.prices)
+export const bookHref = pageOfId(paths.book)
+export const proposalsHref = pageAt(paths.proposals)
+export const tenantsHref = pageAt(paths.tenants)
+export const tenantHref = pageOfId(paths.tenant)
+export const activityHref = pageOfId(paths.activity)
+export const tokenHref = pageOfId(paths.token)
+export const operationsHref = pageAt(paths.operations)
+export const viewReasonHref = pageAt(paths.viewReason)
+export const signInHref = pageAt(paths.signIn)
+export const enterHref = pageAt(paths.enter)
+export const signOutHref = pageAt(paths.signOut)
+
+interface ProposalName {
+  readonly tenantId: string
+  readonly proposalId: string
+}
+
+/** Separates a tenant from a proposal in an address: no id contains it. */
+const BETWEEN = '~'
+
+/** The page of a proposal, whose id is one of its tenant. */
+export function proposalHref({ tenantId, proposalId }: ProposalName): string {
+  return pageOfId(paths.proposal)(`${tenantId}${BETWEEN}${proposalId}`)
+}
+
+/** Reads the tenant and the proposal that an address names. */
+export function proposalIn(id: string): ProposalName {
+  const [tenantId = '', proposalId = ''] = id.split(BETWEEN, 2)
+  return { tenantId, proposalId }
 }
 
 /** A route of the query API, which answers the figures of a page. */
@@ -26,25 +106,11 @@ export function adminPath(path: string, query: Query = {}): string {
   return withQuery(`/api/admin${path}`, query)
 }
 
-/** The page of a line of the ledger. */
-export function lineHref(id: string, query: Query = {}): string {
-  return hrefOf(`/ledger/lines/${encodeURIComponent(id)}`, query)
-}
-
-/** The page of a price book. */
-export function bookHref(version: string, query: Query = {}): string {
-  return hrefOf(`/prices/${encodeURIComponent(version)}`, query)
-}
-
-export function lifeHref(id: string, query: Query = {}): string {
-  return hrefOf(`/life/${encodeURIComponent(id)}`, query)
-}
-
 /**
  * The place to go on to after signing in: a path of the console in characters that a header can hold,
  * else its first page.
  */
 export function nextPlace(asked: string | undefined): string {
   const isOwn = asked !== undefined && /^\/console(?:[/?][!-[\]-~]*)?$/.test(asked)
-  return isOwn ? asked : '/console'
+  return isOwn ? asked : overviewHref()
 }

@@ -1,7 +1,7 @@
 import type { ComponentChildren, JSX } from 'preact'
 import { renderToString } from 'preact-render-to-string'
 import { assetUrl } from '../static/assets.ts'
-import { hrefOf } from './href.ts'
+import { findHref, overviewHref, signOutHref } from './href.ts'
 
 /** The reader, as the head of every page shows it. */
 export interface Reader {
@@ -55,7 +55,7 @@ function currentOf(place: string, path: string): 'page' | 'true' | undefined {
 
 function Find({ word }: { readonly word: string }): JSX.Element {
   return (
-    <form class="find" action={hrefOf('/find')} method="get" role="search" aria-label="Find">
+    <form class="find" action={findHref()} method="get" role="search" aria-label="Find">
       <input
         type="search"
         name="q"
@@ -74,7 +74,7 @@ function Head({ path, reader, word = '' }: PageOptions): JSX.Element | null {
   if (reader === undefined) return null
   return (
     <header class="top">
-      <a class="brand" href={hrefOf('')}>
+      <a class="brand" href={overviewHref()}>
         <svg width="22" height="22" viewBox="0 0 22 22" aria-hidden="true" focusable="false">
           <path class="brand-post" d="M3 3h4v16H3z" />
           <path class="brand-bar" d="M7 6h13v4H7z" />
@@ -97,7 +97,7 @@ function Head({ path, reader, word = '' }: PageOptions): JSX.Element | null {
           <p>
             {reader.tokenName} <code>…{reader.lastFour}</code>
           </p>
-          <form method="post" action={hrefOf('/sign-out')}>
+          <form method="post" action={signOutHref()}>
             <button type="submit">Sign out</button>
           </form>
         </div>

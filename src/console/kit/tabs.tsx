@@ -1,14 +1,14 @@
 import type { JSX } from 'preact'
 import type { Principal } from '../../app/access/principal.ts'
-import { hrefOf } from './href.ts'
+import { hrefOf, paths } from './href.ts'
 
 /** The places of the ledger. Prices are read with admin tokens alone, as their routes are. */
 
 const places = [
-  ['/ledger/lines', 'Lines'],
-  ['/ledger/summary', 'Summary'],
-  ['/ledger/movements', 'Movements'],
-  ['/prices', 'Prices'],
+  [paths.lines, 'Lines'],
+  [paths.summary, 'Summary'],
+  [paths.movements, 'Movements'],
+  [paths.prices, 'Prices'],
 ] as const
 
 /** The id of the tabs: a filter that replaces a part of the page replaces them as well. */
@@ -25,7 +25,7 @@ export function LedgerTabs({
   readonly token: Pick<Principal, 'kind'>
   readonly asked: { readonly tenant_id?: string | undefined; readonly tz?: string | undefined }
 }): JSX.Element {
-  const shown = places.filter(([path]) => kind === 'admin' || path !== '/prices')
+  const shown = places.filter(([path]) => kind === 'admin' || path !== paths.prices)
   const currentOf = (path: string) => {
     if (path === at) return 'page'
     return at.startsWith(`${path}/`) ? 'true' : undefined

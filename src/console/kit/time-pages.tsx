@@ -2,7 +2,6 @@ import type { JSX } from 'preact'
 import type { Static, Type } from 'typebox'
 import { readTimeRange, type TimeRange, type timeRangeMembers } from '../../api/query/time-range.ts'
 import { toTimestamp } from '../../kernel/clock.ts'
-import { hrefOf } from './href.ts'
 
 /** Lists of a time, page by page. */
 
@@ -55,16 +54,20 @@ export function pageOf<Query extends RangeQuery>(query: Query, nowMs: number) {
   }
 }
 
+const ALWAYS: TimeRange = { fromMs: undefined, toMs: undefined }
+
 /** Links to the newest page and to the next one; both have absolute times, so that they can be kept. */
 export function Pager({
-  path,
+  href,
   query,
-  range,
+  range = ALWAYS,
   next,
 }: {
-  readonly path: string
+  /** The address of the page with a query. */
+  readonly href: (query: Readonly<Record<string, string | undefined>>) => string
   readonly query: TimeQuery
-  readonly range: TimeRange
+  /** Undefined: the list is of no time. */
+  readonly range?: TimeRange
   /** The cursor of the next page; null: there is none. */
   readonly next: string | null
 }): JSX.Element | null {
@@ -73,12 +76,12 @@ export function Pager({
   return (
     <p class="pager">
       {query.cursor === undefined ? null : (
-        <a class="button" href={hrefOf(path, bounded)}>
+        <a class="button" href={href(bounded)}>
           Newest
         </a>
       )}
       {next === null ? null : (
-        <a class="button" href={hrefOf(path, { ...bounded, cursor: next })}>
+        <a class="button" href={href({ ...bounded, cursor: next })}>
           Older
         </a>
       )}

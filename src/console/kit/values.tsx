@@ -101,6 +101,11 @@ export function Id({
   )
 }
 
+/** A command for a shell, which breaks between words only. */
+export function Command({ children }: { readonly children: ComponentChildren }): JSX.Element {
+  return <code class="command">{children}</code>
+}
+
 /** A list of facts, each with its name. */
 export function Facts({
   facts,

@@ -1,7 +1,7 @@
 import { readZone } from '../../api/query/time-range.ts'
 import { fromTimestamp, toTimestamp } from '../../kernel/clock.ts'
 import type { ZonedPeriod } from '../../kernel/time-zone.ts'
-import { hrefOf } from '../kit/href.ts'
+import { linesHref } from '../kit/href.ts'
 
 /** The dimensions of a summary, and the addresses of the lines behind each of its sums. */
 
@@ -103,5 +103,5 @@ export function linesOf(
     }
   }
   const conditions = conditionsOf(asked, summed)
-  return hrefOf('/ledger/lines', { ...conditions, ...absolute({ fromMs, toMs }), ...further })
+  return linesHref({ ...conditions, ...absolute({ fromMs, toMs }), ...further })
 }

@@ -8,7 +8,7 @@ import type { Principal } from '../../app/access/principal.ts'
 import { isOperator } from '../../domain/token/events.ts'
 import { fromTimestamp } from '../../kernel/clock.ts'
 import { DomainError } from '../../kernel/errors.ts'
-import { apiPath, bookHref, hrefOf, lifeHref } from '../kit/href.ts'
+import { apiPath, bookHref, findHref, lifeHref, paths, pricesHref } from '../kit/href.ts'
 import { Panel } from '../kit/panel.tsx'
 import { Table, type TableColumn } from '../kit/table.tsx'
 import { LedgerTabs } from '../kit/tabs.tsx'
@@ -34,7 +34,6 @@ interface LineFacts {
 
 /** Lines of one call or task at most. */
 const MAX_LINES = 1_000
-const PATH = '/ledger/lines/:id'
 
 async function read(
   services: QueryServices,
@@ -64,8 +63,8 @@ function Price({ line, view }: { readonly line: Line; readonly view: View }): JS
   const owned = `the tenant's own prices, revision ${own}`
   return (
     <>
-      {isAdmin ? <a href={hrefOf('/prices', { tenant_id: tenantId })}>{owned}</a> : owned}, instead
-      of {book}
+      {isAdmin ? <a href={pricesHref({ tenant_id: tenantId })}>{owned}</a> : owned}, instead of{' '}
+      {book}
     </>
   )
 }
@@ -113,7 +112,7 @@ function About({ facts, clock }: { readonly facts: LineFacts; readonly clock: Zo
           ['tenant', of(line.tenant_name, line.tenant_id)],
           ['user', of(line.user_name, line.user_id)],
           ['token', of(line.token_name, line.token_id)],
-          ['request', <Id id={line.request_id} href={hrefOf('/find', { q: line.request_id })} />],
+          ['request', <Id id={line.request_id} href={findHref({ q: line.request_id })} />],
         ]}
       />
     </Panel>
@@ -152,7 +151,7 @@ function LinePage({ facts, view }: { readonly facts: LineFacts; readonly view: V
       </p>
       <h1 class="title">{line.sku}</h1>
       <LedgerTabs
-        at={PATH}
+        at={paths.line}
         token={view.token}
         asked={{ tenant_id: line.tenant_id, tz: facts.tz }}
       />
@@ -186,7 +185,7 @@ function LinePage({ facts, view }: { readonly facts: LineFacts; readonly view: V
 
 /** A line by its id. */
 export const linePage: Page<typeof query, LineFacts> = {
-  path: PATH,
+  path: paths.line,
   roles: ['finance'],
   query,
   read: (services, who, { id, query: asked }) => read(services, who, id, asked),

@@ -1,12 +1,11 @@
 import type { JSX } from 'preact'
 import { type Static, Type } from 'typebox'
 import { readLines } from '../../api/query/ledger.ts'
-import { reportMembers } from '../../api/query/report-query.ts'
 import type { TimeRange } from '../../api/query/time-range.ts'
-import { Cursor, NameOf } from '../../api/query/schemas.ts'
+import { Cursor } from '../../api/query/schemas.ts'
 import { fromTimestamp } from '../../kernel/clock.ts'
-import { type FilterField, FilterForm } from '../kit/filter.tsx'
-import { apiPath, hrefOf, lifeHref, lineHref } from '../kit/href.ts'
+import { FilterForm } from '../kit/filter.tsx'
+import { apiPath, lifeHref, lineHref, linesHref, paths } from '../kit/href.ts'
 import { boundedOf, pageOf, Pager, withTime } from '../kit/time-pages.tsx'
 import { factsOrWords, type PanelFacts } from '../kit/panel.tsx'
 import { Table, type TableColumn } from '../kit/table.tsx'
@@ -14,15 +13,13 @@ import { LedgerTabs } from '../kit/tabs.tsx'
 import { grouped, Id, Money, Moment, type ZoneClock } from '../kit/values.tsx'
 import type { Page, View } from '../page.tsx'
 import { tenantsShown } from '../session/reading-as.ts'
+import { lineFields, lineMembers } from './line-query.ts'
 
 /** The settled lines of the ledger, newest first. */
 
 type Lines = Awaited<ReturnType<Awaited<ReturnType<typeof readLines>>['page']>>
 type Line = Lines['items'][number]
 
-const { surface: _surface, tag: _tag, format: _format, bom: _bom, ...members } = reportMembers([])
-/** The members that name lines in the addresses of pages. */
-export const lineMembers = { ...members, surface: NameOf('Only of this surface.') }
 const query = Type.Object({ ...lineMembers, cursor: Cursor })
 type Query = Static<typeof query>
 
@@ -32,27 +29,6 @@ interface LinesFacts {
 }
 
 const PART = 'lines'
-const PATH = '/ledger/lines'
-
-/** Fields for a time of a page of the ledger. */
-export const timeFields: readonly FilterField[] = [
-  {
-    name: 'time_preset',
-    label: 'Time',
-    options: ['today', 'yesterday', '7d', '30d', 'this_month', 'last_month'],
-  },
-  { name: 'from', label: 'From', type: 'date' },
-  { name: 'to', label: 'Before', type: 'date' },
-]
-
-const fields: readonly FilterField[] = [
-  ...timeFields,
-  { name: 'tenant_id', label: 'Tenant' },
-  { name: 'user_id', label: 'User' },
-  { name: 'model', label: 'Model' },
-  { name: 'currency', label: 'Currency', options: ['CNY', 'USD'] },
-  { name: 'tz', label: 'Time zone', placeholder: 'UTC' },
-]
 
 const columnsIn = (clock: ZoneClock, tz: string | undefined): readonly TableColumn<Line>[] => [
   {
@@ -121,7 +97,7 @@ function List({
         keyOf={({ line_id: id }) => id}
         empty="Nothing was settled in this time. Choose a longer time, or leave a field empty."
       />
-      <Pager path={PATH} query={query} range={range} next={lines.next_cursor} />
+      <Pager href={linesHref} query={query} range={range} next={lines.next_cursor} />
       <p class="note">
         As of position {lines.as_of} of the log. As a file:{' '}
         <code>GET {apiPath('/ledger/lines', asFile)}</code> with a query token;{' '}
@@ -136,8 +112,8 @@ function LinesPage({ facts, view }: { readonly facts: LinesFacts; readonly view:
   return (
     <>
       <h1 class="title">Ledger</h1>
-      <LedgerTabs at={PATH} token={view.token} asked={query} />
-      <FilterForm action={hrefOf(PATH)} part={PART} fields={fields} values={query} />
+      <LedgerTabs at={paths.lines} token={view.token} asked={query} />
+      <FilterForm action={linesHref()} part={PART} fields={lineFields} values={query} />
       <div class="panel" id={PART} aria-live="polite">
         {'why' in list ? (
           <p class="note">{list.why}</p>
@@ -151,7 +127,7 @@ function LinesPage({ facts, view }: { readonly facts: LinesFacts; readonly view:
 
 /** Lines of the last 30 days, unless another time is asked for. */
 export const linesPage: Page<typeof query, LinesFacts> = {
-  path: PATH,
+  path: paths.lines,
   roles: ['finance'],
   query,
   read: async (services, who, { query: asked }) => {

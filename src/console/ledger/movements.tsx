@@ -6,15 +6,15 @@ import { readZone, type TimeRange } from '../../api/query/time-range.ts'
 import type { Principal } from '../../app/access/principal.ts'
 import { fromTimestamp, toTimestamp } from '../../kernel/clock.ts'
 import { currencies, type Currency } from '../../kernel/money.ts'
+import { fieldOf, timeFields } from '../kit/fields.ts'
 import { type FilterField, FilterForm } from '../kit/filter.tsx'
-import { apiPath, hrefOf, lineHref } from '../kit/href.ts'
+import { apiPath, findHref, lineHref, linesHref, movementsHref, paths } from '../kit/href.ts'
 import { factsOrWords, Panel, type PanelFacts } from '../kit/panel.tsx'
 import { Table, type TableColumn } from '../kit/table.tsx'
 import { LedgerTabs } from '../kit/tabs.tsx'
 import { boundedOf, withTime } from '../kit/time-pages.tsx'
 import { Facts, grouped, Id, Money, Moment, type ZoneClock } from '../kit/values.tsx'
 import type { Page, View } from '../page.tsx'
-import { timeFields } from './lines.tsx'
 
 /** Accounts as a bank shows them: credits, usage by day, and the balance after each. */
 
@@ -37,15 +37,14 @@ interface MovementsFacts {
 }
 
 const PART = 'movements'
-const PATH = '/ledger/movements'
 /** More rows are no page for people. */
 const MAX_ROWS = 2_000
 
 const fields: readonly FilterField[] = [
-  ...timeFields,
-  { name: 'tenant_id', label: 'Tenant' },
-  { name: 'currency', label: 'Currency', options: currencies },
-  { name: 'tz', label: 'Time zone', placeholder: 'UTC' },
+  ...timeFields('ledger'),
+  fieldOf.tenant,
+  fieldOf.currency,
+  fieldOf.zone,
 ]
 
 async function read(
@@ -82,7 +81,7 @@ function linesOf(asked: Query, { tenant_id, currency: of, as_of }: Movements, da
   const zone = readZone(asked.tz)
   const startMs = zone.startOf(date)
   const [day] = zone.daysBetween(startMs, startMs + 1)
-  return hrefOf('/ledger/lines', {
+  return linesHref({
     tenant_id,
     currency: of,
     as_of,
@@ -110,7 +109,7 @@ function About({
       </a>
     )
   if (line !== null) return <Id id={line} href={lineHref(line, { tz: asked.tz })} />
-  return id === null ? <></> : <Id id={id} href={hrefOf('/find', { q: id })} />
+  return id === null ? <></> : <Id id={id} href={findHref({ q: id })} />
 }
 
 /** The words of a credit: why it was given, and for which payment. */
@@ -167,7 +166,7 @@ function Months({
   const hrefAt = (atMs: number): string => {
     const month = zone.monthAt(atMs)
     const [from, to] = [toTimestamp(month.fromMs), toTimestamp(month.toMs)]
-    return hrefOf(PATH, { ...others, from, to })
+    return movementsHref({ ...others, from, to })
   }
   return (
     <p class="pager">
@@ -243,8 +242,8 @@ function MovementsPage({
   return (
     <>
       <h1 class="title">Ledger</h1>
-      <LedgerTabs at={PATH} token={view.token} asked={asked} />
-      <FilterForm action={hrefOf(PATH)} part={PART} fields={fields} values={asked} />
+      <LedgerTabs at={paths.movements} token={view.token} asked={asked} />
+      <FilterForm action={movementsHref()} part={PART} fields={fields} values={asked} />
       <div id={PART} aria-live="polite">
         {accounts.length === 0 ? (
           <p class="panel note">Name a tenant: an account is of one tenant and one currency.</p>
@@ -266,7 +265,7 @@ function MovementsPage({
 
 /** Movements of this month, unless another time is asked for. */
 export const movementsPage: Page<typeof query, MovementsFacts> = {
-  path: PATH,
+  path: paths.movements,
   roles: ['finance'],
   query,
   read: (services, who, { query: asked }) => read(services, who, asked),

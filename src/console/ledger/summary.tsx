@@ -6,7 +6,7 @@ import { readUsage } from '../../api/query/usage.ts'
 import type { Principal } from '../../app/access/principal.ts'
 import { DayChart } from '../kit/chart.tsx'
 import { type FilterField, FilterForm } from '../kit/filter.tsx'
-import { apiPath, hrefOf } from '../kit/href.ts'
+import { apiPath, paths, summaryHref } from '../kit/href.ts'
 import { factsOrWords, type PanelFacts } from '../kit/panel.tsx'
 import { Table, type TableColumn } from '../kit/table.tsx'
 import { LedgerTabs } from '../kit/tabs.tsx'
@@ -25,7 +25,7 @@ import {
 } from './dimensions.ts'
 import type { Page, View } from '../page.tsx'
 import { namesOfOneTenant, tenantsShown } from '../session/reading-as.ts'
-import { lineMembers, timeFields } from './lines.tsx'
+import { lineFields, lineMembers } from './line-query.ts'
 
 /** Sums of settled lines by one or two dimensions. */
 
@@ -55,7 +55,6 @@ interface SummaryFacts {
 const summedOf = ({ usage, bounds }: Sums): Summed => ({ bounds, asOf: usage.as_of })
 
 const PART = 'summary'
-const PATH = '/ledger/summary'
 /** More rows are no page for people. */
 const MAX_ROWS = 1_000
 /** Days of the longest chart: bars of more than two years are thinner than a pixel. */
@@ -64,12 +63,7 @@ const MAX_DAYS = 800
 const fields: readonly FilterField[] = [
   { name: 'by', label: 'By', options: dimensions, noChoice: null },
   { name: 'and', label: 'Then by', options: dimensions, noChoice: 'none' },
-  ...timeFields,
-  { name: 'tenant_id', label: 'Tenant' },
-  { name: 'user_id', label: 'User' },
-  { name: 'model', label: 'Model' },
-  { name: 'currency', label: 'Currency', options: ['CNY', 'USD'] },
-  { name: 'tz', label: 'Time zone', placeholder: 'UTC' },
+  ...lineFields,
 ]
 
 async function read(services: QueryServices, who: Principal, asked: Query): Promise<SummaryFacts> {
@@ -242,8 +236,8 @@ function SummaryPage({ facts, view }: { readonly facts: SummaryFacts; readonly v
   return (
     <>
       <h1 class="title">Ledger</h1>
-      <LedgerTabs at={PATH} token={view.token} asked={facts.query} />
-      <FilterForm action={hrefOf(PATH)} part={PART} fields={fields} values={facts.query} />
+      <LedgerTabs at={paths.summary} token={view.token} asked={facts.query} />
+      <FilterForm action={summaryHref()} part={PART} fields={fields} values={facts.query} />
       <div id={PART} aria-live="polite">
         {'why' in sums ? (
           <p class="panel note">{sums.why}</p>
@@ -257,7 +251,7 @@ function SummaryPage({ facts, view }: { readonly facts: SummaryFacts; readonly v
 
 /** Sums by day of the last 30 days, unless other dimensions or another time are asked for. */
 export const summaryPage: Page<typeof query, SummaryFacts> = {
-  path: PATH,
+  path: paths.summary,
   roles: ['finance'],
   query,
   read: (services, who, { query: asked }) => read(services, who, asked),

@@ -105,7 +105,7 @@ export function Actions(view: LifeView): JSX.Element {
           key={name}
           name={name}
           title={titles[name]}
-          action={`${lifeHref(life.id)}/${name}`}
+          page={lifeHref(life.id)}
           requestKey={requestKey}
           fields={[{ name: 'text', label: name === 'note' ? 'Note' : 'Reason', isLong: true }]}
           button={titles[name]}

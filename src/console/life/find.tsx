@@ -1,14 +1,13 @@
 import type { JSX } from 'preact'
 import { Type } from 'typebox'
 import { readSearch, SearchQuerySchema } from '../../api/query/search.ts'
+import { timeRangeMembers } from '../../api/query/time-range.ts'
 import type { Principal } from '../../app/access/principal.ts'
 import { fromTimestamp } from '../../kernel/clock.ts'
-import { hrefOf, lifeHref, lineHref } from '../kit/href.ts'
+import { activityHref, lifeHref, lineHref, overviewHref, paths, tokenHref } from '../kit/href.ts'
 import { Table, type TableColumn } from '../kit/table.tsx'
-import { Id, Moment } from '../kit/values.tsx'
+import { Command, Id, Moment } from '../kit/values.tsx'
 import { Elsewhere, type Page, type View } from '../page.tsx'
-import { historyPath } from '../tenants/activity.tsx'
-import { tokenHref } from '../tenants/token.tsx'
 
 type Found = Awaited<ReturnType<typeof readSearch>>
 type FoundItem = Found['items'][number]
@@ -43,9 +42,9 @@ function hrefOfItem(
   if (kind === 'line')
     return role === 'support' ? lifeHref(id.replace(/:\d+$/, ''), { tz }) : lineHref(id, { tz })
   if (kind === 'token' && ofReader === 'admin' && role !== 'finance') return tokenHref(id, { tz })
-  if (kind === 'token') return hrefOf(historyPath(tenantId), { token_id: id, tz })
-  if (kind === 'tenant') return hrefOf('', { tenant_id: id, tz })
-  return kind === 'user' ? hrefOf(historyPath(tenantId), { user_id: id, tz }) : undefined
+  if (kind === 'token') return activityHref(tenantId, { token_id: id, tz })
+  if (kind === 'tenant') return overviewHref({ tenant_id: id, tz })
+  return kind === 'user' ? activityHref(tenantId, { user_id: id, tz }) : undefined
 }
 
 /** Examples of what can be looked for, each with what it opens. */
@@ -120,7 +119,7 @@ function columnsIn(view: View): readonly TableColumn<FoundItem>[] {
     {
       name: 'more',
       narrow: 'drop',
-      cell: ({ command }) => (command === null ? '' : <code class="command">{command}</code>),
+      cell: ({ command }) => (command === null ? '' : <Command>{command}</Command>),
     },
   ]
 }
@@ -162,12 +161,12 @@ function FindPage({ found, view }: { readonly found: Asked; readonly view: View 
 const query = Type.Object({
   ...SearchQuerySchema.properties,
   q: Type.Optional(SearchQuerySchema.properties.q),
-  tz: Type.Optional(Type.String({ maxLength: 64 })),
+  tz: timeRangeMembers.tz,
 })
 
 /** Finds what an id, a name or a pasted text stands for; one hit alone is opened at once. */
 export const findPage: Page<typeof query, FindFacts> = {
-  path: '/find',
+  path: paths.find,
   roles: ['finance', 'support'],
   query,
   read: async ({ support }, who, { token, query: { tz, q, ...asked } }) => {

@@ -4,7 +4,7 @@ import { readLife } from '../../api/query/lives/route.ts'
 import { LifeQuerySchema } from '../../api/query/lives/schemas.ts'
 import { ticketOf, verdictOf } from '../../api/query/lives/ticket.ts'
 import { fromTimestamp } from '../../kernel/clock.ts'
-import { hrefOf, lifeHref } from '../kit/href.ts'
+import { findHref, lifeHref, paths } from '../kit/href.ts'
 import { panelFacts } from '../kit/panel.tsx'
 import { Facts, Id, Moment } from '../kit/values.tsx'
 import { Actions } from './actions.tsx'
@@ -40,7 +40,7 @@ function factsOf({ life, clock }: LifeView) {
       : [
           [
             'request',
-            <Id id={receipt.request_id} href={hrefOf('/find', { q: receipt.request_id })} />,
+            <Id id={receipt.request_id} href={findHref({ q: receipt.request_id })} />,
           ] as const,
         ]),
     ...(receipt?.native_id ? [['at the provider', <Id id={receipt.native_id} />] as const] : []),
@@ -131,7 +131,7 @@ function LifePage({ facts, view }: { readonly facts: LifeFacts; readonly view: V
 
 /** The life of a call, a task, an asset or a file. */
 export const lifePage: Page<typeof LifeQuerySchema, LifeFacts> = {
-  path: '/life/:id',
+  path: paths.life,
   roles: ['finance', 'support'],
   query: LifeQuerySchema,
   read: async ({ queries: { reads } }, who, { id, query: { at, against, tz } }) => {

@@ -11,11 +11,10 @@ import { DomainError } from '../../kernel/errors.ts'
 import { formatAmount, parseAmount } from '../../kernel/money.ts'
 import type { PageForm } from '../form-routes.ts'
 import { ActionForm } from '../kit/form.tsx'
-import { lifeHref } from '../kit/href.ts'
+import { lifeHref, proposalHref } from '../kit/href.ts'
 import { Table, type TableColumn } from '../kit/table.tsx'
 import { Money } from '../kit/values.tsx'
 import type { ConsoleServices } from '../page.tsx'
-import { proposalHref, proposalIdOf } from '../proposals/proposals.tsx'
 import { readingAs } from '../session/reading-as.ts'
 import { lifePath, type LifeView } from './panels.tsx'
 
@@ -51,7 +50,7 @@ export function refundForm({ accounts, queries }: ConsoleServices): PageForm<typ
       const input = { tenantId: life.tenant_id, lineId, ...terms, id: undefined, key }
       const done = await accounts.tenants.adjust(adminScopeOf(request), actorOf(request), input)
       if (done.proposal === undefined) return lifeHref(id)
-      return proposalHref(proposalIdOf(done.proposal))
+      return proposalHref(done.proposal)
     },
   }
 }
@@ -80,7 +79,7 @@ export function Refund({ life, token, currency, fault, requestKey }: LifeView): 
     <ActionForm
       name="refund"
       title="Give money back"
-      action={`${lifeHref(life.id)}/refund`}
+      page={lifeHref(life.id)}
       requestKey={requestKey}
       button={token.role === 'support' ? 'Propose it' : 'Give it back'}
       fault={fault}

@@ -1,4 +1,4 @@
-import type { ComponentChildren, JSX } from 'preact'
+import type { JSX } from 'preact'
 import { Type } from 'typebox'
 import type { OperationsReads } from '../../api/operating/operations.ts'
 import { RequestError } from '../../api/kit/request-error.ts'
@@ -6,9 +6,10 @@ import { timeRangeMembers } from '../../api/query/time-range.ts'
 import type { Principal } from '../../app/access/principal.ts'
 import { isOperator } from '../../domain/token/events.ts'
 import { formatElapsed } from '../../kernel/duration.ts'
+import { paths } from '../kit/href.ts'
 import { FactsPanel, Panel, type PanelFacts, panelFacts } from '../kit/panel.tsx'
 import { Table, type TableColumn } from '../kit/table.tsx'
-import { Facts, grouped, Id } from '../kit/values.tsx'
+import { Command, Facts, grouped, Id } from '../kit/values.tsx'
 import { type UnclearFacts, UnclearPanels } from './unclear.tsx'
 import type { Page, View } from '../page.tsx'
 
@@ -33,10 +34,6 @@ function requireOperatorOf(token: Principal): void {
   if (isOperator(token)) return
   const message = 'Operations are shown to sessions of an admin token of all tenants'
   throw new RequestError('wrong_token_kind', message)
-}
-
-function Command({ children }: { readonly children: ComponentChildren }): JSX.Element {
-  return <code class="command">{children}</code>
 }
 
 function ProcessPanel({ readiness }: { readonly readiness: Readiness }): JSX.Element {
@@ -238,7 +235,7 @@ function WorkPanels({ facts }: { readonly facts: OperationsFacts }): JSX.Element
 
 /** The state of the gateway, for operators without a role. */
 export const operationsPage: Page<typeof query, OperationsFacts> = {
-  path: '/operations',
+  path: paths.operations,
   roles: [],
   query,
   read: async ({ operations, clock }, who, { token }) => {

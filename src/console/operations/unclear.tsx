@@ -3,7 +3,7 @@ import { MAX_UNCLEAR, type OperationsReads } from '../../api/operating/operation
 import { lifeHref } from '../kit/href.ts'
 import { FactsPanel, type PanelFacts } from '../kit/panel.tsx'
 import { Table, type TableColumn } from '../kit/table.tsx'
-import { grouped, Id, Moment, type ZoneClock } from '../kit/values.tsx'
+import { Command, grouped, Id, Moment, type ZoneClock } from '../kit/values.tsx'
 
 /** Tasks whose outcome or usage a provider has not said, each with the page of its life. */
 
@@ -12,10 +12,6 @@ type Unclear = Awaited<ReturnType<OperationsReads['uncertain']>>
 export interface UnclearFacts {
   readonly uncertain: PanelFacts<Unclear>
   readonly withoutUsage: PanelFacts<Awaited<ReturnType<OperationsReads['withoutUsage']>>>
-}
-
-function Command({ children }: { readonly children: string }): JSX.Element {
-  return <code class="command">{children}</code>
 }
 
 const unclearColumns = (clock: ZoneClock): readonly TableColumn<Unclear[number]>[] => [

@@ -9,19 +9,25 @@ import type { QueryServices } from '../../api/query/services.ts'
 import type { Principal } from '../../app/access/principal.ts'
 import { fromTimestamp, toTimestamp } from '../../kernel/clock.ts'
 import type { ZonedPeriod } from '../../kernel/time-zone.ts'
+import { type Balances, Tiles } from '../kit/balances.tsx'
 import { DayChart } from '../kit/chart.tsx'
-import { apiPath, hrefOf, lifeHref } from '../kit/href.ts'
+import {
+  activityHref,
+  apiPath,
+  lifeHref,
+  linesHref,
+  movementsHref,
+  overviewHref,
+  paths,
+  tenantHref,
+} from '../kit/href.ts'
 import { FactsPanel, type PanelFacts, panelFacts } from '../kit/panel.tsx'
 import { Table, type TableColumn } from '../kit/table.tsx'
-import { Facts, grouped, Id, Money, Moment, type ZoneClock } from '../kit/values.tsx'
+import { grouped, Id, Moment, type ZoneClock } from '../kit/values.tsx'
 import type { Page, View } from '../page.tsx'
-import { historyPath } from '../tenants/activity.tsx'
-import { tenantHref } from '../tenants/tenants.tsx'
 
 /** The state of a tenant, or of all of them, at one look: balances, spend, and what failed last. */
 
-export type Balances = Awaited<ReturnType<Awaited<ReturnType<typeof readBalance>>['page']>>
-type Account = Balances['items'][number]['accounts'][number]
 type Usage = Awaited<ReturnType<Awaited<ReturnType<typeof readUsage>>['page']>>
 type Failures = Awaited<ReturnType<Awaited<ReturnType<typeof readFailures>>['page']>>
 type Failure = Failures['items'][number]
@@ -85,50 +91,6 @@ async function read(services: QueryServices, who: Principal, asked: Query): Prom
   return { query: asked, tenantId, days, balances, spend, tenants, failures }
 }
 
-function Tile({
-  account,
-  from,
-}: {
-  readonly account: Account
-  readonly from: string
-}): JSX.Element {
-  const { currency, available, balance } = account
-  return (
-    <div class="panel tile">
-      <h2>{available === null ? 'Balance' : 'Available'}</h2>
-      <p class="figure">
-        <Money amount={available ?? balance} currency={currency} from={from} />
-      </p>
-      <Facts
-        facts={[
-          ['granted', <Money amount={account.granted} from={from} />],
-          ['settled', <Money amount={account.settled} from={from} />],
-          ...(account.held === null
-            ? []
-            : [['held', <Money amount={account.held} from={from} />] as const]),
-        ]}
-      />
-    </div>
-  )
-}
-
-/** The balances of a tenant, one tile for each currency. */
-export function Tiles({ of }: { readonly of: PanelFacts<Balances> }): JSX.Element {
-  if ('why' in of) return <p class="panel note">Balances: {of.why}</p>
-  const accounts = of.facts.items.flatMap(({ tenant_id: tenantId, accounts: all }) =>
-    all.map((account) => ({ account, from: apiPath('/balance', { tenant_id: tenantId }) })),
-  )
-  if (accounts.length === 0)
-    return <p class="panel note">No credit was given yet: an operator grants it.</p>
-  return (
-    <div class="tiles">
-      {accounts.map(({ account, from }) => (
-        <Tile key={account.currency} account={account} from={from} />
-      ))}
-    </div>
-  )
-}
-
 function Spend({ facts }: { readonly facts: OverviewFacts }): JSX.Element {
   const { spend, days, query } = facts
   if ('why' in spend) return <p class="panel note">Spend: {spend.why}</p>
@@ -139,7 +101,7 @@ function Spend({ facts }: { readonly facts: OverviewFacts }): JSX.Element {
   const linesOf = (day: string, currency: string): string => {
     const period = days.find(({ name }) => name === day)
     const bounds = period && { from: toTimestamp(period.fromMs), to: toTimestamp(period.toMs) }
-    return hrefOf('/ledger/lines', { ...query, ...bounds, currency })
+    return linesHref({ ...query, ...bounds, currency })
   }
   return (
     <div class="charts">
@@ -177,7 +139,7 @@ const tenantColumns: readonly TableColumn<Usage['items'][number]>[] = [
     name: 'tenant',
     narrow: 'lead',
     cell: (item) => (
-      <a href={hrefOf('', { tenant_id: String(item['tenant_id']) })}>
+      <a href={overviewHref({ tenant_id: String(item['tenant_id']) })}>
         {item['tenant_name'] ?? item['tenant_id']}
       </a>
     ),
@@ -218,10 +180,10 @@ function Places({
   readonly token: View['token']
 }): JSX.Element {
   const places = [
-    [hrefOf(historyPath(tenantId), { tz }), 'History of its calls and tasks'],
+    [activityHref(tenantId, { tz }), 'History of its calls and tasks'],
     ...(role === 'support'
       ? []
-      : [[hrefOf('/ledger/movements', { tenant_id: tenantId, tz }), 'Movements of its accounts']]),
+      : [[movementsHref({ tenant_id: tenantId, tz }), 'Movements of its accounts']]),
     ...(kind === 'admin' ? [[tenantHref(tenantId, { tz }), 'Its users, tokens and limits']] : []),
   ] as const
   return (
@@ -272,7 +234,7 @@ function OverviewPage({
 
 /** The first page: one tenant, or for an operator all of them. */
 export const overviewPage: Page<typeof query, OverviewFacts> = {
-  path: '/',
+  path: paths.overview,
   roles: ['finance', 'support'],
   query,
   read: (services, who, { query: asked }) => read(services, who, asked),

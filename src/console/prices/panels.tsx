@@ -3,7 +3,8 @@ import type { readDifference } from '../../api/admin/prices/books.ts'
 import type { readWhatIf } from '../../api/admin/prices/what-if.ts'
 import { adminPath } from '../kit/href.ts'
 import { FactsPanel, type PanelFacts } from '../kit/panel.tsx'
-import { Table, type TableColumn } from '../kit/table.tsx'
+import type { TableColumn } from '../kit/table.tsx'
+import { FirstRows, PriceOf } from '../kit/prices.tsx'
 import { grouped, Money } from '../kit/values.tsx'
 
 /** The panels of a price book: its changes from another, and the cost of past usage under it. */
@@ -11,13 +12,6 @@ import { grouped, Money } from '../kit/values.tsx'
 export type Difference = Awaited<ReturnType<typeof readDifference>>
 export type WhatIf = Awaited<ReturnType<typeof readWhatIf>>
 
-/** A price as the API shows it. */
-interface Price {
-  readonly currency: string
-  readonly price: string
-  readonly per: number
-  readonly unit: string
-}
 type BookPrice = Difference['added'][number]
 
 /** The cost of the usage of a time, with the route that answers it. */
@@ -25,9 +19,6 @@ export interface Cost {
   readonly of: PanelFacts<WhatIf>
   readonly from: string
 }
-
-/** More rows are no page for people. */
-const MAX_ROWS = 1_000
 
 export const bookPath = (
   version: string,
@@ -38,37 +29,6 @@ export const bookPath = (
 /** A change in per cent; empty where there is none to compare with. */
 export const percentWords = (percent: string | null): string =>
   percent === null ? '' : `${percent.replace('-', '−')} %`
-
-export function PriceOf({ of, from }: { readonly of: Price; readonly from: string }): JSX.Element {
-  return (
-    <>
-      <Money amount={of.price} currency={of.currency} from={from} />
-      <span class="note">
-        {' '}
-        / {of.per === 1 ? of.unit : `${grouped(String(of.per))} ${of.unit}`}
-      </span>
-    </>
-  )
-}
-
-/** The first rows of a table that is too long for a page, and where all of them are. */
-export function FirstRows<Row>({
-  rows,
-  from,
-  ...table
-}: Parameters<typeof Table<Row>>[0] & { readonly from: string }): JSX.Element {
-  return (
-    <>
-      <Table {...table} rows={rows.slice(0, MAX_ROWS)} />
-      {rows.length > MAX_ROWS ? (
-        <p class="note">
-          The first {grouped(String(MAX_ROWS))} of {grouped(String(rows.length))}. All are in{' '}
-          <code>GET {from}</code>.
-        </p>
-      ) : null}
-    </>
-  )
-}
 
 interface Change {
   readonly word: 'added' | 'removed' | 'changed'

@@ -6,25 +6,18 @@ import { readTimeRange, readZone, timeRangeMembers } from '../../api/query/time-
 import type { Principal } from '../../app/access/principal.ts'
 import { scopeOfAdminToken } from '../../app/accounts/admin-scope.ts'
 import { fromTimestamp, toTimestamp } from '../../kernel/clock.ts'
+import { fieldOf, timeFields } from '../kit/fields.ts'
 import { FilterForm } from '../kit/filter.tsx'
-import { bookHref } from '../kit/href.ts'
+import { bookHref, paths } from '../kit/href.ts'
 import { factsOrWords, Panel, type PanelFacts } from '../kit/panel.tsx'
 import type { TableColumn } from '../kit/table.tsx'
 import { LedgerTabs } from '../kit/tabs.tsx'
 import { withTime } from '../kit/time-pages.tsx'
 import { Facts, grouped, Moment } from '../kit/values.tsx'
-import {
-  bookPath,
-  type Cost,
-  type Difference,
-  DifferencePanel,
-  FirstRows,
-  PriceOf,
-  WhatIfPanel,
-} from './panels.tsx'
+import { FirstRows, PriceOf } from '../kit/prices.tsx'
+import { bookPath, type Cost, type Difference, DifferencePanel, WhatIfPanel } from './panels.tsx'
 import type { ConsoleServices, Page, View } from '../page.tsx'
-import { requireAdminSession } from '../session/reading-as.ts'
-import { timeFields } from '../ledger/lines.tsx'
+import { adminScopeOfSession } from '../session/reading-as.ts'
 
 /** One price book: its prices, its difference from another, and the cost of past usage under it. */
 
@@ -51,7 +44,6 @@ interface BookFacts {
   readonly whatIf: Cost | undefined
 }
 
-const PATH = '/prices/:id'
 const PART = 'book'
 /** The latest books are offered to compare with. */
 const MAX_VERSIONS = 200
@@ -84,10 +76,9 @@ async function read(
   version: string,
   asked: Query,
 ): Promise<BookFacts> {
-  requireAdminSession(token, 'Prices')
+  const scope = adminScopeOfSession(token, 'Prices')
   readZone(asked.tz)
   const { priceBooks } = services.accounts
-  const scope = scopeOfAdminToken(token)
   const { against } = asked
   // A version that is missing is the fault of the page, whatever else was asked for.
   const book = await readBook(priceBooks, scope, version)
@@ -120,18 +111,16 @@ function BookPage({ facts, view }: { readonly facts: BookFacts; readonly view: V
   const { query: asked, book, versions, difference, whatIf } = facts
   const { version, prices } = book
   const from = bookPath(version)
-  const [preset, ...dates] = timeFields
   const fields = [
     { name: 'against', label: 'Compare with', options: versions, noChoice: 'none' },
-    ...(preset === undefined ? [] : [{ ...preset, label: 'Cost of usage of', noChoice: 'none' }]),
-    ...dates,
-    { name: 'tenant_id', label: 'Tenant' },
-    { name: 'tz', label: 'Time zone', placeholder: 'UTC' },
+    ...timeFields('ledger', { label: 'Cost of usage of', noChoice: 'none' }),
+    fieldOf.tenant,
+    fieldOf.zone,
   ]
   return (
     <>
       <h1 class="title">Price book {version}</h1>
-      <LedgerTabs at={PATH} token={view.token} asked={asked} />
+      <LedgerTabs at={paths.book} token={view.token} asked={asked} />
       <Panel id="terms" title="Book">
         <Facts
           facts={[
@@ -168,7 +157,7 @@ function BookPage({ facts, view }: { readonly facts: BookFacts; readonly view: V
 
 /** A price book by its version. */
 export const bookPage: Page<typeof query, BookFacts> = {
-  path: PATH,
+  path: paths.book,
   roles: ['finance'],
   query,
   read: (services, _who, { id, query: asked, token }) => read(services, token, id, asked),

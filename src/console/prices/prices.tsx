@@ -6,19 +6,20 @@ import { cursorMembers } from '../../api/kit/routes/queries.ts'
 import { readZone, timeRangeMembers } from '../../api/query/time-range.ts'
 import { NameOf } from '../../api/query/schemas.ts'
 import type { Principal } from '../../app/access/principal.ts'
-import { scopeOfAdminToken } from '../../app/accounts/admin-scope.ts'
 import { isOperator } from '../../domain/token/events.ts'
 import { fromTimestamp } from '../../kernel/clock.ts'
+import { fieldOf } from '../kit/fields.ts'
 import { type FilterField, FilterForm } from '../kit/filter.tsx'
-import { adminPath, bookHref, hrefOf } from '../kit/href.ts'
+import { adminPath, bookHref, paths, pricesHref } from '../kit/href.ts'
 import { FactsPanel, type PanelFacts, factsOrWords, panelFacts } from '../kit/panel.tsx'
 import { Table, type TableColumn } from '../kit/table.tsx'
 import { LedgerTabs } from '../kit/tabs.tsx'
 import { Pager } from '../kit/time-pages.tsx'
 import { Facts, grouped, Moment, type ZoneClock } from '../kit/values.tsx'
-import { FirstRows, percentWords, PriceOf } from './panels.tsx'
+import { FirstRows, PriceOf } from '../kit/prices.tsx'
+import { percentWords } from './panels.tsx'
 import type { ConsoleServices, Page, View } from '../page.tsx'
-import { requireAdminSession } from '../session/reading-as.ts'
+import { adminScopeOfSession } from '../session/reading-as.ts'
 
 /** Price books, and the prices that were agreed with a tenant. */
 
@@ -43,14 +44,11 @@ interface PricesFacts {
   readonly tenant: { readonly id: string; readonly prices: PanelFacts<TenantPrices> } | undefined
 }
 
-const PATH = '/prices'
 const PART = 'prices'
-/** Price books are listed without a time. */
-const ALL = { fromMs: undefined, toMs: undefined }
 
 const fields: readonly FilterField[] = [
-  { name: 'tenant_id', label: 'Prices of tenant' },
-  { name: 'tz', label: 'Time zone', placeholder: 'UTC' },
+  { ...fieldOf.tenant, label: 'Prices of tenant' },
+  fieldOf.zone,
 ]
 
 async function read(
@@ -58,9 +56,8 @@ async function read(
   token: Principal,
   asked: Query,
 ): Promise<PricesFacts> {
-  requireAdminSession(token, 'Prices')
+  const scope = adminScopeOfSession(token, 'Prices')
   readZone(asked.tz)
-  const scope = scopeOfAdminToken(token)
   const { cursor } = asked
   const page = { limit: 50, ...(cursor === undefined ? {} : { cursor }) }
   const readList = async () => readBooks(accounts.priceBooks, scope, page)
@@ -179,7 +176,7 @@ function TenantPanel({
           />
           {all === 'true' ? null : (
             <p class="note">
-              <a href={hrefOf(PATH, { tenant_id: id, tz, all: 'true' })}>All prices that it pays</a>
+              <a href={pricesHref({ tenant_id: id, tz, all: 'true' })}>All prices that it pays</a>
             </p>
           )}
         </>
@@ -193,8 +190,8 @@ function PricesPage({ facts, view }: { readonly facts: PricesFacts; readonly vie
   return (
     <>
       <h1 class="title">Prices</h1>
-      <LedgerTabs at={PATH} token={view.token} asked={asked} />
-      <FilterForm action={hrefOf(PATH)} part={PART} fields={fields} values={asked} />
+      <LedgerTabs at={paths.prices} token={view.token} asked={asked} />
+      <FilterForm action={pricesHref()} part={PART} fields={fields} values={asked} />
       <div id={PART} aria-live="polite">
         {tenant === undefined ? null : <TenantPanel tenant={tenant} asked={asked} />}
         <FactsPanel
@@ -210,7 +207,7 @@ function PricesPage({ facts, view }: { readonly facts: PricesFacts; readonly vie
                 keyOf={({ version }) => version}
                 empty="No price book was published yet: tollgate prices publish FILE."
               />
-              <Pager path={PATH} query={asked} range={ALL} next={next} />
+              <Pager href={pricesHref} query={asked} next={next} />
             </>
           )}
         />
@@ -221,7 +218,7 @@ function PricesPage({ facts, view }: { readonly facts: PricesFacts; readonly vie
 
 /** Price books for operators, and the prices of one tenant. */
 export const pricesPage: Page<typeof query, PricesFacts> = {
-  path: PATH,
+  path: paths.prices,
   roles: ['finance'],
   query,
   read: (services, _who, { query: asked, token }) => read(services, token, asked),

@@ -4,16 +4,16 @@ import type { ProposalRow } from '../../../projections/proposals/query.ts'
 import { adminScopeOf } from '../../api/admin/envelope.ts'
 import { actorOf, Reason } from '../../api/kit/routes/account-surface.ts'
 import { readAccountPrices } from '../../api/admin/prices/tenants.ts'
+import { timeRangeMembers } from '../../api/query/time-range.ts'
 import { readBalance } from '../../api/query/balance.ts'
 import { cursorMembers, readPage } from '../../api/kit/routes/queries.ts'
 import type { Services } from '../../api/kit/services.ts'
-import { scopeOfAdminToken } from '../../app/accounts/admin-scope.ts'
 import { isOperator } from '../../domain/token/events.ts'
 import type { Posting } from '../../domain/account/postings.ts'
 import { changeInWords, isSettingChange } from '../../domain/account/setting-changes.ts'
 import { formatAmount, parseAmount } from '../../kernel/money.ts'
 import { ActionForm, UnplacedFault } from '../kit/form.tsx'
-import { hrefOf } from '../kit/href.ts'
+import { paths, proposalHref, proposalIn, proposalsHref, tenantHref } from '../kit/href.ts'
 import { Panel, type PanelFacts, panelFacts } from '../kit/panel.tsx'
 import { ChangeTables, effectOf, kindOf, type ListPrices, termsOf } from './proposed.tsx'
 import { Pager } from '../kit/time-pages.tsx'
@@ -21,14 +21,13 @@ import { Table, type TableColumn } from '../kit/table.tsx'
 import { Facts, Money, Moment, type ZoneClock } from '../kit/values.tsx'
 import type { PageForm } from '../form-routes.ts'
 import type { Page, View } from '../page.tsx'
-import { requireAdminSession } from '../session/reading-as.ts'
-import { tenantHref } from '../tenants/tenants.tsx'
+import { adminScopeOfSession } from '../session/reading-as.ts'
 
 /** Proposals of postings, credit limits and settings, and their approval by a second user. */
 
 const listQuery = Type.Object({
   cursor: cursorMembers.cursor,
-  tz: Type.Optional(Type.String({ maxLength: 64 })),
+  tz: timeRangeMembers.tz,
 })
 
 interface ListFacts {
@@ -37,31 +36,12 @@ interface ListFacts {
   readonly next_cursor: string | null
 }
 
-/** Proposals are listed without a time. */
-const ALL = { fromMs: undefined, toMs: undefined }
-/** Parts a tenant from a proposal in an address: no id has it. */
-const BETWEEN = '~'
-const PATH = '/proposals'
-
-/** The address of one proposal. */
-export const proposalHref = (id: string): string => hrefOf(`${PATH}/${encodeURIComponent(id)}`)
-
-/** The tenant and the proposal that an address names. */
-function proposalOf(id: string): { readonly tenantId: string; readonly proposalId: string } {
-  const [tenantId = '', proposalId = ''] = id.split(BETWEEN, 2)
-  return { tenantId, proposalId }
-}
-
-/** The id of a proposal in the address of its page. */
-export const proposalIdOf = ({ tenantId, proposalId }: ProposalRow): string =>
-  `${tenantId}${BETWEEN}${proposalId}`
-
 const columnsIn = (clock: ZoneClock): readonly TableColumn<ProposalRow>[] => [
   { name: 'proposed', cell: ({ proposedAtMs }) => <Moment atMs={proposedAtMs} clock={clock} /> },
   {
     name: 'proposal',
     narrow: 'lead',
-    cell: (row) => <a href={proposalHref(proposalIdOf(row))}>{kindOf(row)}</a>,
+    cell: (row) => <a href={proposalHref(row)}>{kindOf(row)}</a>,
   },
   { name: 'tenant', cell: ({ tenantId }) => tenantId },
   {
@@ -100,10 +80,10 @@ function ListPage({
           label="Proposed grants, adjustments, credit limits and settings"
           columns={columnsIn(view.clock)}
           rows={facts.items}
-          keyOf={proposalIdOf}
+          keyOf={proposalHref}
           empty="Nothing waits for a second user, and nothing did."
         />
-        <Pager path={PATH} query={facts.query} range={ALL} next={facts.next_cursor} />
+        <Pager href={proposalsHref} query={facts.query} next={facts.next_cursor} />
       </section>
     </>
   )
@@ -111,14 +91,13 @@ function ListPage({
 
 /** Proposals within the reach of an admin token, newest first. */
 export const proposalsPage: Page<typeof listQuery, ListFacts> = {
-  path: PATH,
+  path: paths.proposals,
   roles: ['finance', 'support'],
   query: listQuery,
   read: async ({ accounts: { proposals } }, _who, { query, token }) => {
-    requireAdminSession(token, 'Proposals')
+    const scope = adminScopeOfSession(token, 'Proposals')
     const { cursor } = query
     const asked = { limit: 50, ...(cursor === undefined ? {} : { cursor }) }
-    const scope = scopeOfAdminToken(token)
     const found = await readPage(
       ['proposals', scope],
       asked,
@@ -187,13 +166,13 @@ function Decision({ row, view }: { readonly row: ProposalRow; readonly view: Vie
     )
   if (!isOperator(token) || token.role === 'support')
     return <p class="panel note">An operator of finance approves or rejects it.</p>
-  const href = proposalHref(proposalIdOf(row))
+  const page = proposalHref(row)
   return (
     <>
       <ActionForm
         name="approve"
         title="Approve it"
-        action={`${href}/approve`}
+        page={page}
         requestKey={requestKey}
         button="Approve"
         fault={fault}
@@ -203,7 +182,7 @@ function Decision({ row, view }: { readonly row: ProposalRow; readonly view: Vie
       <ActionForm
         name="reject"
         title="Reject it"
-        action={`${href}/reject`}
+        page={page}
         requestKey={requestKey}
         fields={[{ name: 'reason', label: 'Reason' }]}
         button="Reject"
@@ -227,15 +206,14 @@ interface ProposalFacts {
 
 /** One proposal with the forms that decide it. */
 export const proposalPage: Page<typeof oneQuery, ProposalFacts> = {
-  path: `${PATH}/:id`,
+  path: paths.proposal,
   roles: ['finance', 'support'],
   query: oneQuery,
   read: async (services, who, { id, token }) => {
-    requireAdminSession(token, 'Proposals')
-    const row = await services.accounts.proposals.find(scopeOfAdminToken(token), proposalOf(id))
+    const scope = adminScopeOfSession(token, 'Proposals')
+    const row = await services.accounts.proposals.find(scope, proposalIn(id))
     const { tenantId, posting } = row
     if (isSettingChange(posting)) {
-      const scope = scopeOfAdminToken(token)
       const list =
         posting.kind === 'prices'
           ? await panelFacts(token, ['finance'], () =>
@@ -279,8 +257,8 @@ export const approveForm = (proposals: Proposals): PageForm<typeof approveFields
   roles: ['finance'],
   fields: approveFields,
   act: async (request, { id }) => {
-    await proposals.approve(adminScopeOf(request), actorOf(request), proposalOf(id))
-    return proposalHref(id)
+    await proposals.approve(adminScopeOf(request), actorOf(request), proposalIn(id))
+    return proposalHref(proposalIn(id))
   },
 })
 
@@ -292,8 +270,8 @@ export const rejectForm = (proposals: Proposals): PageForm<typeof rejectFields> 
   roles: ['finance'],
   fields: rejectFields,
   act: async (request, { id, fields }) => {
-    const input = { ...proposalOf(id), ...fields }
+    const input = { ...proposalIn(id), ...fields }
     await proposals.reject(adminScopeOf(request), actorOf(request), input)
-    return proposalHref(id)
+    return proposalHref(proposalIn(id))
   },
 })

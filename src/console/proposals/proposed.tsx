@@ -14,7 +14,7 @@ import { adminPath, lineHref } from '../kit/href.ts'
 import type { PanelFacts } from '../kit/panel.tsx'
 import { Table, type TableColumn } from '../kit/table.tsx'
 import { Facts, Id, Money } from '../kit/values.tsx'
-import { FirstRows, PriceOf } from '../prices/panels.tsx'
+import { FirstRows, PriceOf } from '../kit/prices.tsx'
 
 /** Shows the user who approves a proposal everything that it would post or set. */
 

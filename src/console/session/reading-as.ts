@@ -1,7 +1,8 @@
 import type { FastifyRequest } from 'fastify'
 import { RequestError } from '../../api/kit/request-error.ts'
 import type { Principal } from '../../app/access/principal.ts'
-import { hrefOf } from '../kit/href.ts'
+import { scopeOfAdminToken, type AdminScope } from '../../app/accounts/admin-scope.ts'
+import { viewReasonHref } from '../kit/href.ts'
 
 /** An administrator reads what it administers, as a query token of its scope would. */
 export function readingAs(principal: Principal): Principal {
@@ -46,11 +47,11 @@ export function lookBefore(
   if (tenantId === undefined) return undefined
   // A form is sent to an address below its page, which no browser can open.
   const next = method === 'POST' ? url.slice(0, url.lastIndexOf('/')) : url
-  return hrefOf('/look', { tenant_id: tenantId, next })
+  return viewReasonHref({ tenant_id: tenantId, next })
 }
 
-/** Refuses a session of a query token where the API refuses the token. @throws RequestError */
-export function requireAdminSession({ kind }: Pick<Principal, 'kind'>, shown: string): void {
-  if (kind === 'admin') return
+/** The scope of a session of an admin token. @throws RequestError where the API refuses a query token */
+export function adminScopeOfSession(token: Principal, shown: string): AdminScope {
+  if (token.kind === 'admin') return scopeOfAdminToken(token)
   throw new RequestError('wrong_token_kind', `${shown} are shown to sessions of an admin token`)
 }

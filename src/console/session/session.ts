@@ -17,7 +17,7 @@ import type { EntryCodes } from './entry-codes.ts'
 import { failureOf } from '../failure.ts'
 import { fieldsOf } from '../form-body.ts'
 import { isConfidential, sessionCookie, sessionIn } from './guard.ts'
-import { hrefOf, nextPlace } from '../kit/href.ts'
+import { nextPlace, overviewHref, paths, signInHref } from '../kit/href.ts'
 import type { Reader } from '../kit/layout.tsx'
 import { readingAs } from './reading-as.ts'
 
@@ -125,11 +125,11 @@ export function sessionRoutes(
   const typed = app.withTypeProvider<TypeBoxTypeProvider>()
   const hidden = { schema: { hide: true } }
   const withNext = { hide: true, querystring: Type.Object({ next: Type.Optional(Type.String()) }) }
-  typed.get('/sign-in', { schema: withNext }, (request, reply) => {
+  typed.get(paths.signIn, { schema: withNext }, (request, reply) => {
     requireConfidential(request)
     return shows.signIn(request, reply, nextPlace(request.query.next))
   })
-  app.post('/sign-in', hidden, async (request, reply) => {
+  app.post(paths.signIn, hidden, async (request, reply) => {
     const fields = fieldsOf(request, ['token', 'next'])
     const next = nextPlace(fields.next)
     const refused = await signIn(deps, request, reply, fields.token.trim())
@@ -138,28 +138,26 @@ export function sessionRoutes(
       : shows.signIn(request, reply, next, refused)
   })
   const withCode = { hide: true, querystring: Type.Object({ code: Type.String() }) }
-  typed.get('/enter', { schema: withCode }, (request, reply) =>
+  typed.get(paths.enter, { schema: withCode }, (request, reply) =>
     shows.enter(request, reply, request.query.code),
   )
-  app.post('/enter', hidden, async (request, reply) => {
+  app.post(paths.enter, hidden, async (request, reply) => {
     requireConfidential(request)
     const secret = deps.codes.use(fieldsOf(request, ['code']).code)
     const fault =
       'The link was used, or is older than five minutes. Sign in with a token of data/demo.json.'
     const refused =
       secret === undefined ? { status: 403, fault } : await signIn(deps, request, reply, secret)
-    const first = hrefOf('')
+    const first = overviewHref()
     return refused === undefined
       ? reply.redirect(first, 303)
       : shows.signIn(request, reply, first, refused)
   })
-  app.post('/sign-out', hidden, async (request, reply) => {
+  app.post(paths.signOut, hidden, async (request, reply) => {
     fieldsOf(request, [])
     const id = sessionIn(request)
     if (id !== undefined) await deps.sessions.end(id)
-    return reply
-      .header('set-cookie', sessionCookie(request, undefined))
-      .redirect(hrefOf('/sign-in'), 303)
+    return reply.header('set-cookie', sessionCookie(request, undefined)).redirect(signInHref(), 303)
   })
 }
 
@@ -182,7 +180,7 @@ export function requireSession(
     if (answer?.ok !== true) {
       if (id !== undefined) void reply.header('set-cookie', sessionCookie(request, undefined))
       const next = request.method === 'GET' ? request.url : undefined
-      return reply.redirect(hrefOf('/sign-in', { next }), 303)
+      return reply.redirect(signInHref({ next }), 303)
     }
     const { principal } = answer
     request.tokenOwner = principal

@@ -1,5 +1,5 @@
 import type { JSX } from 'preact'
-import { hrefOf } from '../kit/href.ts'
+import { enterHref, signInHref } from '../kit/href.ts'
 
 /** Signs in with a token. */
 export function SignInPage({
@@ -14,7 +14,7 @@ export function SignInPage({
   return (
     <section class="panel sign-in">
       <h1>Sign in</h1>
-      <form method="post" action={hrefOf('/sign-in')}>
+      <form method="post" action={signInHref()}>
         <input type="hidden" name="next" value={next} />
         <label>
           <span>Token</span>
@@ -51,7 +51,7 @@ export function EnterPage({ code }: { readonly code: string }): JSX.Element {
     <section class="panel sign-in">
       <h1>Open the console</h1>
       <p>This link signs you in once, as the administrator of the demo.</p>
-      <form method="post" action={hrefOf('/enter')}>
+      <form method="post" action={enterHref()}>
         <input type="hidden" name="code" value={code} />
         <button type="submit" autofocus>
           Open

@@ -5,8 +5,9 @@ import { KnownId } from '../../api/kit/routes/account-surface.ts'
 import type { TimeRange } from '../../api/query/time-range.ts'
 import { fromTimestamp, toTimestamp } from '../../kernel/clock.ts'
 import { fieldReader } from '../form-routes.ts'
+import { fieldOf, timeFields } from '../kit/fields.ts'
 import { type FilterField, FilterForm } from '../kit/filter.tsx'
-import { apiPath, hrefOf, lifeHref } from '../kit/href.ts'
+import { activityHref, apiPath, lifeHref, paths } from '../kit/href.ts'
 import { factsOrWords, type PanelFacts } from '../kit/panel.tsx'
 import { boundedOf, pageOf, Pager, withTime } from '../kit/time-pages.tsx'
 import { Table, type TableColumn } from '../kit/table.tsx'
@@ -32,21 +33,13 @@ interface HistoryFacts {
 }
 
 const PART = 'lives'
-export const historyPath = (tenantId: string): string =>
-  `/tenants/${encodeURIComponent(tenantId)}/history`
 
 const fields: readonly FilterField[] = [
-  {
-    name: 'time_preset',
-    label: 'Time',
-    options: ['1h', '24h', 'today', 'yesterday', '7d', '30d'],
-  },
-  { name: 'from', label: 'From', type: 'date' },
-  { name: 'to', label: 'Before', type: 'date' },
+  ...timeFields('recent'),
   { name: 'type', label: 'What', options: ['task', 'call'] },
-  { name: 'user_id', label: 'User' },
-  { name: 'token_id', label: 'Token', placeholder: 'token_…' },
-  { name: 'tz', label: 'Time zone', placeholder: 'UTC' },
+  fieldOf.user,
+  fieldOf.token,
+  fieldOf.zone,
 ]
 
 function columnsIn({ tenantId, query }: HistoryFacts, view: View): readonly TableColumn<Life>[] {
@@ -110,8 +103,10 @@ function fileOf({ tenantId, query }: HistoryFacts, range: TimeRange) {
 /** The address that shows the newest lives of the same filter, and the one that asks whether there is more. */
 function addressesOf({ tenantId, query }: HistoryFacts, lives: Lives) {
   const { cursor: _cursor, since: _since, ...asked } = query
-  const path = historyPath(tenantId)
-  return { again: hrefOf(path, asked), follow: hrefOf(path, { ...asked, since: lives.as_of }) }
+  return {
+    again: activityHref(tenantId, asked),
+    follow: activityHref(tenantId, { ...asked, since: lives.as_of }),
+  }
 }
 
 function List({
@@ -152,7 +147,12 @@ function List({
         isFollowed
         empty="No call and no task of this tenant began in this time. Choose a longer time, or leave a field empty."
       />
-      <Pager path={historyPath(tenantId)} query={query} range={range} next={lives.next_cursor} />
+      <Pager
+        href={(of) => activityHref(tenantId, of)}
+        query={query}
+        range={range}
+        next={lives.next_cursor}
+      />
       <p class="note">
         As of position {lives.as_of} of the log. <a href={again}>Look again</a>. As a file:{' '}
         <code>{file.command}</code>, or <code>GET {file.path}</code> with a query token.
@@ -166,12 +166,7 @@ function HistoryPage({ facts, view }: { readonly facts: HistoryFacts; readonly v
   return (
     <>
       <h1 class="title">History of {tenantId}</h1>
-      <FilterForm
-        action={hrefOf(historyPath(tenantId))}
-        part={PART}
-        fields={fields}
-        values={query}
-      />
+      <FilterForm action={activityHref(tenantId)} part={PART} fields={fields} values={query} />
       {'why' in list ? (
         <div class="panel" id={PART} aria-live="polite">
           <p class="note">{list.why}</p>
@@ -185,7 +180,7 @@ function HistoryPage({ facts, view }: { readonly facts: HistoryFacts; readonly v
 
 /** Lives of the last day, unless another time is asked for. */
 export const historyPage: Page<typeof query, HistoryFacts> = {
-  path: '/tenants/:id/history',
+  path: paths.activity,
   roles: ['finance', 'support'],
   query,
   read: async (services, who, { id, query: asked }) => {

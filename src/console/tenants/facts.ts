@@ -3,16 +3,17 @@ import { readUsers, toTenant } from '../../api/admin/tenants.ts'
 import { toBudget } from '../../api/kit/answers/balances.ts'
 import { cursorMembers } from '../../api/kit/routes/queries.ts'
 import { readTokens } from '../../api/kit/tokens/routes.ts'
+import { timeRangeMembers } from '../../api/query/time-range.ts'
 import { readBalance } from '../../api/query/balance.ts'
 import type { Principal } from '../../app/access/principal.ts'
 import { managedLimits } from '../../app/accounts/settings.ts'
 import { managedStatus } from '../../app/accounts/managed-status.ts'
 import { managedBudgets } from '../../app/spending/budgets/status.ts'
 import type { SettingValueOf } from '../../domain/account/settings.ts'
+import type { Balances } from '../kit/balances.tsx'
 import { type PanelFacts, panelFacts } from '../kit/panel.tsx'
 import type { ConsoleServices } from '../page.tsx'
-import type { Balances } from '../overview/overview.tsx'
-import { adminScopeOfSession, type ShownTenant } from './tenants.tsx'
+import { adminScopeOfSession } from '../session/reading-as.ts'
 
 /** The facts of the page of a tenant, each as its route answers it. */
 
@@ -20,7 +21,7 @@ const cursor = cursorMembers.cursor
 export const tenantQuery = Type.Object({
   users: cursor,
   tokens: cursor,
-  tz: Type.Optional(Type.String({ maxLength: 64 })),
+  tz: timeRangeMembers.tz,
 })
 type Query = Static<typeof tenantQuery>
 
@@ -30,7 +31,7 @@ export type Budget = ReturnType<typeof toBudget>
 
 export interface TenantFacts {
   readonly query: Query
-  readonly tenant: ShownTenant
+  readonly tenant: ReturnType<typeof toTenant>
   readonly status: SettingValueOf<'status'>
   readonly balances: PanelFacts<Balances>
   readonly users: PanelFacts<Users>
@@ -52,7 +53,7 @@ export async function readTenant(
   { id, query: asked, token }: { id: string; query: Query; token: Principal },
 ): Promise<TenantFacts> {
   const { tenants, tokens, settings } = services.accounts
-  const scope = adminScopeOfSession(token)
+  const scope = adminScopeOfSession(token, 'Tenants')
   const tenant = toTenant(await tenants.find(scope, id))
   const ofSupport = <Read>(reading: () => Promise<Read>) => panelFacts(token, ['support'], reading)
   const [status, balances, users, owned, limits, budgets] = await Promise.all([

@@ -11,9 +11,9 @@ import { isOperator, MAX_TOKEN_LIMIT } from '../../domain/token/events.ts'
 import { limitNames } from '../../domain/token/limits.ts'
 import type { PageForm } from '../form-routes.ts'
 import { ActionForm, UnplacedFault } from '../kit/form.tsx'
+import { tenantHref } from '../kit/href.ts'
 import { grouped } from '../kit/values.tsx'
 import type { View } from '../page.tsx'
-import { tenantHref } from './tenants.tsx'
 import type { TenantFacts } from './facts.ts'
 
 /** Forms that suspend and limit a tenant and its users: they do the same as the routes of the settings. */
@@ -136,7 +136,7 @@ function StatusOfTenant({ facts, view }: FormProps): JSX.Element | null {
     <ActionForm
       name="status"
       title={isOpen ? 'Suspend the tenant' : 'Resume the tenant'}
-      action={`${tenantHref(tenant.id)}/status`}
+      page={tenantHref(tenant.id)}
       requestKey={requestKey}
       button={isOpen ? 'Suspend' : 'Resume'}
       fault={fault}
@@ -166,7 +166,7 @@ function StatusOfUser({ facts, view }: FormProps): JSX.Element {
     <ActionForm
       name="status"
       title="Suspend or resume a user"
-      action={`${tenantHref(tenant.id)}/status`}
+      page={tenantHref(tenant.id)}
       requestKey={view.requestKey}
       button="Set the status"
       fault={view.fault}
@@ -205,7 +205,7 @@ function Limits({
     <ActionForm
       name="limits"
       title={kind === 'tenant' ? 'Change the limits of the tenant' : 'Change the limits of a user'}
-      action={`${tenantHref(tenant.id)}/limits`}
+      page={tenantHref(tenant.id)}
       requestKey={view.requestKey}
       button="Set the limits"
       fault={view.fault}

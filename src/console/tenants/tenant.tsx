@@ -1,17 +1,23 @@
 import type { JSX } from 'preact'
 import type { SubjectLimits } from '../../domain/account/limits.ts'
 import { fromTimestamp } from '../../kernel/clock.ts'
-import { apiPath, hrefOf } from '../kit/href.ts'
+import {
+  activityHref,
+  adminPath,
+  apiPath,
+  overviewHref,
+  paths,
+  tenantHref,
+  tokenHref,
+} from '../kit/href.ts'
+import { Tiles } from '../kit/balances.tsx'
 import { FactsPanel, Panel } from '../kit/panel.tsx'
 import { Table, type TableColumn } from '../kit/table.tsx'
 import { Facts, Id, Money, Moment, type ZoneClock } from '../kit/values.tsx'
-import { historyPath } from './activity.tsx'
 import type { Page, View } from '../page.tsx'
 import { type Budget, type TenantFacts, readTenant, tenantQuery, type Users } from './facts.ts'
 import { Commands, TenantForms } from './forms.tsx'
-import { Tiles } from '../overview/overview.tsx'
-import { tenantHref } from './tenants.tsx'
-import { limitsInWords, type ShownToken, TimeOr, tokenHref } from './token.tsx'
+import { limitsInWords, type ShownToken, TimeOr } from './token-words.tsx'
 
 /** One tenant: its status, money, users, tokens, limits and budgets, with the forms that change them. */
 
@@ -22,7 +28,7 @@ const userColumns = (
   { name: 'name', narrow: 'lead', cell: ({ name }) => name },
   {
     name: 'user',
-    cell: ({ id }) => <Id id={id} href={hrefOf(historyPath(tenantId), { user_id: id })} />,
+    cell: ({ id }) => <Id id={id} href={activityHref(tenantId, { user_id: id })} />,
   },
   {
     name: 'status',
@@ -74,7 +80,7 @@ const subjectOf = ({ subject, user_id: userId, token_id: tokenId }: Budget): str
   userId ?? tokenId ?? `the ${subject}`
 
 function budgetColumns(tenantId: string): readonly TableColumn<Budget>[] {
-  const from = `/api/admin/tenants/${encodeURIComponent(tenantId)}/budgets`
+  const from = adminPath(`/tenants/${encodeURIComponent(tenantId)}/budgets`)
   const amount = (text: string | null) =>
     text === null ? '–' : <Money amount={text} from={from} />
   return [
@@ -209,8 +215,8 @@ function TenantPage({ facts, view }: { readonly facts: TenantFacts; readonly vie
             ],
             ...(status.reason === '' ? [] : [['reason', status.reason] as const]),
             ['suspended users', String(status.suspendedUsers.length)],
-            ['spend', <a href={hrefOf('', { tenant_id: tenant.id })}>overview</a>],
-            ['calls and tasks', <a href={hrefOf(historyPath(tenant.id))}>history</a>],
+            ['spend', <a href={overviewHref({ tenant_id: tenant.id })}>overview</a>],
+            ['calls and tasks', <a href={activityHref(tenant.id)}>history</a>],
           ]}
         />
       </Panel>
@@ -230,7 +236,7 @@ function TenantPage({ facts, view }: { readonly facts: TenantFacts; readonly vie
 
 /** A tenant within the reach of an admin token. */
 export const tenantPage: Page<typeof tenantQuery, TenantFacts> = {
-  path: '/tenants/:id',
+  path: paths.tenant,
   roles: ['finance', 'support'],
   query: tenantQuery,
   read: readTenant,

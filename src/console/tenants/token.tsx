@@ -5,68 +5,28 @@ import { actorOf, KnownId } from '../../api/kit/routes/account-surface.ts'
 import type { Services } from '../../api/kit/services.ts'
 import { readTokens, toToken } from '../../api/kit/tokens/routes.ts'
 import { DEFAULT_OVERLAP_S, DisablingSchema, RotationSchema } from '../../api/kit/tokens/schemas.ts'
-import { fromTimestamp } from '../../kernel/clock.ts'
+import { timeRangeMembers } from '../../api/query/time-range.ts'
 import { formatDuration } from '../../kernel/duration.ts'
 import type { PageForm } from '../form-routes.ts'
 import { ActionForm, UnplacedFault } from '../kit/form.tsx'
-import { hrefOf } from '../kit/href.ts'
+import { activityHref, paths, tenantHref, tokenHref } from '../kit/href.ts'
 import { Panel } from '../kit/panel.tsx'
-import { Facts, Moment, type ZoneClock } from '../kit/values.tsx'
+import { Facts, type ZoneClock } from '../kit/values.tsx'
 import type { Page, View } from '../page.tsx'
-import { historyPath } from './activity.tsx'
-import { adminScopeOfSession, tenantHref } from './tenants.tsx'
+import { adminScopeOfSession } from '../session/reading-as.ts'
+import { limitsInWords, type ShownToken, TimeOr } from './token-words.tsx'
 
 /** One token, without its secret, with the forms that disable and rotate it. */
 
 type Tokens = Services['accounts']['tokens']
-export type ShownToken = ReturnType<typeof toToken>
 
-const PATH = '/tokens/:id'
 /** Tokens that it issued are counted up to here. */
 const MOST_ISSUED = 10
-
-/** The page of a token. */
-export const tokenHref = (id: string, of: { readonly tz?: string | undefined } = {}): string =>
-  hrefOf(`/tokens/${encodeURIComponent(id)}`, of)
 
 interface TokenFacts {
   readonly token: ShownToken
   /** How many tokens it issued, such as `2` or `more than 10`. */
   readonly issued: string
-}
-
-const limitWords = {
-  requests_per_minute: 'requests per minute',
-  tokens_per_minute: 'tokens per minute',
-  concurrent_calls: 'calls at once',
-  concurrent_tasks: 'tasks at once',
-} as const
-export const limitMembers = Object.keys(limitWords) as readonly (keyof typeof limitWords)[]
-
-/** The limits that are set, in words; none of them: the given words. */
-export function limitsInWords(
-  limits: Readonly<Record<keyof typeof limitWords, number | string | null>>,
-  none: string,
-): string {
-  const set = limitMembers.flatMap((name) => {
-    const limit = limits[name]
-    if (limit === 'default' || limit === null) return []
-    return [`${limit} ${limitWords[name]}`]
-  })
-  return set.length === 0 ? none : set.join(', ')
-}
-
-/** The time of a token, or the words for its absence. */
-export function TimeOr({
-  at,
-  none,
-  clock,
-}: {
-  readonly at: string | null
-  readonly none: string
-  readonly clock: ZoneClock
-}): JSX.Element {
-  return at === null ? <>{none}</> : <Moment atMs={fromTimestamp(at)} clock={clock} />
 }
 
 function factsOf({ token, issued }: TokenFacts, clock: ZoneClock) {
@@ -83,7 +43,7 @@ function factsOf({ token, issued }: TokenFacts, clock: ZoneClock) {
     ['last used', time(token.last_used_at, 'never')],
     [
       'calls and tasks',
-      <a href={hrefOf(historyPath(token.tenant_id), { token_id: token.id })}>history</a>,
+      <a href={activityHref(token.tenant_id, { token_id: token.id })}>history</a>,
     ],
     ['issued', time(token.created_at, '')],
     ['rotated', time(token.rotated_at, 'never')],
@@ -105,13 +65,13 @@ function Forms({ facts, view }: { readonly facts: TokenFacts; readonly view: Vie
         <p class="panel note">It is disabled, which is final: issue another token.</p>
       </>
     )
-  const href = tokenHref(token.id)
+  const page = tokenHref(token.id)
   return (
     <>
       <ActionForm
         name="rotate"
         title="Rotate it"
-        action={`${href}/rotate`}
+        page={page}
         requestKey={requestKey}
         button="Rotate"
         fault={fault}
@@ -130,7 +90,7 @@ function Forms({ facts, view }: { readonly facts: TokenFacts; readonly view: Vie
       <ActionForm
         name="disable"
         title="Disable it"
-        action={`${href}/disable`}
+        page={page}
         requestKey={requestKey}
         button="Disable"
         fault={fault}
@@ -153,15 +113,15 @@ function Forms({ facts, view }: { readonly facts: TokenFacts; readonly view: Vie
   )
 }
 
-const query = Type.Object({ tz: Type.Optional(Type.String({ maxLength: 64 })) })
+const query = Type.Object({ tz: timeRangeMembers.tz })
 
 /** A token that the session manages. */
 export const tokenPage: Page<typeof query, TokenFacts> = {
-  path: PATH,
+  path: paths.token,
   roles: ['support'],
   query,
   read: async ({ accounts: { tokens } }, _who, { id, token }) => {
-    const scope = adminScopeOfSession(token)
+    const scope = adminScopeOfSession(token, 'Tokens')
     const found = toToken(await tokens.find(scope, id))
     const { items, next_cursor: more } = await readTokens(tokens, scope, {
       issued_by: id,

@@ -1,5 +1,5 @@
 import type { JSX } from 'preact'
-import { hrefOf } from '../kit/href.ts'
+import { viewReasonHref } from '../kit/href.ts'
 
 /** Asks a reader from outside a tenant for the reason of the look. */
 export function LookPage({
@@ -17,7 +17,7 @@ export function LookPage({
     <section class="panel sign-in">
       <h1>Look at {tenantId}</h1>
       <p>You are not of this tenant: say why you look at it. You are asked once a session.</p>
-      <form method="post" action={hrefOf('/look')}>
+      <form method="post" action={viewReasonHref()}>
         <input type="hidden" name="tenant_id" value={tenantId} />
         <input type="hidden" name="next" value={next} />
         <label>

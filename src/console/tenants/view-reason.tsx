@@ -9,7 +9,7 @@ import { DomainError } from '../../kernel/errors.ts'
 import { failureOf, isDefect } from '../failure.ts'
 import { fieldReader, writtenIn } from '../form-routes.ts'
 import { sessionIn } from '../session/guard.ts'
-import { nextPlace } from '../kit/href.ts'
+import { nextPlace, paths } from '../kit/href.ts'
 import { type ConsoleServices, sendPage } from '../page.tsx'
 import { LookPage } from './view-reason-page.tsx'
 import { lookBefore, seesOtherTenants } from '../session/reading-as.ts'
@@ -18,8 +18,6 @@ import { lookBefore, seesOtherTenants } from '../session/reading-as.ts'
  * Looks at a tenant by people who are not of it: they say why, once a session and tenant, before its
  * first page is shown, and the log has it.
  */
-
-const PATH = '/look'
 
 const Query = Type.Object({
   tenant_id: NameOf('The tenant.'),
@@ -48,7 +46,7 @@ export function lookRoutes(
   app
     .withTypeProvider<TypeBoxTypeProvider>()
     .get(
-      PATH,
+      paths.viewReason,
       { config: { roles: ['finance', 'support'] }, schema: { hide: true, querystring: Query } },
       async (request, reply) => {
         const { tenant_id: tenantId, next } = request.query
@@ -57,7 +55,7 @@ export function lookRoutes(
       },
     )
   app.post(
-    PATH,
+    paths.viewReason,
     { config: { roles: ['finance', 'support'] }, schema: { hide: true } },
     async (request, reply) => {
       const written = writtenIn(request, ['tenant_id', 'reason', 'next'])
