@@ -9,6 +9,7 @@ import { readZone } from '../api/query/time-range.ts'
 import type { OperationsReads } from '../api/operating/operations.ts'
 import type { Services } from '../api/kit/services.ts'
 import type { QueryServices } from '../api/query/services.ts'
+import type { ConsoleSessions } from '../app/access/console-sessions.ts'
 import type { Principal } from '../app/access/principal.ts'
 import type { TokenRole } from '../domain/token/events.ts'
 import { newId } from '../kernel/ids.ts'
@@ -50,7 +51,10 @@ export class Unchanged {
 
 /** The use cases that pages and their forms call. */
 export type ConsoleServices = QueryServices &
-  Pick<Services, 'accounts'> & { readonly operations: OperationsReads }
+  Pick<Services, 'accounts'> & {
+    readonly operations: OperationsReads
+    readonly sessions: Pick<ConsoleSessions, 'viewed'>
+  }
 
 /** A request for a page. */
 interface Asked<Query extends TObject> {

@@ -9,40 +9,40 @@ import { createSignIns } from '../app/spending/throttle/sign-ins.ts'
 import type { Clock } from '../kernel/clock.ts'
 import { createEntryCodes } from './session/entry-codes.ts'
 import { failureOf } from './failure.ts'
-import { formRoute } from './form-routes.ts'
 import { FORM_BYTES, useForms } from './form-body.ts'
 import { guardHeaders, useGuard } from './session/guard.ts'
 import { enterHref } from './kit/href.ts'
 import { type Reader, renderPage } from './kit/layout.tsx'
-import { lookRoutes } from './tenants/view-reason.tsx'
-import { pageRoute, sendPage } from './page.tsx'
-import { failedPage } from './failures/failed.tsx'
-import { lifeActions, lifeForm } from './life/actions.tsx'
-import { refundForm } from './life/refund.tsx'
-import { historyPage } from './tenants/activity.tsx'
-import { findPage } from './life/find.tsx'
-import { lifePage } from './life/life.tsx'
-import { linePage } from './ledger/line.tsx'
-import { linesPage } from './ledger/lines.tsx'
-import { movementsPage } from './ledger/movements.tsx'
-import { operationsPage } from './operations/operations.tsx'
-import { overviewPage } from './overview/overview.tsx'
-import { approveForm, proposalPage, proposalsPage, rejectForm } from './proposals/proposals.tsx'
-import { statusForm, limitForm } from './tenants/forms.tsx'
-import { tenantPage } from './tenants/tenant.tsx'
-import { tenantsPage } from './tenants/tenants.tsx'
-import { disableForm, rotateForm, tokenPage } from './tenants/token.tsx'
-import { pricesPage } from './prices/prices.tsx'
-import { bookPage } from './prices/price-book.tsx'
+import { sendPage } from './page.tsx'
+import { failures } from './failures/routes.ts'
+import { ledger } from './ledger/routes.ts'
+import { life } from './life/routes.ts'
+import { operations } from './operations/routes.ts'
+import { overview } from './overview/routes.ts'
+import { prices } from './prices/routes.ts'
+import { proposals } from './proposals/routes.ts'
+import { tenants } from './tenants/routes.ts'
 import { ProblemPage, problemTitle } from './problem.tsx'
-import { summaryPage } from './ledger/summary.tsx'
 import { EnterPage, SignInPage } from './session/sign-in.tsx'
 import { requireSession, type SessionDeps, sessionRoutes } from './session/session.ts'
 import { assetRoutes } from './static/assets.ts'
+import { placesFor, type Subject } from './subject.ts'
 
 /** The console: pages for finance and support, made of what the query API answers. */
 
 const PREFIX = '/console'
+
+/** What the console has, in the order of its places in the head. A new subject is a folder and a line here. */
+export const subjects: readonly Subject[] = [
+  overview,
+  ledger,
+  prices,
+  life,
+  failures,
+  proposals,
+  tenants,
+  operations,
+]
 
 /** Shows a failure as a page, in the words that the API has for it. */
 function envelopeFor(path: string, reader: Reader | undefined): Envelope {
@@ -89,43 +89,16 @@ export function createConsole(
   const sessions = createConsoleSessions(deps.db)
   const countSignIn = createSignIns(deps.clock)
   const register: Surface['register'] = async (app, given) => {
-    const services = { ...given, queries, operations: deps.operations }
+    const services = { ...given, queries, operations: deps.operations, sessions }
     useGuard(app)
     useForms(app)
     assetRoutes(app)
     sessionRoutes(app, { ...deps, codes, sessions, countSignIn }, signInPages)
     // A context of their own: files and the sign-in have no session.
     await app.register((signedIn, _options, done) => {
-      requireSession(signedIn, { ...deps, sessions })
+      requireSession(signedIn, { ...deps, sessions }, (token) => placesFor(subjects, token))
       useQueryBounds(signedIn, services)
-      lookRoutes(signedIn, services, sessions)
-      pageRoute(signedIn, services, overviewPage)
-      pageRoute(signedIn, services, findPage)
-      pageRoute(signedIn, services, lifePage)
-      pageRoute(signedIn, services, failedPage)
-      pageRoute(signedIn, services, linesPage)
-      pageRoute(signedIn, services, linePage)
-      pageRoute(signedIn, services, summaryPage)
-      pageRoute(signedIn, services, movementsPage)
-      pageRoute(signedIn, services, pricesPage)
-      pageRoute(signedIn, services, bookPage)
-      pageRoute(signedIn, services, historyPage)
-      pageRoute(signedIn, services, operationsPage)
-      pageRoute(signedIn, services, proposalsPage)
-      pageRoute(signedIn, services, proposalPage)
-      const { lives, proposals, settings, tokens } = services.accounts
-      pageRoute(signedIn, services, tenantsPage)
-      pageRoute(signedIn, services, tenantPage)
-      pageRoute(signedIn, services, tokenPage)
-      formRoute(signedIn, services, tenantPage, statusForm(settings))
-      formRoute(signedIn, services, tenantPage, limitForm(settings))
-      formRoute(signedIn, services, tokenPage, disableForm(tokens))
-      formRoute(signedIn, services, tokenPage, rotateForm(tokens))
-      formRoute(signedIn, services, proposalPage, approveForm(proposals))
-      formRoute(signedIn, services, proposalPage, rejectForm(proposals))
-      formRoute(signedIn, services, lifePage, refundForm(services))
-      for (const action of lifeActions)
-        formRoute(signedIn, services, lifePage, lifeForm(lives, action))
+      for (const subject of subjects) subject.register(signedIn, services)
       done()
     })
   }

@@ -3,6 +3,17 @@ import { renderToString } from 'preact-render-to-string'
 import { assetUrl } from '../static/assets.ts'
 import { findHref, overviewHref, signOutHref } from './href.ts'
 
+/** A place in the head of every page. */
+export interface Place {
+  readonly href: string
+  readonly name: string
+  /** Where the addresses of the pages below it begin: it stays the current one there. */
+  readonly below?: readonly string[]
+}
+
+/** The reference of the API, which is no page of the console. */
+const API: Place = { href: '/docs', name: 'API' }
+
 /** The reader, as the head of every page shows it. */
 export interface Reader {
   readonly tokenName: string
@@ -11,8 +22,8 @@ export interface Reader {
   readonly sees: string
   /** `finance`, `support`, `operator`, `administrator` or `reader`. */
   readonly role: string
-  /** Whether the session is one of an admin token. */
-  readonly isAdmin: boolean
+  /** The places that it sees. */
+  readonly places: readonly Place[]
 }
 
 export interface PageOptions {
@@ -28,29 +39,9 @@ export interface PageOptions {
   readonly children: ComponentChildren
 }
 
-/** The places that the role of the reader has. */
-const placesOf = ({
-  isAdmin,
-  role,
-}: Reader): readonly (readonly [href: string, name: string])[] => [
-  ['/console', 'Overview'],
-  ...(role === 'support' ? [] : [['/console/ledger/lines', 'Ledger'] as const]),
-  ['/console/failed', 'Failed'],
-  ...(isAdmin ? [['/console/proposals', 'Proposals'] as const] : []),
-  ...(isAdmin ? [['/console/tenants', 'Tenants'] as const] : []),
-  ...(role === 'operator' ? [['/console/operations', 'Operations'] as const] : []),
-  ['/docs', 'API'],
-]
-
-/** Paths of the pages below a place: it stays the current one there. */
-const below: Readonly<Record<string, readonly string[]>> = {
-  '/console/ledger/lines': ['/console/ledger/', '/console/prices'],
-  '/console/tenants': ['/console/tenants/', '/console/tokens/'],
-}
-
-function currentOf(place: string, path: string): 'page' | 'true' | undefined {
-  if (place === path) return 'page'
-  return below[place]?.some((begin) => path.startsWith(begin)) === true ? 'true' : undefined
+function currentOf({ href, below = [] }: Place, path: string): 'page' | 'true' | undefined {
+  if (href === path) return 'page'
+  return below.some((begin) => path.startsWith(begin)) ? 'true' : undefined
 }
 
 function Find({ word }: { readonly word: string }): JSX.Element {
@@ -82,9 +73,9 @@ function Head({ path, reader, word = '' }: PageOptions): JSX.Element | null {
         Tollgate
       </a>
       <nav aria-label="Pages">
-        {placesOf(reader).map(([href, name]) => (
-          <a key={href} href={href} aria-current={currentOf(href, path)}>
-            {name}
+        {[...reader.places, API].map((place) => (
+          <a key={place.href} href={place.href} aria-current={currentOf(place, path)}>
+            {place.name}
           </a>
         ))}
       </nav>

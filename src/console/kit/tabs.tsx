@@ -11,6 +11,9 @@ const places = [
   [paths.prices, 'Prices'],
 ] as const
 
+/** The addresses of the tabs. */
+export const TAB_HREFS = places.map(([path]) => hrefOf(path))
+
 /** The id of the tabs: a filter that replaces a part of the page replaces them as well. */
 export const TABS = 'tabs'
 

@@ -18,7 +18,7 @@ import { failureOf } from '../failure.ts'
 import { fieldsOf } from '../form-body.ts'
 import { isConfidential, sessionCookie, sessionIn } from './guard.ts'
 import { nextPlace, overviewHref, paths, signInHref } from '../kit/href.ts'
-import type { Reader } from '../kit/layout.tsx'
+import type { Place, Reader } from '../kit/layout.tsx'
 import { readingAs } from './reading-as.ts'
 
 /** Signing in with a token, and the session that follows. */
@@ -48,7 +48,7 @@ function roleOf(principal: Principal): string {
   return principal.kind === 'admin' ? 'administrator' : 'reader'
 }
 
-async function readerOf(db: Queryable, principal: Principal): Promise<Reader> {
+async function readerOf(db: Queryable, principal: Principal): Promise<Omit<Reader, 'places'>> {
   const { tokenId, tenantId } = principal
   const seesAll = readingAs(principal).scope?.level === 'all_tenants'
   const label = (await tokenLabels(db, [tokenId])).get(tokenId)
@@ -58,7 +58,6 @@ async function readerOf(db: Queryable, principal: Principal): Promise<Reader> {
     lastFour: label?.lastFour ?? '',
     sees: names === undefined ? 'all tenants' : (names.get(tenantId) ?? tenantId),
     role: roleOf(principal),
-    isAdmin: principal.kind === 'admin',
   }
 }
 
@@ -168,6 +167,7 @@ export function sessionRoutes(
 export function requireSession(
   app: FastifyInstance,
   deps: Omit<SessionDeps, 'codes' | 'countSignIn'>,
+  placesFor: (token: Principal) => readonly Place[],
 ): void {
   app.decorateRequest('reader', undefined)
   // Set before it is read, as `reader` is: an array as the usual value would be one for all requests.
@@ -187,7 +187,10 @@ export function requireSession(
     request.viewedTenants = session?.viewedTenants ?? []
     requireTokenAddress(request, principal)
     // First, so that a refusal has the head of the page, with its places.
-    request.reader = await readerOf(deps.db, principal)
+    request.reader = {
+      ...(await readerOf(deps.db, principal)),
+      places: placesFor(principal),
+    }
     requireRole(request, principal)
     const purpose = request.method === 'POST' ? 'change' : 'read'
     if (!request.is404) await deps.tenantAccess.check(principal, purpose)

@@ -4,7 +4,6 @@ import { type Static, Type } from 'typebox'
 import { actorOf, KnownId, Reason } from '../../api/kit/routes/account-surface.ts'
 import { principalOf } from '../../api/kit/tokens/authenticate.ts'
 import { NameOf } from '../../api/query/schemas.ts'
-import type { ConsoleSessions } from '../../app/access/console-sessions.ts'
 import { DomainError } from '../../kernel/errors.ts'
 import { failureOf, isDefect } from '../failure.ts'
 import { fieldReader, writtenIn } from '../form-routes.ts'
@@ -29,11 +28,7 @@ const readLook = fieldReader(
 )
 
 /** The form, and what it does: the look is in the log before the session may see the tenant. */
-export function lookRoutes(
-  app: FastifyInstance,
-  services: ConsoleServices,
-  sessions: Pick<ConsoleSessions, 'viewed'>,
-): void {
+export function lookRoutes(app: FastifyInstance, { accounts, sessions }: ConsoleServices): void {
   const show = (
     request: FastifyRequest,
     reply: FastifyReply,
@@ -64,7 +59,7 @@ export function lookRoutes(
         throw new DomainError('scope_denied', 'this needs a token that sees all tenants', {})
       try {
         const { tenant_id: tenantId, reason } = readLook(written)
-        await services.accounts.viewTenant(actorOf(request), { tenantId, reason })
+        await accounts.viewTenant(actorOf(request), { tenantId, reason })
         await sessions.viewed(sessionIn(request) ?? '', tenantId)
       } catch (error) {
         const failure = failureOf(error, request.id)

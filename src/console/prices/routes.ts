@@ -1,0 +1,12 @@
+import { pageRoute } from '../page.tsx'
+import type { Subject } from '../subject.ts'
+import { bookPage } from './price-book.tsx'
+import { pricesPage } from './prices.tsx'
+
+/** Prices have no place of their own: they are a tab of the ledger. */
+export const prices: Subject = {
+  register: (app, services) => {
+    pageRoute(app, services, pricesPage)
+    pageRoute(app, services, bookPage)
+  },
+}
