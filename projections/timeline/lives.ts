@@ -1,23 +1,23 @@
+import type { AnyEventType } from '../../src/domain/any-event.ts'
+import type { BilledLifeKind } from '../../src/domain/lives.ts'
 import type { Queryable } from '../engine/queryable.ts'
 import { columns, type ItemRecord, tables, type TimelineItem, toItem } from './items.ts'
 import { typesSql } from './tables.ts'
 
-/** Calls and tasks by their beginnings, which is how a tenant's history is listed. */
+/** Lives that are billed, by their beginnings: so the lives of a tenant are listed. */
 
 /** Events that begin a task, or are all of a call, by the kind of the life. */
 const openings = {
   task: ['TaskRequested'],
   call: ['CallSettled', 'CallFailed', 'CallWrittenOff'],
-} as const
-export const lifeKinds = ['task', 'call'] as const
-export type LifeKind = (typeof lifeKinds)[number]
+} as const satisfies Record<BilledLifeKind, readonly AnyEventType[]>
 
 /** An absent member does not filter. */
 export interface LivesFilter {
   readonly tenantId: string
   readonly userIds: readonly string[] | undefined
   readonly tokenId: string | undefined
-  readonly kinds: readonly LifeKind[]
+  readonly kinds: readonly BilledLifeKind[]
   /** Time of recording of its beginning: unix milliseconds, inclusive. */
   readonly fromMs: number | undefined
   /** Unix milliseconds, exclusive. */

@@ -12,7 +12,7 @@ export {
   type FailureStatus,
 } from './failures.ts'
 export type { TimelineItem } from './items.ts'
-export { isLifePlace, type LifeKind, lifeKinds, livesIn, type LivesFilter } from './lives.ts'
+export { isLifePlace, livesIn, type LivesFilter } from './lives.ts'
 export {
   beginningsOf,
   openingsNear,

@@ -4,6 +4,7 @@ import { type Static, Type } from 'typebox'
 import type { Principal } from '../../app/access/principal.ts'
 import type { SearchItem } from '../../app/support/search-items.ts'
 import { holdsSecret, MAX_TEXT_CHARACTERS } from '../../app/support/words.ts'
+import { isUnbilled, type LifeKind, lifeKinds, type UnbilledLifeKind } from '../../domain/lives.ts'
 import { toTimestamp } from '../../kernel/clock.ts'
 import { isDate, readTime } from '../../kernel/read-time.ts'
 import { success, successOf } from '../kit/routes/account-surface.ts'
@@ -53,8 +54,7 @@ type SearchQuery = Static<typeof SearchQuerySchema>
 const FoundSchema = Type.Object(
   {
     kind: Type.String({
-      description:
-        '`call`, `task`, `file`, `upload`, `asset`, `asset_group`, `verification`, `token`, `tenant`, `user`, `line`, `grant`, `adjustment` or `refused_request`.',
+      description: `${lifeKinds.map((kind) => `\`${kind}\``).join(', ')}, \`token\`, \`tenant\`, \`user\`, \`line\`, \`grant\`, \`adjustment\` or \`refused_request\`.`,
     }),
     id: Type.String(),
     matched: Type.String({ description: 'The word of `q` that stands for it.' }),
@@ -78,12 +78,20 @@ const SearchAnswerSchema = successOf(
   }),
 )
 
+/** The histories in which the events of a life are. */
+const historiesOf: Readonly<Record<UnbilledLifeKind, 'tasks' | 'assets'>> = {
+  asset: 'assets',
+  asset_group: 'assets',
+  verification: 'assets',
+  file: 'tasks',
+  upload: 'tasks',
+  voice: 'tasks',
+}
+
 /** Paths and commands by kind; `id` is encoded in paths, and plain in commands. */
 type Place = (ids: { readonly id: string; readonly tenantId: string }) => string
 const places: Readonly<Record<string, readonly [path: Place | undefined, command: Place]>> = {
-  ...ofLives('call', 'task'),
-  ...ofHistories('tasks', 'file', 'upload'),
-  ...ofHistories('assets', 'asset', 'asset_group', 'verification'),
+  ...Object.fromEntries(lifeKinds.map((kind) => [kind, ofLife(kind)])),
   token: [undefined, ({ id }) => `tollgate replay ${id}`],
   tenant: [({ id }) => `balance?tenant_id=${id}`, ({ id }) => `tollgate replay --tenant ${id}`],
   user: [
@@ -99,16 +107,11 @@ const places: Readonly<Record<string, readonly [path: Place | undefined, command
   ],
 }
 
-function ofLives(...kinds: readonly string[]) {
-  const replay: Place = ({ id }) => `tollgate replay ${id}`
-  const life: Place = ({ id }) => `lives/${id}`
-  return Object.fromEntries(kinds.map((kind) => [kind, [life, replay] as const]))
-}
-
-function ofHistories(of: string, ...kinds: readonly string[]) {
-  const replay: Place = ({ id }) => `tollgate replay ${id}`
-  const history: Place = ({ id }) => `${of}/${id}/history`
-  return Object.fromEntries(kinds.map((kind) => [kind, [history, replay] as const]))
+/** Lives that are not billed are shown by the events of a history. */
+function ofLife(kind: LifeKind): readonly [Place, Place] {
+  const path: Place = ({ id }) =>
+    isUnbilled(kind) ? `${historiesOf[kind]}/${id}/history` : `lives/${id}`
+  return [path, ({ id }) => `tollgate replay ${id}`]
 }
 
 function ofCredits(list: string): readonly [Place, Place] {

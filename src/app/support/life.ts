@@ -5,15 +5,10 @@ import {
   type TimelineItem,
   type TimelineScope,
 } from '../../../projections/timeline/query.ts'
-import { assetStreams } from '../../domain/asset/events.ts'
-import { assetGroupStreams } from '../../domain/asset-group/events.ts'
-import { fileStreams } from '../../domain/file/events.ts'
-import { type Note, noteStreams } from '../../domain/note/events.ts'
-import { uploadStreams } from '../../domain/upload/events.ts'
-import { verificationStreams } from '../../domain/verification/events.ts'
-import { voiceStreams } from '../../domain/voice/events.ts'
 import { sourceOf } from '../../domain/any-event.ts'
 import type { ExpiryCatalog } from '../../domain/catalog/latest-end.ts'
+import { isUnbilled, type LifeKind, lifeKindOf } from '../../domain/lives.ts'
+import type { Note } from '../../domain/note/events.ts'
 import type { RecordedEvent } from '../../eventlog/log/types.ts'
 import { fromTimestamp } from '../../kernel/clock.ts'
 import { formatDuration } from '../../kernel/duration.ts'
@@ -25,20 +20,10 @@ import { eventOfItem } from '../read-models/timeline-event.ts'
 import { type RelatedLife, relatedToRequest, usersOfAsset } from './related.ts'
 import { type Step, stepsOf } from './steps.ts'
 
-/** A life: all that is known of a task, a call, an asset, a file or a voice, as support sees it. */
+/** A life: all that the log says of one task, call, asset, file or the like, as support sees it. */
 
 /** Most events of one life: an asset that is used often has most. */
 const MAX_LIFE_EVENTS = 10_000
-
-/** Streams of lives that have no receipt, by their kind. */
-const kindByStream = [
-  [assetGroupStreams, 'asset_group'],
-  [assetStreams, 'asset'],
-  [verificationStreams, 'verification'],
-  [fileStreams, 'file'],
-  [uploadStreams, 'upload'],
-  [voiceStreams, 'voice'],
-] as const
 
 /** A note that support wrote about a life. */
 export interface LifeNote extends Note {
@@ -57,7 +42,7 @@ export function isLifeId(text: string): boolean {
 export interface Life {
   /** The gateway's id. */
   readonly id: string
-  readonly kind: Receipt['kind'] | (typeof kindByStream)[number][1]
+  readonly kind: LifeKind
   readonly tenantId: string
   readonly userId: string | undefined
   /** The state of its receipt; of a life without one, the title of its last step. */
@@ -196,16 +181,16 @@ async function lifeWithoutReceipt(
 ): Promise<Life | undefined> {
   const { items } = await historyOf(db, id, scope, { limit: MAX_LIFE_EVENTS })
   const ofKind = items.flatMap((item) => {
-    const kind = kindByStream.find(([prefix]) => item.stream.startsWith(prefix))?.[1]
-    return kind === undefined ? [] : [{ item, kind }]
+    const kind = lifeKindOf(item.type)
+    return isUnbilled(kind) ? [{ item, kind }] : []
   })
   const last = ofKind.at(-1)
   const sourceId = last && sourceOf(eventOfItem(last.item))
   if (last === undefined || sourceId === undefined) return undefined
   const { kind } = last
   const { tenantId, userId } = last.item
-  const isOfLife = ({ stream }: TimelineItem): boolean =>
-    stream.startsWith(noteStreams) || kindByStream.some(([prefix]) => stream.startsWith(prefix))
+  const isOfLife = ({ type }: TimelineItem): boolean =>
+    type === 'NotePosted' || isUnbilled(lifeKindOf(type))
   const events = items
     .filter((item) => item.sourceId === sourceId && isOfLife(item))
     .map(eventOfItem)

@@ -4,6 +4,7 @@ import {
   type LivesFilter,
   type TimelineItem,
 } from '../../../projections/timeline/query.ts'
+import type { BilledLifeKind } from '../../domain/lives.ts'
 import {
   isOpening,
   type Opening,
@@ -17,7 +18,7 @@ import { stepsOf } from './steps.ts'
 
 export interface ListedLife {
   readonly id: string
-  readonly kind: 'task' | 'call'
+  readonly kind: BilledLifeKind
   readonly tenantId: string
   readonly userId: string | undefined
   readonly tokenId: string

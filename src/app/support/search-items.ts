@@ -1,6 +1,7 @@
 import type { SearchedOwner, SearchedToken } from '../../../projections/access/query.ts'
 import type { FoundPosting } from '../../../projections/ledger/query.ts'
 import type { SourceSummary } from '../../../projections/timeline/query.ts'
+import { lifeKindOf } from '../../domain/lives.ts'
 import type { RefusedRequest } from './refusal-list.ts'
 
 /** What a search shows of each kind of thing. */
@@ -23,30 +24,8 @@ export interface SearchItem {
 
 export type Unmatched = Omit<SearchItem, 'matched'>
 
-/** Kinds of things by the beginnings of their ids. */
-const kindsOfIds: readonly (readonly [stem: string, kind: string])[] = [
-  ['call_', 'call'],
-  ['video_', 'task'],
-  ['image_', 'task'],
-  ['speech_', 'task'],
-  ['file-', 'file'],
-  ['asset-', 'asset'],
-  ['group-', 'asset_group'],
-  ['token_', 'token'],
-]
-
-/** Kinds of those whose ids have no stem, by the beginnings of the types of their events. */
-const kindsOfTypes: readonly (readonly [noun: string, kind: string])[] = [
-  ['Task', 'task'],
-  ['Call', 'call'],
-  ['Verification', 'verification'],
-  ['Media', 'upload'],
-]
-
 function kindOf({ sourceId, lastType }: SourceSummary): string {
-  const [, byId] = kindsOfIds.find(([stem]) => sourceId.startsWith(stem)) ?? []
-  const [, byType] = kindsOfTypes.find(([noun]) => lastType.startsWith(noun)) ?? []
-  return byId ?? byType ?? 'other'
+  return sourceId.startsWith('token_') ? 'token' : (lifeKindOf(lastType) ?? 'other')
 }
 
 /** States that the last word of a type does not say. */

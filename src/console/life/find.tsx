@@ -3,6 +3,7 @@ import { Type } from 'typebox'
 import { readSearch, SearchQuerySchema } from '../../api/query/search.ts'
 import { timeRangeMembers } from '../../api/query/time-range.ts'
 import type { Principal } from '../../app/access/principal.ts'
+import { isLifeKind } from '../../domain/lives.ts'
 import { fromTimestamp } from '../../kernel/clock.ts'
 import { activityHref, lifeHref, lineHref, overviewHref, paths, tokenHref } from '../kit/href.ts'
 import { Table, type TableColumn } from '../kit/table.tsx'
@@ -21,24 +22,13 @@ interface Asked extends Found {
 /** Undefined: nothing was looked for yet. */
 type FindFacts = Asked | undefined
 
-/** Kinds whose life is a page. */
-const lives: ReadonlySet<string> = new Set([
-  'call',
-  'task',
-  'file',
-  'upload',
-  'asset',
-  'asset_group',
-  'verification',
-])
-
 /** The page of what was found, which the reader may see; undefined where the console has none. */
 function hrefOfItem(
   { kind, id, tenant_id: tenantId }: FoundItem,
   { kind: ofReader, role }: Pick<Principal, 'kind' | 'role'>,
   tz: string | undefined,
 ): string | undefined {
-  if (lives.has(kind)) return lifeHref(id, { tz })
+  if (isLifeKind(kind)) return lifeHref(id, { tz })
   if (kind === 'line')
     return role === 'support' ? lifeHref(id.replace(/:\d+$/, ''), { tz }) : lineHref(id, { tz })
   if (kind === 'token' && ofReader === 'admin' && role !== 'finance') return tokenHref(id, { tz })

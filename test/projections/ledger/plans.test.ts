@@ -17,7 +17,8 @@ import {
   type UsageKey,
 } from '../../../projections/ledger/query.ts'
 import { TimeZone } from '../../../src/kernel/time-zone.ts'
-import { lifeKinds, type LivesFilter, livesIn } from '../../../projections/timeline/lives.ts'
+import { billedLifeKinds } from '../../../src/domain/lives.ts'
+import { type LivesFilter, livesIn } from '../../../projections/timeline/lives.ts'
 import { timelineProjection } from '../../../projections/timeline/projection.ts'
 import {
   type FailureFilter,
@@ -313,7 +314,7 @@ t.test('every query of finance and support uses an index, with any filter', asyn
       tenantId,
       userIds: undefined,
       tokenId: undefined,
-      kinds: lifeKinds,
+      kinds: billedLifeKinds,
       fromMs,
       toMs,
       asOf: BigInt(LINES * 10),

@@ -1,9 +1,10 @@
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import type { FastifyInstance } from 'fastify'
 import { type Static, Type } from 'typebox'
-import { isLifePlace, lifeKinds } from '../../../../projections/timeline/query.ts'
+import { isLifePlace } from '../../../../projections/timeline/query.ts'
 import type { Principal } from '../../../app/access/principal.ts'
 import type { ListedLife } from '../../../app/support/lives.ts'
+import { billedLifeKinds } from '../../../domain/lives.ts'
 import { toTimestamp } from '../../../kernel/clock.ts'
 import { successOf } from '../../kit/routes/account-surface.ts'
 import { principalOf } from '../../kit/tokens/authenticate.ts'
@@ -27,7 +28,7 @@ export const LivesQuerySchema = Type.Object({
   user_id: NameOf('Only requests of this user.'),
   token_id: NameOf('Only requests with this token.'),
   type: Type.Optional(
-    Type.Enum([...lifeKinds], { description: 'Only tasks, or only calls; both by default.' }),
+    Type.Enum([...billedLifeKinds], { description: 'Only tasks, or only calls; both by default.' }),
   ),
   since: Type.Optional({
     ...Since,
@@ -43,7 +44,7 @@ type LivesQuery = Partial<Static<typeof LivesQuerySchema>>
 const ListedLifeSchema = Type.Object(
   {
     id: Type.String({ description: "The gateway's id, of which `lives/{id}` shows all." }),
-    kind: Type.Enum([...lifeKinds]),
+    kind: Type.Enum([...billedLifeKinds]),
     at: Type.String({ description: 'RFC 3339: when the log recorded its beginning.' }),
     tenant_id: Type.String(),
     user_id: TextOrNull('The user of the request.'),
@@ -111,7 +112,7 @@ export async function readLives(
     userIds,
     ...readTimeRange(query, clock.nowMs()),
     tokenId: query.token_id,
-    kinds: query.type === undefined ? lifeKinds : [query.type],
+    kinds: query.type === undefined ? billedLifeKinds : [query.type],
     since: toPosition(query.since),
     asOf: await accounts.failurePosition(toPosition(asOf)),
   }

@@ -1,4 +1,5 @@
 import { Type } from 'typebox'
+import { lifeKinds } from '../../../domain/lives.ts'
 import { noteActions, noteAudiences } from '../../../domain/note/events.ts'
 import { PersonSchema } from '../../kit/routes/account-surface.ts'
 import { ReceiptSchema } from '../receipts/schemas.ts'
@@ -142,16 +143,7 @@ export const LifeSchema = Type.Object(
   {
     id: Type.String({ description: "The gateway's id." }),
     object: Type.Literal('life'),
-    kind: Type.Enum([
-      'task',
-      'call',
-      'asset',
-      'asset_group',
-      'verification',
-      'file',
-      'upload',
-      'voice',
-    ]),
+    kind: Type.Enum([...lifeKinds]),
     tenant_id: Type.String(),
     user_id: TextOrNull('The user of the request.'),
     state: Type.String({ description: 'As in its receipt; without one the title of a step.' }),

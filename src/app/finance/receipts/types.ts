@@ -1,4 +1,5 @@
 import type { Correction } from '../../../../projections/ledger/query.ts'
+import type { BilledLifeKind } from '../../../domain/lives.ts'
 import type { ReportingLabels } from '../../../domain/reporting-labels.ts'
 import type { Currency } from '../../../kernel/money.ts'
 import type { ReceiptStatus } from './status.ts'
@@ -7,7 +8,7 @@ import type { ReceiptStatus } from './status.ts'
 export interface Receipt {
   /** Platform id of the task, or id of the call. */
   readonly sourceId: string
-  readonly kind: 'task' | 'call'
+  readonly kind: BilledLifeKind
   /** `unknown`: it is not known whether the model service accepted it. */
   readonly state: ReceiptStatus['state']
   /** The state in a sentence. */
