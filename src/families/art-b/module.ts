@@ -3,16 +3,8 @@ import type { ImageFamilyRules } from '../../domain/catalog/image-rules.ts'
 import { imageChannel } from '../../app/channels/settings.ts'
 import { createImageProvider } from '../kit/image/client.ts'
 import type { FamilyModule } from '../module.ts'
-import {
-  artBModel,
-  artBModels,
-  MAX_GROUP,
-  ART_B_CURRENCY,
-  artBPrices,
-  artBSkus,
-  expectedArtB,
-  settleArtB,
-} from './rules/models.ts'
+import { artBModel, artBModels, MAX_GROUP } from './rules/models.ts'
+import { ART_B_CURRENCY, artBPrices, artBSkus, expectedArtB, settleArtB } from './rules/pricing.ts'
 import { artBBody, readArtBOrder } from './rules/request.ts'
 import { artBWire } from './upstream/wire.ts'
 

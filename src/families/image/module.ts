@@ -3,15 +3,14 @@ import type { ImageFamilyRules } from '../../domain/catalog/image-rules.ts'
 import { imageChannel } from '../../app/channels/settings.ts'
 import { createImageProvider } from '../kit/image/client.ts'
 import type { FamilyModule } from '../module.ts'
+import { imageModel, imageModels } from './rules/models.ts'
 import {
-  imageModel,
-  imageModels,
   expectedImages,
   IMAGE_CURRENCY,
   imagePrices,
   imageSkus,
   settleImages,
-} from './rules/models.ts'
+} from './rules/pricing.ts'
 import { imageBodies, readImageOrder } from './rules/request.ts'
 import { imageWire } from './upstream/wire.ts'
 

@@ -3,13 +3,8 @@ import type { TaskFamilyRules } from '../../domain/catalog/task-rules.ts'
 import { createMediaProvider } from '../kit/media/files.ts'
 import { createTaskProvider } from '../kit/task/client.ts'
 import type { FamilyModule } from '../module.ts'
-import {
-  resolveVideoBModel,
-  videoBModels,
-  quoteVideoB,
-  settleVideoB,
-  videoBPrices,
-} from './rules/models.ts'
+import { resolveVideoBModel, videoBModels } from './rules/models.ts'
+import { quoteVideoB, settleVideoB, videoBPrices } from './rules/pricing.ts'
 import { simpleVideoB } from './rules/translate-order.ts'
 import { provBV2, provBV2Surface } from './surface/routes.ts'
 import { videoBWire } from './upstream/wire.ts'

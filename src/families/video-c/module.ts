@@ -2,13 +2,8 @@ import { knownModel } from '../../domain/catalog/checks/known-model.ts'
 import type { TaskFamilyRules } from '../../domain/catalog/task-rules.ts'
 import { createTaskProvider } from '../kit/task/client.ts'
 import type { FamilyModule } from '../module.ts'
-import {
-  resolveVideoCModel,
-  videoCModels,
-  quoteVideoC,
-  settleVideoC,
-  videoCPrices,
-} from './rules/models.ts'
+import { resolveVideoCModel, videoCModels } from './rules/models.ts'
+import { quoteVideoC, settleVideoC, videoCPrices } from './rules/pricing.ts'
 import { simpleVideoC } from './rules/translate-order.ts'
 import { provC, provCSurface } from './surface/routes.ts'
 import { videoCWire } from './upstream/wire.ts'

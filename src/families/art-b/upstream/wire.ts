@@ -24,7 +24,7 @@ import { countOrZero, objectOf, objectsOf, parseObject, textOf } from '../../kit
 import type { FrameReader } from '../../kit/http/frame-stream.ts'
 import { InBase64, jsonInPieces } from '../../kit/http/json.ts'
 import type { ImageWire } from '../../kit/image/client.ts'
-import { SEARCHES } from '../rules/models.ts'
+import { SEARCHES } from '../rules/pricing.ts'
 
 /**
  * Converts the usage of this wire to counts by unit. Pictures are the received ones, or fewer if

@@ -26,7 +26,8 @@ import { formOf } from '../../kit/http/form.ts'
 import type { FrameReader } from '../../kit/http/frame-stream.ts'
 import { readPlainError } from '../../kit/http/error-bodies.ts'
 import type { ImageWire } from '../../kit/image/client.ts'
-import { imageModel, type ImageTokenUnit } from '../rules/models.ts'
+import { imageModel } from '../rules/models.ts'
+import type { ImageTokenUnit } from '../rules/pricing.ts'
 
 /**
  * Converts usage of the Images API to counts by unit: tokens that were read from a cache are not

@@ -1,7 +1,7 @@
 import { type Static, Type } from 'typebox'
 import { shownSettings } from '../../../api/kit/routes/tasks.ts'
 import type { TaskView } from '../../../app/tasks/types.ts'
-import { videoBUnits } from '../rules/models.ts'
+import { videoBUnits } from '../rules/pricing.ts'
 
 /** Answers of the `/provB` video interface. */
 

@@ -10,7 +10,7 @@ import { codeOf, losslessCount, losslessSeconds, objectOf, textOf } from '../../
 import { jsonInPieces } from '../../kit/http/json.ts'
 import type { Scrubber } from '../../kit/http/scrubber.ts'
 import { type TaskWire, type UpstreamError, observedTask } from '../../kit/task/wire.ts'
-import { videoBUnits } from '../rules/models.ts'
+import { videoBUnits } from '../rules/pricing.ts'
 
 /**
  * The error envelope of the `/provB` video upstream: its numbers are more specific than its types.

@@ -2,7 +2,7 @@ import { type Static, Type } from 'typebox'
 import { shownSettings } from '../../../api/kit/routes/tasks.ts'
 import type { TaskView } from '../../../app/tasks/types.ts'
 import { toTimestamp } from '../../../kernel/clock.ts'
-import { CREDITS } from '../rules/models.ts'
+import { CREDITS } from '../rules/pricing.ts'
 import { shownMembers } from '../rules/request.ts'
 
 /** Answers of the `/provC` video interface. */

@@ -12,7 +12,7 @@ import {
   settingsOf,
   urlsOf,
 } from '../../kit/task/wire.ts'
-import { CREDITS } from '../rules/models.ts'
+import { CREDITS } from '../rules/pricing.ts'
 
 /** Errors of the operator's credential, contract or balance upstream, whatever the status. */
 const ACCOUNT_REASONS: ReadonlySet<string> = new Set([
