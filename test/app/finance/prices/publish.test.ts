@@ -1,7 +1,7 @@
 import { catalog } from '../../../../src/families/index.ts'
 import { Registry } from 'prom-client'
 import t from 'tap'
-import { priceConcern } from '../../../../src/app/finance/prices/concern.ts'
+import { priceConcern } from '../../../../src/app/finance/prices/price-readiness.ts'
 import {
   publishAtStart,
   type StartedBook,
