@@ -95,7 +95,7 @@ function describe(report: AuditReport): readonly string[] {
   )
   const more = findingsInAll - findings.length
   const summary =
-    `${verdictOf(report)}: ${report.events} events, ` +
+    `${auditVerdictOf(report)}: ${report.events} events, ` +
     `${report.settledSources} settled results, ${report.lines} lines, ${report.balances} balances, ` +
     `${report.tasks} tasks, ${report.assets} assets and ${report.timelineEvents} timeline events ` +
     (report.resumedFrom === undefined ? '' : `after position ${report.resumedFrom} `) +
@@ -112,7 +112,7 @@ function describe(report: AuditReport): readonly string[] {
 }
 
 /** Only an audit that compared everything says "clean". */
-function verdictOf({ ok, findingsInAll, onTrust }: AuditReport): string {
+function auditVerdictOf({ ok, findingsInAll, onTrust }: AuditReport): string {
   if (!ok) return `${findingsInAll} finding(s)`
   return onTrust.length === 0 ? 'clean' : 'no finding in the compared rows'
 }

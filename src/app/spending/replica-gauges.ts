@@ -36,7 +36,7 @@ export interface GaugeKind<About> {
   /** Most gauges reported and read in one statement. */
   readonly maxExchanged: number
   /** The reading is not from the ledger: its position means nothing. */
-  readonly isBesideLedger?: boolean
+  readonly isOutsideLedger?: boolean
   /** Whether an idle gauge is read as well. Otherwise it is forgotten at the next exchange. */
   readonly isWatched?: (gauge: Gauge<About>) => boolean
 }
@@ -234,7 +234,7 @@ export class Gauges<About> {
   }
 
   #mayLearn(gauge: Gauge<About>, { position }: Reading, sent: LedgerMark): boolean {
-    if (this.#kind.isBesideLedger === true) return true
+    if (this.#kind.isOutsideLedger === true) return true
     // A negative position is of a name that the ledger does not have, and never had.
     if (position < 0n && gauge.readPosition() < 0n) return true
     return this.#replica.ledger.allows(position, sent)

@@ -2,7 +2,7 @@ import type { JSX } from 'preact'
 import { readHistory } from '../../api/query/history.ts'
 import { readLife } from '../../api/query/lives/route.ts'
 import { LifeQuerySchema } from '../../api/query/lives/schemas.ts'
-import { ticketOf, verdictOf } from '../../api/query/lives/ticket.ts'
+import { ticketOf, lifeVerdictOf } from '../../api/query/lives/ticket.ts'
 import { fromTimestamp } from '../../kernel/clock.ts'
 import { findHref, lifeHref, paths } from '../kit/href.ts'
 import { panelFacts } from '../kit/panel.tsx'
@@ -61,7 +61,7 @@ function Verdict(view: LifeView): JSX.Element {
       <p class="eyebrow">
         {life.kind.replaceAll('_', ' ')} · <Id id={life.id} />
       </p>
-      <h1>{verdictOf(life)}</h1>
+      <h1>{lifeVerdictOf(life)}</h1>
       {life.aside.map((sentence) => (
         <p key={sentence} class="aside">
           {sentence}

@@ -38,7 +38,7 @@ export const TicketAnswerSchema = Type.Object(
 
 type Ticket = Static<typeof TicketSchema>
 
-export function verdictOf({ receipt, kind: what, state: is }: ShownLife): string {
+export function lifeVerdictOf({ receipt, kind: what, state: is }: ShownLife): string {
   return receipt?.verdict ?? `The ${what.replace('_', ' ')} is ${is}.`
 }
 
@@ -79,7 +79,7 @@ function replyOf(life: ShownLife): string {
   const shown = life.steps.filter(({ types }) => !types.includes('NotePosted'))
   const [first, last] = [shown[0], shown.at(-1)]
   const request = life.receipt === null ? '' : ` (request ${life.receipt.request_id})`
-  const sentences = [`About ${life.id}${request}:`, verdictOf(life), ...life.aside]
+  const sentences = [`About ${life.id}${request}:`, lifeVerdictOf(life), ...life.aside]
   if (first !== undefined && last !== undefined)
     sentences.push(
       `Requested at ${first.started_at ?? first.at}; last change at ${last.at}: ${last.title}.`,
@@ -101,7 +101,7 @@ export function ticketOf(life: ShownLife): Ticket {
     tenant_id: life.tenant_id,
     user_id: life.user_id,
     state: life.state,
-    verdict: verdictOf(life),
+    verdict: lifeVerdictOf(life),
     aside: life.aside,
     facts: factsOf(life),
     steps: life.steps,

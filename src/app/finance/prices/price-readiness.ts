@@ -2,17 +2,8 @@ import { Gauge, type Registry } from 'prom-client'
 import type { Catalog, ServedModel } from '../../../domain/catalog/catalog.ts'
 import { unpricedModels } from '../../../domain/pricing/coverage.ts'
 import { isDomainError } from '../../../kernel/errors.ts'
-import type { Channel } from '../../ports/provider.ts'
 import { type PriceBookSource, some } from './price-book.ts'
 import type { StartedBook } from './publish-at-start.ts'
-
-/** The models that channels serve, each model of a family once. */
-export function servedModels(channels: readonly Pick<Channel, 'family' | 'models'>[]) {
-  const served = new Map<string, ServedModel>()
-  for (const { family, models } of channels)
-    for (const model of Object.keys(models)) served.set(`${family} ${model}`, { family, model })
-  return [...served.values()]
-}
 
 /**
  * Problems of the prices, for the readiness report. They never make a replica unready: all replicas

@@ -6,7 +6,7 @@ import { fromTimestamp, toTimestamp } from '../../../kernel/clock.ts'
 import { formatAmount, parseAmount } from '../../../kernel/money.ts'
 import { type Opening, type ReceiptStatus, receiptStatusOf } from './status.ts'
 import type { Receipt, ReceiptLine } from './types.ts'
-import { verdictOf } from './verdict.ts'
+import { receiptVerdictOf } from './verdict.ts'
 
 /** The data of a receipt. */
 interface ReceiptParts {
@@ -102,7 +102,7 @@ export function writeReceipt(parts: ReceiptParts): Receipt {
     sourceId: isTask ? opening.data.platformId : opening.data.callId,
     kind: isTask ? 'task' : 'call',
     state: status.state,
-    verdict: verdictOf(status, { currency, lines, adjusted, net, until }),
+    verdict: receiptVerdictOf(status, { currency, lines, adjusted, net, until }),
     tenantId,
     userId,
     tokenId,

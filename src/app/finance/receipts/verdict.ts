@@ -14,7 +14,7 @@ interface Figures {
 }
 
 /** The money status of a task or a call, in a sentence or two. */
-export function verdictOf(status: ReceiptStatus, figures: Figures): string {
+export function receiptVerdictOf(status: ReceiptStatus, figures: Figures): string {
   const currency = figures.currency ?? ''
   switch (status.state) {
     case 'settled':

@@ -43,7 +43,7 @@ export function createCallsUnderWay(gauges: Pick<ReplicaGauges, 'ofKind'>): Call
         }),
       )
     },
-    isBesideLedger: true,
+    isOutsideLedger: true,
     maxKnown: MAX_HOLDERS,
     maxExchanged: MAX_EXCHANGED,
     // A holder with recent requests stays up to date while other replicas are busy.
