@@ -9,7 +9,7 @@ import { crashPointFrom } from '../app/crash-points.ts'
 import { RequestError } from '../api/kit/request-error.ts'
 import { systemClock } from '../kernel/clock.ts'
 import { DomainError } from '../kernel/errors.ts'
-import { newId, sha256Hex } from '../kernel/ids.ts'
+import { derivedId, newId } from '../kernel/ids.ts'
 import { silentLog } from '../kernel/log.ts'
 import { type ActorOption, changing, depsOf, onStores } from './command.ts'
 import { CommandError, note, show } from './output.ts'
@@ -79,7 +79,7 @@ async function noteCommand(
   text: string,
   options: NoteOptions,
 ): Promise<void> {
-  const noteId = noteIdOf(options) ?? derivedId('note', lifeId, text)
+  const noteId = noteIdOf(options) ?? derivedId('note', ['note', lifeId, text])
   const done = await acting(session, options, { lifeId, text, noteId }, (lives, ...given) =>
     lives.note({ kind: 'all' }, ...given),
   )
@@ -113,7 +113,7 @@ async function giveUpCommand(
   lifeId: string,
   options: ActionOptions,
 ): Promise<void> {
-  const noteId = noteIdOf(options) ?? derivedId('give-up', lifeId, options.reason)
+  const noteId = noteIdOf(options) ?? derivedId('note', ['give-up', lifeId, options.reason])
   const given = { lifeId, text: options.reason, noteId }
   const done = await acting(session, options, given, (lives, ...rest) =>
     lives.giveUp({ kind: 'all' }, ...rest),
@@ -126,11 +126,6 @@ async function giveUpCommand(
 function noteIdOf({ noteId }: NoteOptions): string | undefined {
   if (noteId === undefined || noteIdShape.test(noteId)) return noteId
   throw new CommandError('--note-id must have 1 to 64 letters, digits, _ and -')
-}
-
-/** Derives an id from facts of a command, so that its repetition has the same id. */
-function derivedId(...facts: readonly string[]): string {
-  return `note_${sha256Hex(JSON.stringify(facts)).slice(0, 32)}`
 }
 
 /** Runs an action of an operator's shell. @throws CommandError where there is nothing of that id */

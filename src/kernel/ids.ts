@@ -156,3 +156,11 @@ export function randomSalt(sizeBytes: number): Buffer {
 export function sha256Hex(text: string | Uint8Array): string {
   return hash('sha256', text, 'hex')
 }
+
+/** Hex digits of an id that follows from facts: 128 bits. */
+const DERIVED_DIGITS = 32
+
+/** An id that follows from facts, `<kind>_<hash>`: the same request gives the same id again. */
+export function derivedId(kind: string, facts: readonly string[]): string {
+  return `${kind}_${sha256Hex(JSON.stringify(facts)).slice(0, DERIVED_DIGITS)}`
+}

@@ -2,6 +2,7 @@ import t from 'tap'
 import {
   answerIdOf,
   callIdOfAnswer,
+  derivedId,
   eventId,
   newCallId,
   newRequestId,
@@ -64,5 +65,14 @@ t.test('the id of an answer and the id of its call are one', (t) => {
   for (const text of [...others, `${answerId}:1`, 'resp_x']) t.equal(callIdOfAnswer(text), text)
   for (const text of ['', 'call_', 'call_1', answerId, `${callId}0`])
     t.equal(ulidOfCall(text), undefined)
+  t.end()
+})
+
+t.test('an id that follows from facts is the same for the same facts', (t) => {
+  const id = derivedId('grant', ['grant', 'tenant_1', 'key'])
+  t.equal(id, 'grant_3a4505ac413c1f01ab76568db1ba6d1c')
+  t.equal(derivedId('grant', ['grant', 'tenant_1', 'key']), id)
+  t.not(derivedId('grant', ['grant', 'tenant_2', 'key']), id, 'each tenant has its own')
+  t.not(derivedId('grant', ['grant', 'tenant_1key']), id, 'facts do not run into each other')
   t.end()
 })

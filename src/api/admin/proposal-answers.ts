@@ -1,8 +1,12 @@
 import type { FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { type ProposalRow, proposalStates } from '../../../projections/proposals/query.ts'
-import { postingIdOf } from '../../domain/account/posting-events.ts'
-import { creditKinds, type Person, reasonCodes } from '../../domain/account/postings.ts'
+import {
+  creditKinds,
+  type Person,
+  postingIdOf,
+  reasonCodes,
+} from '../../domain/account/postings.ts'
 import {
   isSettingChange,
   limitChanges,

@@ -8,14 +8,11 @@ import type { ApprovePosting, RejectPosting } from '../../domain/account/proposa
 import { invariant } from '../../kernel/assert.ts'
 import { fromTimestamp, toTimestamp } from '../../kernel/clock.ts'
 import { DomainError, isDomainError } from '../../kernel/errors.ts'
-import { newId, sha256Hex } from '../../kernel/ids.ts'
+import { derivedId, newId, sha256Hex } from '../../kernel/ids.ts'
 import type { Currency } from '../../kernel/money.ts'
 import { type AccountCommandDeps, type Changed, decideOnAccount } from './account-commands.ts'
 
 /** Commands that move a tenant's money: each has an id, and moves money once under one id. */
-
-/** Hex digits of an id derived from a request: 128 bits. */
-const DERIVED_ID_LENGTH = 32
 
 /** The kinds of money movements that a caller may name. */
 export type Posting = 'grant' | 'limit' | 'adjustment'
@@ -28,8 +25,8 @@ interface KeyedPosting {
 
 /** Each tenant and kind of posting has its own id for one key; the key itself is not stored. */
 export function keyedPosting(posting: Posting, tenantId: string, key: string): KeyedPosting {
-  const keyHash = sha256Hex(JSON.stringify([posting, tenantId, key]))
-  return { id: `${posting}_${keyHash.slice(0, DERIVED_ID_LENGTH)}`, keyHash }
+  const facts = [posting, tenantId, key]
+  return { id: derivedId(posting, facts), keyHash: sha256Hex(JSON.stringify(facts)) }
 }
 
 export interface GrantInput {
@@ -160,7 +157,7 @@ export function adjustmentIdOf({
     canonicalAmount(amount),
     reason,
   ]
-  return `adjustment_${sha256Hex(JSON.stringify(facts)).slice(0, DERIVED_ID_LENGTH)}`
+  return derivedId('adjustment', facts)
 }
 
 /** An id for a posting without one. */

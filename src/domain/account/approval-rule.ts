@@ -1,11 +1,6 @@
 import type { AccountEvent } from './events.ts'
-import {
-  countedOf,
-  isPostingEvent,
-  type PostingEvent,
-  postingIdOf,
-  postingOf,
-} from './posting-events.ts'
+import { countedOf, isPostingEvent, type PostingEvent, postingOf } from './posting-events.ts'
+import { postingIdOf } from './postings.ts'
 import { fromTimestamp } from '../../kernel/clock.ts'
 import type { PriceBook } from '../pricing/price-book.ts'
 import { personKey, personKeys } from './approvals.ts'

@@ -6,6 +6,7 @@ import {
   grantTerms,
   KeyHashSchema,
   PersonSchema,
+  postingIdOf,
   PostingSchema,
 } from './postings.ts'
 import { changeInWords, isSettingChange, SettingChangeSchema } from './setting-changes.ts'
@@ -146,10 +147,10 @@ export const accountFacts: FactsOf<typeof accountEvents> = {
     words: ({ proposalId, posting }) => {
       if (isSettingChange(posting)) return `${proposalId}: ${changeInWords(posting)}`
       const { kind, currency } = posting
-      if (kind === 'limit')
-        return `${proposalId}: limit ${posting.limitId} of ${posting.limit} ${currency} instead of ${posting.before}`
-      const id = kind === 'grant' ? posting.grantId : posting.adjustmentId
-      return `${proposalId}: ${kind} ${id} of ${posting.amount} ${currency}: ${posting.reason}`
+      const named = `${proposalId}: ${kind} ${postingIdOf(posting)}`
+      return kind === 'limit'
+        ? `${named} of ${posting.limit} ${currency} instead of ${posting.before}`
+        : `${named} of ${posting.amount} ${currency}: ${posting.reason}`
     },
   },
   PostingApproved: { source: ofAccount, at: (d) => d.approvedAt, words: (d) => d.proposalId },

@@ -31,12 +31,6 @@ export function countedOf({ type, data }: PostingEvent): CountedAmount | undefin
   return { by, currency, amount: formatAmount(increasePico), atMs: fromTimestamp(setAt) }
 }
 
-/** The id of the posting itself. */
-export function postingIdOf(posting: Posting): string {
-  if (posting.kind === 'limit') return posting.limitId
-  return posting.kind === 'grant' ? posting.grantId : posting.adjustmentId
-}
-
 /** The terms of a posting, out of its event; `amount` is what it counts. */
 export function postingOf(event: PostingEvent, amount: string): Posting {
   if (event.type === 'CreditGranted') {

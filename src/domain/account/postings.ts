@@ -87,6 +87,12 @@ export const PostingSchema = Type.Union([
 
 export type Posting = Static<typeof PostingSchema>
 
+/** The id of the posting itself. */
+export function postingIdOf(posting: Posting): string {
+  if (posting.kind === 'limit') return posting.limitId
+  return posting.kind === 'grant' ? posting.grantId : posting.adjustmentId
+}
+
 /** The amount of a posting, which counts towards the sum of its person. */
 export interface CountedAmount {
   readonly by?: Person | undefined

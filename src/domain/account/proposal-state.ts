@@ -1,6 +1,6 @@
 import { List, Map as ManyEntries } from 'immutable'
 import { fromTimestamp } from '../../kernel/clock.ts'
-import { sha256Hex } from '../../kernel/ids.ts'
+import { derivedId } from '../../kernel/ids.ts'
 import { isAboveLimit, type RecentAmount, withRecent } from './approvals.ts'
 import type { AccountEvent, AccountEventData } from './events.ts'
 import { countedOf, type PostingEvent } from './posting-events.ts'
@@ -9,9 +9,6 @@ import { isSameChange, isSettingChange, type SettingChange } from './setting-cha
 import { type AccountSettings, settingIn } from './settings.ts'
 
 /** The proposals of an account, and what counts towards the sum of a person. */
-
-/** Hex digits of the id of a proposal: 128 bits. */
-const ID_LENGTH = 32
 
 /** A proposal, and the event that ended it, if one did. */
 export interface Proposal {
@@ -46,8 +43,7 @@ export function proposalIdOf(
   kind: ProposedKind = 'posting',
 ): string {
   const name = kind === 'posting' ? 'proposal' : `${kind} proposal`
-  const hash = sha256Hex(JSON.stringify([name, tenantId, postingId]))
-  return `proposal_${hash.slice(0, ID_LENGTH)}`
+  return derivedId('proposal', [name, tenantId, postingId])
 }
 
 /** How a proposal is at a time. */

@@ -8,7 +8,7 @@ import { hasUpstreamTask } from '../../../domain/task/observe.ts'
 import type { TaskState } from '../../../domain/task/state.ts'
 import { toTimestamp } from '../../../kernel/clock.ts'
 import { DomainError, isDomainError } from '../../../kernel/errors.ts'
-import { sha256Hex } from '../../../kernel/ids.ts'
+import { derivedId } from '../../../kernel/ids.ts'
 import type { Log } from '../../../kernel/log.ts'
 import { type AdminScope, requireOperator } from '../../accounts/admin-scope.ts'
 import type { PostingName } from '../../accounts/managed-tenants.ts'
@@ -23,9 +23,6 @@ import { createPostNote, type NoteContext, type NoteDeps } from './notes.ts'
  * Safe actions of support about a life. Each posts a note first, which says why and stays: if the
  * process dies before the effect, the same request again has the effect, and posts no second note.
  */
-
-/** Hex digits of an id derived from a request: 128 bits. */
-const DERIVED_ID_LENGTH = 32
 
 /** The one who acts. */
 export interface SupportActor extends NoteContext {
@@ -134,9 +131,7 @@ async function lifeOf(
 
 /** The id of the note, or the one that its key stands for in a tenant. */
 function noteIdOf({ id, key }: PostingName, audience: NoteAudience, tenantId: string): string {
-  if (key === undefined) return id
-  const hash = sha256Hex(JSON.stringify(['note', audience, tenantId, key]))
-  return `note_${hash.slice(0, DERIVED_ID_LENGTH)}`
+  return key === undefined ? id : derivedId('note', ['note', audience, tenantId, key])
 }
 
 /** A key that another request used is named as such, and not by the id that it stands for. */
