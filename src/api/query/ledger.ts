@@ -16,7 +16,11 @@ import { visibleTo } from './scope.ts'
 import type { QueryServices } from './services.ts'
 import { groupByMember, groupMembers, Key, readUsage, sumColumns } from './usage.ts'
 
-/** The settled lines, one by one and summed. */
+/**
+ * The settled lines, one by one and summed. `ledger/summary` has the sums of `usage` and stays beside it for programs
+ * that read the value of the first key as `key`, whichever key they ask by. Both routes read `readUsage`, so that
+ * they cannot differ; `usage` also has totals, and sums by day unless asked otherwise.
+ */
 
 const linesQuerySchema = (surfaceNames: readonly string[]) =>
   Type.Object({

@@ -34,6 +34,11 @@ import type { Clock } from '../../kernel/clock.ts'
 import { DomainError, isDomainError } from '../../kernel/errors.ts'
 import { formatAmount } from '../../kernel/money.ts'
 
+/**
+ * How the query API reads the read models in Postgres: each read has a timeout, refuses a read model that is
+ * out of date, and waits for one that is behind where an answer could otherwise deny what the log has.
+ */
+
 /** Maximum time for which the history of an unknown id, or a file, waits for a read model. */
 const CONFIRM_TIMEOUT_MS = 3_000
 

@@ -1,6 +1,11 @@
 import type { Failure, SurfaceFailures } from './surface-failures.ts'
 
-/** The numbers of failures in both versions of this wire. */
+/**
+ * Failures of the `/provB` surfaces of video and of speech, whose answers name an error by a number. The envelope of
+ * each surface begins with the table of this file, and adds the failures that the other surface does not have.
+ */
+
+/** Numbers that the envelopes use too. */
 export const INVALID = '2013'
 export const UNKNOWN_ERROR = '1000'
 export const RATE_LIMITED = '1002'
@@ -9,8 +14,8 @@ const NO_BALANCE = '1008'
 /** Upstream's number of a usage limit that is reached. */
 const USAGE_LIMIT = '2056'
 
-/** Failures that both versions share, and their differences from the table. */
-export const eitherVersion = {
+/** Failures that both surfaces share, each with its number or with its difference from the table. */
+export const numberedFailures = {
   method_not_allowed: INVALID,
   url_invalid: INVALID,
   headers_too_large: INVALID,

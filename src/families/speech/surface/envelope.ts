@@ -19,7 +19,7 @@ import type { Answer, Envelope } from '../../../api/kit/envelope.ts'
 import type { FailureStatus } from '../../../api/kit/failures/failure-row.ts'
 import type { FailureCode } from '../../../api/kit/failures/failure-table.ts'
 import {
-  eitherVersion,
+  numberedFailures,
   INVALID,
   numberedMessage,
   RATE_LIMITED,
@@ -38,7 +38,7 @@ const notFound = { code: INVALID, status: 400 } as const
 
 /** The failures of every route of `/provB/v1`. */
 const speechFailures = {
-  ...eitherVersion,
+  ...numberedFailures,
   route_not_found: INVALID,
   no_channel: UNKNOWN_ERROR,
   // The account that has the voice, or its sample, is unavailable.

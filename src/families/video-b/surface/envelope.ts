@@ -10,7 +10,7 @@ import type { Answer, Envelope } from '../../../api/kit/envelope.ts'
 import type { FailureStatus } from '../../../api/kit/failures/failure-row.ts'
 import type { FailureCode } from '../../../api/kit/failures/failure-table.ts'
 import {
-  eitherVersion,
+  numberedFailures,
   INVALID,
   numberedMessage,
   UNKNOWN_ERROR,
@@ -24,7 +24,7 @@ import { DomainError } from '../../../kernel/errors.ts'
 
 /** The failures of the `/provB` video routes. */
 const videoFailures = {
-  ...eitherVersion,
+  ...numberedFailures,
   route_not_found: UNKNOWN_ERROR,
   invalid_duration: INVALID,
   no_channel: { ...modelUnavailableFailures, code: UNKNOWN_ERROR },
