@@ -14,7 +14,7 @@ import type { PriceEntry } from '../domain/pricing/events.ts'
 import { priceBookDifference } from '../domain/pricing/price-book-difference.ts'
 import { systemClock } from '../kernel/clock.ts'
 import { canonicalPrice } from '../kernel/money.ts'
-import { CommandError, print, table, toJson } from './output.ts'
+import { CommandError, print, table, toJson, UsageError } from './output.ts'
 import { differenceLines, priceText } from './price-tables.ts'
 import type { Session } from './session.ts'
 import { changeSettingCommand, type OfTenant } from './settings.ts'
@@ -176,7 +176,7 @@ function summaryOf(tenantId: string, all: AccountPrices): string {
 async function fromFile(path: string, options: SetOptions): Promise<WantedAccountPrices> {
   const { multiplier, price, remove } = options
   if (multiplier !== undefined || price.length > 0 || remove.length > 0)
-    throw new CommandError(
+    throw new UsageError(
       '--file has all prices: it cannot be combined with other options of prices',
     )
   return accountPricesOfFile(await readFile(path, 'utf8'))
@@ -188,7 +188,7 @@ async function changed(
   { multiplier, price, remove, currency }: SetOptions,
 ): Promise<WantedAccountPrices> {
   if (multiplier === undefined && price.length === 0 && remove.length === 0)
-    throw new CommandError('give at least one of --file, --multiplier, --price and --remove')
+    throw new UsageError('give at least one of --file, --multiplier, --price and --remove')
   const book = price.length === 0 ? undefined : await currentBook(session)
   const prices = new Map(before.prices.map((entry) => [keyOf(entry), entry]))
   const inCurrency = (entry: PriceEntry): boolean =>
@@ -223,10 +223,10 @@ function one(sku: string, entries: readonly PriceEntry[], none: string): PriceEn
   return found
 }
 
-/** @throws CommandError */
+/** @throws UsageError */
 function priceOf(text: string): string {
   if (/^(?:0|[1-9]\d{0,8})(?:\.\d{1,6})?$/.test(text)) return canonicalPrice(text)
-  throw new CommandError(
+  throw new UsageError(
     `${text} is not a price: it must be a decimal of at most 9 digits and 6 decimals`,
   )
 }

@@ -1,5 +1,5 @@
 import { userInfo } from 'node:os'
-import { CommandError } from './output.ts'
+import { UsageError } from './output.ts'
 
 const MAX_ACTOR_LENGTH = 128
 /** One line that can be read: no control characters or marks of direction. */
@@ -12,7 +12,7 @@ const ACTOR = /^[^\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]+$/u
 export function actorOf(named: string | undefined): string {
   const actor = (named ?? systemUser()).trim()
   if (actor.length > MAX_ACTOR_LENGTH || !ACTOR.test(actor))
-    throw new CommandError(`--actor must be a name of 1 to ${MAX_ACTOR_LENGTH} characters`)
+    throw new UsageError(`--actor must be a name of 1 to ${MAX_ACTOR_LENGTH} characters`)
   return actor
 }
 

@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import { managedApprovals } from '../app/accounts/settings.ts'
 import { currencyOf } from './credit.ts'
-import { CommandError } from './output.ts'
+import { UsageError } from './output.ts'
 import type { Session } from './session.ts'
 import { type OfTenant, settingCommands } from './settings.ts'
 import { changing, JSON_OPTION, onStores } from './command.ts'
@@ -60,14 +60,12 @@ interface ApprovalsOptions extends OfTenant {
 async function setApprovalsCommand(session: Session, options: ApprovalsOptions): Promise<void> {
   const { above } = options
   if ((options.currency === undefined) !== (above === undefined))
-    throw new CommandError('--currency and --above must be given together')
+    throw new UsageError('--currency and --above must be given together')
   if (above === undefined && options.lapseHours === undefined)
-    throw new CommandError(
-      'name --currency with --above, or --lapse-hours: nothing else can be set',
-    )
+    throw new UsageError('name --currency with --above, or --lapse-hours: nothing else can be set')
   const hours = options.lapseHours
   if (hours !== undefined && !/^[1-9]\d{0,2}$/.test(hours))
-    throw new CommandError('--lapse-hours must be a whole number from 1 to 720')
+    throw new UsageError('--lapse-hours must be a whole number from 1 to 720')
   const currency = options.currency === undefined ? undefined : currencyOf(options.currency)
   await commands.change(session, options, (now) => {
     const others = now.limits.filter((one) => one.currency !== currency)

@@ -8,7 +8,7 @@ import type { BalanceAlerts } from '../domain/account/balance-alerts.ts'
 import { toTimestamp } from '../kernel/clock.ts'
 import { currencyOf } from './credit.ts'
 import { markerSecretOf } from './marker-secret.ts'
-import { CommandError, table } from './output.ts'
+import { CommandError, table, UsageError } from './output.ts'
 import type { Session } from './session.ts'
 import { type OfTenant, settingCommands } from './settings.ts'
 import { changing, JSON_OPTION, onStores } from './command.ts'
@@ -66,9 +66,9 @@ const showBalanceAlertsCommand = commands.show
 async function setBalanceAlertCommand(session: Session, options: AlertOptions): Promise<void> {
   const { currency, below, webhook, rotateSecret } = options
   if ((currency === undefined) !== (below === undefined))
-    throw new CommandError('--currency and --below must be given together')
+    throw new UsageError('--currency and --below must be given together')
   if (below === undefined && webhook === undefined && rotateSecret === undefined)
-    throw new CommandError(
+    throw new UsageError(
       'give at least one of --currency with --below, --webhook and --rotate-secret',
     )
   await commands.change(session, options, (before) => {

@@ -6,7 +6,7 @@ import {
   billingTerms,
   type WantedBillingProfile,
 } from '../domain/account/billing.ts'
-import { CommandError } from './output.ts'
+import { UsageError } from './output.ts'
 import type { Session } from './session.ts'
 import { type OfTenant, settingCommands } from './settings.ts'
 import { changing, JSON_OPTION, oneOf, onStores } from './command.ts'
@@ -89,7 +89,7 @@ interface BillingOptions extends OfTenant {
 async function setBillingCommand(session: Session, options: BillingOptions): Promise<void> {
   const { tenant: _tenant, actor: _actor, json: _json, ...given } = options
   if (Object.keys(given).length === 0)
-    throw new CommandError('name a value to set, such as --terms or --legal-name')
+    throw new UsageError('name a value to set, such as --terms or --legal-name')
   const language = oneOf('--language', billingLanguages, options.language)
   const terms = oneOf('--terms', billingTerms, options.terms)
   const graceHours = hoursOf(options.graceHours)
@@ -114,6 +114,6 @@ const textOrNone = (given: string | undefined, now: string | undefined): string 
 
 function hoursOf(given: string | undefined): number | undefined {
   if (given === undefined) return undefined
-  if (!/^\d{1,3}$/.test(given)) throw new CommandError('--grace-hours must be a whole number')
+  if (!/^\d{1,3}$/.test(given)) throw new UsageError('--grace-hours must be a whole number')
   return Number(given)
 }

@@ -10,7 +10,7 @@ import {
 import { systemClock, toTimestamp } from '../kernel/clock.ts'
 import { formatAmount } from '../kernel/money.ts'
 import { currencyOf } from './credit.ts'
-import { CommandError, table } from './output.ts'
+import { CommandError, table, UsageError } from './output.ts'
 import type { Session } from './session.ts'
 import { type OfTenant, settingCommands } from './settings.ts'
 import { changing, JSON_OPTION, onStores } from './command.ts'
@@ -78,7 +78,7 @@ async function setBudgetCommand(
   },
 ): Promise<void> {
   const { hard, soft, timeZone } = options
-  if ((hard ?? soft) === undefined) throw new CommandError('give --hard, --soft, or both')
+  if ((hard ?? soft) === undefined) throw new UsageError('give --hard, --soft, or both')
   const budget = {
     ...namedBudget(options),
     ...(hard === undefined ? {} : { hard }),
@@ -137,9 +137,8 @@ async function view({ pool }: Session, tenantId: string, value: Budgets) {
 
 function namedBudget({ user, token, currency, period }: OfBudget): Omit<Budget, 'hard' | 'soft'> {
   if (user !== undefined && token !== undefined)
-    throw new CommandError('--user and --token cannot be combined')
-  if (period !== 'day' && period !== 'month')
-    throw new CommandError('--period must be day or month')
+    throw new UsageError('--user and --token cannot be combined')
+  if (period !== 'day' && period !== 'month') throw new UsageError('--period must be day or month')
   return { subject: subjectOf(user, token), currency: currencyOf(currency), period }
 }
 

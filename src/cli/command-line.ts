@@ -1,5 +1,5 @@
 import { CommanderError } from 'commander'
-import { exitCodeOf } from './exit-codes.ts'
+import { exitCodeOf, exitCodes } from './exit-codes.ts'
 import { explain, messageOf } from './explain.ts'
 import { CommandError, note, OutputClosedError } from './output.ts'
 import { createProgram } from './program.ts'
@@ -17,6 +17,14 @@ function readEnvironmentFile(): void {
   }
 }
 
+/** Which failures mean that a store is away is loaded only for a failure. */
+async function exitCodeOfFailure(error: unknown): Promise<number> {
+  const code = exitCodeOf(error)
+  if (code !== exitCodes.failed) return code
+  const { unavailableStoreOf } = await import('./store-outage.ts')
+  return unavailableStoreOf(error) === undefined ? code : exitCodes.startAgain
+}
+
 /** Runs a command to its end; prints its failure and sets `process.exitCode`. */
 export async function runCommandLine(version: string, args: readonly string[]): Promise<void> {
   try {
@@ -27,10 +35,10 @@ export async function runCommandLine(version: string, args: readonly string[]): 
     if (error instanceof OutputClosedError) return
     // Commander has already printed the usage error or the help.
     if (error instanceof CommanderError) {
-      process.exitCode = error.exitCode
+      process.exitCode = error.exitCode === 0 ? exitCodes.inOrder : exitCodes.usage
       return
     }
     note(`tollgate: ${explain(error)}`)
-    process.exitCode = exitCodeOf(error)
+    process.exitCode = await exitCodeOfFailure(error)
   }
 }

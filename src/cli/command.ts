@@ -7,7 +7,7 @@ import type { ManagementDeps } from '../app/accounts/management.ts'
 import { catalog } from '../families/index.ts'
 import { systemClock } from '../kernel/clock.ts'
 import { actorOf } from './actor.ts'
-import { CommandError } from './output.ts'
+import { CommandError, UsageError } from './output.ts'
 import { type Session, type SessionOptions, withSession } from './session.ts'
 
 /** Commands share these: options, actions on the stores, and the dependencies of a change. */
@@ -76,7 +76,7 @@ export function depsOf(
   return { log, db, catalog, clock: systemClock, correlationId: 'cli', actor: actorOf(actor) }
 }
 
-/** The value of an option with few words; undefined where it is not given. @throws CommandError */
+/** The value of an option with few words; undefined where it is not given. @throws UsageError */
 export function oneOf<Word extends string>(
   option: string,
   words: readonly Word[],
@@ -84,5 +84,5 @@ export function oneOf<Word extends string>(
 ): Word | undefined {
   const word = words.find((known) => known === given)
   if (given === undefined || word !== undefined) return word
-  throw new CommandError(`${option} must be one of ${words.join(', ')}`)
+  throw new UsageError(`${option} must be one of ${words.join(', ')}`)
 }

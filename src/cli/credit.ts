@@ -11,7 +11,7 @@ import { balancesOf } from '../app/finance/balances.ts'
 import type { Correction } from '../domain/account/adjustments.ts'
 import { creditKinds, reasonCodes, referenceShape } from '../domain/account/postings.ts'
 import { currencies, type Currency, formatAmount } from '../kernel/money.ts'
-import { CommandError, note, print, show, table, toJson } from './output.ts'
+import { CommandError, note, print, show, table, toJson, UsageError } from './output.ts'
 import { addProposals, showProposed } from './proposals.ts'
 import type { Session } from './session.ts'
 import { type ActorOption, changing, depsOf, JSON_OPTION, onStores, oneOf } from './command.ts'
@@ -90,7 +90,7 @@ async function grantCommand(
   const { tenant: tenantId, reason, reference } = options
   const credit = oneOf('--credit', creditKinds, options.credit)
   if (reference !== undefined && !referenceShape.test(reference))
-    throw new CommandError('--reference must be 1 to 128 printable ASCII characters')
+    throw new UsageError('--reference must be 1 to 128 printable ASCII characters')
   const terms = { tenantId, grantId, currency, amount, reason, credit, reference }
   const { position, proposal } = await grantCredit(deps, terms)
   if (proposal !== undefined) return showProposed(session, options, { grantId }, proposal, position)
@@ -130,7 +130,7 @@ async function adjustCommand(
   },
 ): Promise<void> {
   const reason = options.reason.trim()
-  if (reason === '') throw new CommandError('--reason must not be empty')
+  if (reason === '') throw new UsageError('--reason must not be empty')
   const terms = {
     tenantId: options.tenant,
     currency: currencyOf(options.currency),
@@ -176,10 +176,10 @@ async function balanceCommand(
 
 const idShape = /^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/
 
-/** The id that `--id` names. @throws CommandError where it cannot be one */
+/** The id that `--id` names. @throws UsageError where it cannot be one */
 function namedId(id: string | undefined): string | undefined {
   if (id === undefined || idShape.test(id)) return id
-  throw new CommandError('--id must be 1 to 64 letters, digits, _ and -, not beginning with a sign')
+  throw new UsageError('--id must be 1 to 64 letters, digits, _ and -, not beginning with a sign')
 }
 
 /** Printed before the request: the answer may be lost. */
@@ -192,7 +192,7 @@ async function correctionOf(
   { line: lineId, grant }: { readonly line?: string; readonly grant?: string },
 ): Promise<Correction> {
   if ((lineId === undefined) === (grant === undefined))
-    throw new CommandError('give --line <line id> or --grant <grant id>')
+    throw new UsageError('give --line <line id> or --grant <grant id>')
   if (grant !== undefined) return { kind: 'grant', grantId: grant }
   const id = lineId ?? ''
   let line = await lineFacts(pool, id)
@@ -204,6 +204,6 @@ async function correctionOf(
 
 export function currencyOf(text: string): Currency {
   const currency = currencies.find((known) => known === text)
-  if (!currency) throw new CommandError(`--currency must be one of ${currencies.join(', ')}`)
+  if (!currency) throw new UsageError(`--currency must be one of ${currencies.join(', ')}`)
   return currency
 }

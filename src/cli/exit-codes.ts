@@ -1,18 +1,41 @@
-/** Exit codes of the program, for its supervisor; docs/operations.md lists them. */
+/** Exit codes of every command, for its supervisor and for scripts. */
 export const exitCodes = {
   inOrder: 0,
   failed: 1,
-  /** An unexpected failure. */
+  usage: 2,
   defect: 70,
-  /** A new process can go on: the log lacks events that this one remembers, or the machine slept. */
   startAgain: 75,
-  /** The data, or the database, is of a newer release. */
   newer: 76,
-  /** A store refuses the gateway's account: a restart fails until the operator corrects it. */
   denied: 77,
-  /** The configuration, the secret, the log or the database is wrong: a restart fails as well. */
   refused: 78,
 } as const
+
+/** What each exit code says; `--help` and docs/operations.md show it. */
+export const exitCodeMeanings: readonly (readonly [code: number, meaning: string])[] = [
+  [exitCodes.inOrder, 'done; `serve`: stopped in order, on a signal'],
+  [
+    exitCodes.failed,
+    'the command found something or failed; `serve`: a part failed repeatedly, a port is taken, stopping took too long, or a second signal came',
+  ],
+  [exitCodes.usage, 'an unknown command, option or role, or a wrong argument'],
+  [
+    exitCodes.defect,
+    'an uncaught error, a defect: logged as `fatal` with its stack; other replicas take over its work',
+  ],
+  [
+    exitCodes.startAgain,
+    'a store is away (`serve` waits for it instead); `serve`: the log was another one for a while and belongs to the database again, or the machine slept for over 15 min. Start it again',
+  ],
+  [exitCodes.newer, 'the data directory was written by a newer release'],
+  [
+    exitCodes.denied,
+    'Postgres or the event store refuses the account: a wrong password, or a missing right',
+  ],
+  [
+    exitCodes.refused,
+    'the configuration is wrong, or a file that it names, or `DATA_DIR` cannot be written; the other replicas have another `MARKER_SECRET`; the log and the database do not belong together',
+  ],
+]
 
 /** Postgres: no such account or a wrong password, and a right that the account lacks. */
 const DENIED: ReadonlySet<unknown> = new Set(['28000', '28P01', '42501', 'log_access_denied'])
@@ -30,6 +53,7 @@ const MAX_DEPTH = 4
 /** By name or code: the module of the error need not be loaded here. */
 export function exitCodeOf(error: unknown, depth = 0): number {
   if (!(error instanceof Error) || depth > MAX_DEPTH) return exitCodes.failed
+  if (error.name === 'UsageError') return exitCodes.usage
   if (REFUSED.has(error.name)) return exitCodes.refused
   const code = 'code' in error ? error.code : undefined
   if (code === 'data_dir_newer') return exitCodes.newer

@@ -3,6 +3,7 @@ import { isDomainError } from '../kernel/errors.ts'
 /** Errors whose message is meant for the operator, by name: their modules need not be loaded here. */
 const forOperators: ReadonlySet<string> = new Set([
   'CommandError',
+  'UsageError',
   'ConfigError',
   'ChannelFileError',
   'UnpricedModelsError',

@@ -12,7 +12,14 @@ import { issuerName } from '../config.ts'
 import { syncFolder } from '../platform/durable-files.ts'
 import { onStores, readModelsOf } from './command.ts'
 import { messageOf } from './explain.ts'
-import { CommandError, note, OutputClosedError, progress, writePaced } from './output.ts'
+import {
+  CommandError,
+  note,
+  OutputClosedError,
+  progress,
+  UsageError,
+  writePaced,
+} from './output.ts'
 import type { Session } from './session.ts'
 
 const EXPORT_HELP = `
@@ -68,7 +75,7 @@ interface ExportOptions {
 async function exportLines(session: Session, options: ExportOptions): Promise<void> {
   const { tenant: tenantId, format, bom: hasByteOrderMark, tz } = options
   if (format === 'ndjson' && hasByteOrderMark)
-    throw new CommandError('--bom is for tables: ndjson has none')
+    throw new UsageError('--bom is for tables: ndjson has none')
   const range = rangeOf(options)
   const asOf = await positionOf(session, options.asOf)
   const zone = readZone(tz)
@@ -102,7 +109,7 @@ async function exportLines(session: Session, options: ExportOptions): Promise<vo
   note(`${done()} as of position ${asOf}${target === undefined ? '' : `: ${target.path}`}`)
 }
 
-/** @throws CommandError */
+/** @throws UsageError */
 function rangeOf({ month, from, to, tz }: ExportOptions): TimeRange {
   const zone = inCommand(() => readZone(tz))
   if (month === undefined)
@@ -110,9 +117,9 @@ function rangeOf({ month, from, to, tz }: ExportOptions): TimeRange {
       readTimeRange({ ...(from && { from }), ...(to && { to }), ...(tz && { tz }) }, 0),
     )
   if (from !== undefined || to !== undefined)
-    throw new CommandError('--month cannot be combined with --from or --to')
+    throw new UsageError('--month cannot be combined with --from or --to')
   if (!/^\d{4}-(?:0[1-9]|1[0-2])$/.test(month) || month < '1970-01' || month > '9998-12')
-    throw new CommandError('--month must be a year and a month, such as 2026-11')
+    throw new UsageError('--month must be a year and a month, such as 2026-11')
   return zone.monthAt(zone.startOf(`${month}-01`))
 }
 
@@ -122,14 +129,14 @@ function inCommand<Read>(read: () => Read): Read {
     return read()
   } catch (error) {
     if (!(error instanceof RequestError)) throw error
-    throw new CommandError(`--${error.message}`)
+    throw new UsageError(`--${error.message}`)
   }
 }
 
 /** @throws CommandError for a position that the ledger has not reached */
 async function positionOf({ pool, caughtUp }: Session, asked: string | undefined): Promise<bigint> {
   if (asked !== undefined && !/^(?:0|[1-9]\d{0,17})$/.test(asked))
-    throw new CommandError('--as-of must be a position of the log, such as 928374655')
+    throw new UsageError('--as-of must be a position of the log, such as 928374655')
   let isCurrent = true
   for (const name of ['ledger', 'access', 'prices']) isCurrent &&= await caughtUp(name)
   const reached = (await readCheckpoint(pool, 'ledger'))?.position ?? 0n

@@ -12,8 +12,8 @@ import { systemClock, wallClock } from '../kernel/clock.ts'
 import { hasNul } from '../kernel/storable-text.ts'
 import { JSON_OPTION, onStores, readModelsOf } from './command.ts'
 import { markerSecretOf } from './marker-secret.ts'
-import { CommandError, note, print, table, toJson } from './output.ts'
-import { operator } from './report.ts'
+import { CommandError, note, print, table, toJson, UsageError } from './output.ts'
+import { operator, refusedAs } from './report.ts'
 import type { Session } from './session.ts'
 
 const FIND_HELP = `
@@ -50,9 +50,9 @@ export function addFind(program: Command): void {
 async function findCommand(session: Session, text: string, options: FindOptions): Promise<void> {
   const limit = Number(options.limit)
   if (!/^\d{1,2}$/.test(options.limit) || limit < 1 || limit > MAX_FOUND)
-    throw new CommandError(`--limit must be from 1 to ${MAX_FOUND}`)
+    throw new UsageError(`--limit must be from 1 to ${MAX_FOUND}`)
   if (text === '' || isLongerThan(text, MAX_TEXT_CHARACTERS) || hasNul(text))
-    throw new CommandError(`the text must have 1 to ${MAX_TEXT_CHARACTERS} characters`)
+    throw new UsageError(`the text must have 1 to ${MAX_TEXT_CHARACTERS} characters`)
   const behind: string[] = []
   for (const name of ['timeline', 'ledger', 'access'])
     if (!(await session.caughtUp(name))) behind.push(name)
@@ -60,8 +60,7 @@ async function findCommand(session: Session, text: string, options: FindOptions)
   const { tenant, day } = options
   const query = { q: text, limit, ...(tenant && { tenant_id: tenant }), ...(day && { day }) }
   const found = await searched(session, query).catch((error: unknown) => {
-    if (!(error instanceof RequestError)) throw error
-    throw new CommandError(error.message, { cause: error })
+    throw error instanceof RequestError ? refusedAs(error.message, error) : error
   })
   if (options.json) print(toJson(found))
   else if (found.items.length > 0)

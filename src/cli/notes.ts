@@ -12,7 +12,7 @@ import { DomainError } from '../kernel/errors.ts'
 import { derivedId, newId } from '../kernel/ids.ts'
 import { silentLog } from '../kernel/log.ts'
 import { type ActorOption, changing, depsOf, onStores } from './command.ts'
-import { CommandError, note, show } from './output.ts'
+import { CommandError, note, show, UsageError } from './output.ts'
 import { inOptions, servicesOf } from './report.ts'
 import type { Session } from './session.ts'
 
@@ -122,10 +122,10 @@ async function giveUpCommand(
   if (!done.changed) note('this note had given the task up before')
 }
 
-/** @throws CommandError */
+/** @throws UsageError */
 function noteIdOf({ noteId }: NoteOptions): string | undefined {
   if (noteId === undefined || noteIdShape.test(noteId)) return noteId
-  throw new CommandError('--note-id must have 1 to 64 letters, digits, _ and -')
+  throw new UsageError('--note-id must have 1 to 64 letters, digits, _ and -')
 }
 
 /** Runs an action of an operator's shell. @throws CommandError where there is nothing of that id */
@@ -152,6 +152,6 @@ async function acting<Done>(
       throw new CommandError(
         `nothing was found for ${lifeId}: tollgate find looks for its beginning`,
       )
-    throw error instanceof RequestError ? new CommandError(inOptions(error)) : error
+    throw error instanceof RequestError ? inOptions(error) : error
   })
 }

@@ -9,7 +9,12 @@ export class OutputClosedError extends Error {
 
 /** A failure whose message is all the operator needs: printed without a stack, exit code 1. */
 export class CommandError extends Error {
-  override readonly name = 'CommandError'
+  override readonly name: string = 'CommandError'
+}
+
+/** Arguments that no state of the stores would make right: exit code 2, as for an unknown option. */
+export class UsageError extends CommandError {
+  override readonly name = 'UsageError'
 }
 
 let closed = false

@@ -1,4 +1,9 @@
 import { Command } from 'commander'
+import { exitCodeMeanings } from './exit-codes.ts'
+
+/** Columns of the help where the terminal names no width, and of an exit code. */
+const WIDTH = 80
+const CODE_WIDTH = 2
 
 /** Registers commands on the program. */
 type Registration = (program: Command) => void
@@ -39,6 +44,16 @@ const files: readonly (readonly [names: readonly string[], load: () => Promise<R
   [['billing'], async () => (await import('./billing.ts')).addBilling],
 ]
 
+/** The exit codes as a section of the help. */
+function exitCodesIn(command: Command): string {
+  const help = command.createHelp()
+  help.prepareContext({ helpWidth: command.configureOutput().getOutHelpWidth?.() ?? WIDTH })
+  const rows = exitCodeMeanings.map(([code, meaning]) =>
+    help.formatItem(String(code), CODE_WIDTH, meaning.replaceAll('`', ''), help),
+  )
+  return ['', 'Exit codes:', ...rows].join('\n')
+}
+
 /**
  * The command line, of the named command alone or of all of them; each command's `--help` explains
  * it. It ends by throwing, never the process.
@@ -49,6 +64,7 @@ export async function createProgram(version: string, named?: string): Promise<Co
     .version(version)
     .showHelpAfterError()
     .exitOverride()
+    .addHelpText('after', ({ command }) => exitCodesIn(command))
   const found = files.filter(([names]) => named !== undefined && names.includes(named))
   for (const [, load] of found.length === 0 ? files : found) (await load())(program)
   return program

@@ -7,7 +7,7 @@ import {
 import { decideProposal } from '../app/accounts/credit.ts'
 import { changeInWords, isSettingChange } from '../domain/account/setting-changes.ts'
 import { systemClock, toTimestamp } from '../kernel/clock.ts'
-import { CommandError, note, print, show, table, toJson } from './output.ts'
+import { note, print, show, table, toJson, UsageError } from './output.ts'
 import type { Session } from './session.ts'
 import {
   type ActorOption,
@@ -87,7 +87,7 @@ async function rejectCommand(
 ): Promise<void> {
   const { tenant: tenantId } = options
   const reason = options.reason.trim()
-  if (reason === '') throw new CommandError('--reason must not be empty')
+  if (reason === '') throw new UsageError('--reason must not be empty')
   const decision = { kind: 'reject', tenantId, proposalId, reason } as const
   const { changed, position, proposal } = await decideProposal(depsOf(session, options), decision)
   if (!changed) note('it was already rejected')

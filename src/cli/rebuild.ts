@@ -3,7 +3,7 @@ import { rebuildProjection, type RebuildComparison } from '../../projections/eng
 import type { Projection } from '../../projections/engine/types.ts'
 import { allProjections, findProjection } from '../../projections/registry.ts'
 import { formatAmount, parseAmount } from '../kernel/money.ts'
-import { CommandError, note, print, progress, table, toJson } from './output.ts'
+import { note, print, progress, table, toJson, UsageError } from './output.ts'
 import type { Session } from './session.ts'
 import { JSON_OPTION, ON_ANY_STORES, onStores } from './command.ts'
 
@@ -51,7 +51,7 @@ async function rebuildCommand(
     const projection = findProjection(name)
     if (projection) return projection
     const known = allProjections.map((one) => one.name).join(', ')
-    throw new CommandError(`no read model has the name ${name}; there are ${known}`)
+    throw new UsageError(`no read model has the name ${name}; there are ${known}`)
   })
   for (const projection of projections) await rebuild(session, projection, options)
 }

@@ -64,7 +64,7 @@ async function read(
   const { reads } = servicesOf(session).queries
   const position = asOf === undefined ? undefined : parsePosition('--as-of', asOf)
   return reads.receipt(id, { tenantId, userIds: undefined }, position).catch((error: unknown) => {
-    throw error instanceof RequestError ? new CommandError(inOptions(error)) : error
+    throw error instanceof RequestError ? inOptions(error) : error
   })
 }
 

@@ -15,7 +15,7 @@ import { issuerName } from '../config.ts'
 import { catalog } from '../families/index.ts'
 import { systemClock } from '../kernel/clock.ts'
 import { LIST_LIMIT, onStores, readModelsOf } from './command.ts'
-import { CommandError, note, print, table, toJson, writePaced } from './output.ts'
+import { CommandError, note, print, table, toJson, UsageError, writePaced } from './output.ts'
 import type { Session } from './session.ts'
 
 const REPORT_HELP = `
@@ -92,9 +92,9 @@ type Options = ReportOptions & Readonly<Record<string, unknown>>
 async function reportCommand(session: Session, kind: ReportKind, options: Options): Promise<void> {
   const { format = 'table', columns } = options
   if (!formats.includes(format))
-    throw new CommandError(`--format must be one of ${formats.join(', ')}`)
+    throw new UsageError(`--format must be one of ${formats.join(', ')}`)
   if (columns !== undefined && format !== 'table')
-    throw new CommandError('--columns is for tables: csv and json have all')
+    throw new UsageError('--columns is for tables: csv and json have all')
   const asked = Object.fromEntries(
     parametersOf(kind).flatMap(([name]) => {
       const value = options[memberOf(optionOf(name))]
@@ -120,7 +120,7 @@ async function showReport(
     await show(await kind.read(servicesOf(session), operator, asked))
   } catch (error) {
     if (!(error instanceof RequestError)) throw error
-    throw new CommandError(inOptions(error), { cause: error })
+    throw inOptions(error)
   }
 }
 
@@ -150,13 +150,19 @@ export async function showTable(
   })
 }
 
-/** Says what is wrong with a parameter by the option that a command has for it. */
-export function inOptions({ param, message }: RequestError): string {
-  if (param === undefined) return message
+/** A refused request as the failure of a command, which names the option of a faulty parameter. */
+export function inOptions(error: RequestError): CommandError {
+  const { param, message } = error
+  if (param === undefined) return refusedAs(message, error)
   const option = optionOf(param)
-  return message.startsWith(param)
-    ? `${option}${message.slice(param.length)}`
-    : `${option}: ${message}`
+  const words = message.startsWith(param) ? message.slice(param.length) : `: ${message}`
+  return refusedAs(`${option}${words}`, error)
+}
+
+/** A refused request as a failure with these words: a faulty parameter is a wrong use of the command. */
+export function refusedAs(words: string, cause: RequestError): CommandError {
+  const Failure = cause.fault === 'parameter_invalid' ? UsageError : CommandError
+  return new Failure(words, { cause })
 }
 
 /** The name that commander gives to the value of an option. */
@@ -210,7 +216,7 @@ async function shown(
   const wanted = columns ?? list.columns
   const unknown = wanted.find((name) => !list.columns.includes(name))
   if (unknown !== undefined)
-    throw new CommandError(`there is no column ${unknown}; there are ${list.columns.join(', ')}`)
+    throw new UsageError(`there is no column ${unknown}; there are ${list.columns.join(', ')}`)
   const { rows, isAll } = await firstRows(list)
   const cells = rows.map((row) => wanted.map((name) => cellOf(row[name])))
   const filled = wanted.flatMap((_, n) =>

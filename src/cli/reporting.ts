@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import { managedReporting } from '../app/accounts/settings.ts'
-import { CommandError } from './output.ts'
+import { UsageError } from './output.ts'
 import type { Session } from './session.ts'
 import { type OfTenant, settingCommands } from './settings.ts'
 import { changing, JSON_OPTION, onStores } from './command.ts'
@@ -53,9 +53,9 @@ interface ReportingOptions extends OfTenant {
 async function setReportingCommand(session: Session, options: ReportingOptions): Promise<void> {
   const { tags, endUser } = options
   if (tags === undefined && endUser === undefined)
-    throw new CommandError('name --tags or --end-user: nothing else can be set')
+    throw new UsageError('name --tags or --end-user: nothing else can be set')
   if (endUser !== undefined && endUser !== 'yes' && endUser !== 'no')
-    throw new CommandError('--end-user must be yes or no')
+    throw new UsageError('--end-user must be yes or no')
   const given = tags === 'none' ? [] : tags?.split(',').map((key) => key.trim())
   await commands.change(session, options, (now) => ({
     tagKeys: given ?? now.tagKeys,

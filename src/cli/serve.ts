@@ -16,7 +16,7 @@ import { exitCodes } from './exit-codes.ts'
 import { firstCall } from './first-call.ts'
 import { openProcessLog } from './log-output.ts'
 import { markerSecretOf } from './marker-secret.ts'
-import { CommandError, note } from './output.ts'
+import { CommandError, note, UsageError } from './output.ts'
 import { readIfThere } from './private-files.ts'
 import { openProjector } from './projector.ts'
 import {
@@ -137,7 +137,7 @@ function parseRoles(list: string | undefined): ReadonlySet<Role> {
   const names = list.split(',').map((name) => name.trim())
   const unknown = names.filter((name) => !roles.some((role) => role === name))
   if (unknown.length > 0)
-    throw new CommandError(`unknown role ${unknown.join(', ')}; there are ${roles.join(', ')}`)
+    throw new UsageError(`unknown role ${unknown.join(', ')}; there are ${roles.join(', ')}`)
   return new Set(roles.filter((role) => names.includes(role)))
 }
 

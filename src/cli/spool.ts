@@ -14,7 +14,7 @@ import { isLongerThan } from '../kernel/characters.ts'
 import { systemClock, toTimestamp } from '../kernel/clock.ts'
 import { actorOf } from './actor.ts'
 import { exitCodes } from './exit-codes.ts'
-import { CommandError, note, print, table, toJson } from './output.ts'
+import { CommandError, note, print, table, toJson, UsageError } from './output.ts'
 import { withSession } from './session.ts'
 import { changing, JSON_OPTION } from './command.ts'
 
@@ -142,7 +142,7 @@ async function retryRefusedCommand(
   options: Options & { readonly all?: boolean },
 ): Promise<void> {
   if (ids.length > 0 === (options.all === true))
-    throw new CommandError('give ids as "tollgate spool list" shows them, or --all')
+    throw new UsageError('give ids as "tollgate spool list" shows them, or --all')
   const items = await listRefused(directoryOf(), { withEnded: !options.all })
   const wanted = options.all ? items : ids.flatMap((id) => named(items, id))
   const outcomes: RefusedOutcome[] = []
@@ -163,7 +163,7 @@ async function resolveRefusedCommand(
 ): Promise<void> {
   const reason = options.reason.trim()
   if (reason === '' || isLongerThan(reason, MAX_REASON))
-    throw new CommandError(`--reason must have 1 to ${MAX_REASON} characters`)
+    throw new UsageError(`--reason must have 1 to ${MAX_REASON} characters`)
   const items = await listRefused(directoryOf(), { withEnded: true })
   await onRefused(options, async (deps) => {
     for (const refused of named(items, id)) {

@@ -51,7 +51,7 @@ async function ticketCommand(session: Session, id: string, options: TicketOption
   const life = await readLife(reads, reader, id, { tz }).catch((error: unknown) => {
     if (error instanceof DomainError && error.code === 'life_not_found')
       throw new CommandError(`nothing was found for ${id}`)
-    throw error instanceof RequestError ? new CommandError(inOptions(error)) : error
+    throw error instanceof RequestError ? inOptions(error) : error
   })
   const ticket = ticketOf(life)
   if (json) return print(toJson(ticket))

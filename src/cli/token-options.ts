@@ -12,7 +12,7 @@ import {
 import { type LimitName, limitNames, type TokenLimitChanges } from '../domain/token/limits.ts'
 import { catalog } from '../families/index.ts'
 import { systemClock, toTimestamp } from '../kernel/clock.ts'
-import { CommandError, note } from './output.ts'
+import { note, UsageError } from './output.ts'
 import { parseTime } from './replay/moment.ts'
 import type { Session } from './session.ts'
 import { readServedModels } from './upstreams.ts'
@@ -34,7 +34,7 @@ const options: Readonly<
   concurrentTasks: { key: 'concurrentTasks', flag: '--concurrent-tasks' },
 }
 
-/** Limits of a new token; undefined when none was named. @throws CommandError */
+/** Limits of a new token; undefined when none was named. @throws UsageError */
 export function limitsOf(given: LimitOptions): TokenLimits | undefined {
   const limits = Object.fromEntries(
     limitNames.flatMap((name) => {
@@ -45,7 +45,7 @@ export function limitsOf(given: LimitOptions): TokenLimits | undefined {
   return Object.keys(limits).length === 0 ? undefined : limits
 }
 
-/** Changes of limits; what was not named stays. @throws CommandError */
+/** Changes of limits; what was not named stays. @throws UsageError */
 export function limitChangesOf(
   given: LimitOptions,
   words: readonly ('none' | 'default')[] = ['none', 'default'],
@@ -55,7 +55,7 @@ export function limitChangesOf(
     return change === undefined ? [] : [[name, change] as const]
   })
   if (changes.length === 0)
-    throw new CommandError(`say ${limitNames.map((name) => options[name].flag).join(', ')}`)
+    throw new UsageError(`say ${limitNames.map((name) => options[name].flag).join(', ')}`)
   return Object.fromEntries(changes)
 }
 
@@ -79,7 +79,7 @@ function read(
   if (word !== undefined) return word === 'none' ? null : word
   const limit = /^\d{1,10}$/.test(text) ? Number(text) : 0
   if (limit < 1 || limit > MAX_TOKEN_LIMIT)
-    throw new CommandError(
+    throw new UsageError(
       `${flag} must be a whole number from 1 to ${MAX_TOKEN_LIMIT}, or ${words.join(' or ')}`,
     )
   return limit
@@ -98,27 +98,27 @@ export async function modelsOf({ config, pool }: Session, list: string): Promise
   return names
 }
 
-/** The time when a token ends, in RFC 3339. @throws CommandError for one that is past */
+/** The time when a token ends, in RFC 3339. @throws UsageError for one that is past */
 export function expiryOf(text: string): string {
   const atMs = parseTime('--expires', text)
-  if (atMs <= systemClock.nowMs()) throw new CommandError('--expires must be in the future')
+  if (atMs <= systemClock.nowMs()) throw new UsageError('--expires must be in the future')
   return toTimestamp(atMs)
 }
 
-/** @throws CommandError naming the kinds */
+/** @throws UsageError naming the kinds */
 export function kindOf(text: string): TokenKind {
   const kinds = Object.keys(tokenPrefixes) as TokenKind[]
   const kind = kinds.find((known) => known === text)
-  if (!kind) throw new CommandError(`--kind must be one of ${kinds.join(', ')}`)
+  if (!kind) throw new UsageError(`--kind must be one of ${kinds.join(', ')}`)
   return kind
 }
 
-/** @throws CommandError naming the roles */
+/** @throws UsageError naming the roles */
 export function roleOf(kind: TokenKind, text: string | undefined): TokenRole | undefined {
   if (text === undefined) return undefined
   const role = tokenRoles.find((known) => known === text)
-  if (role === undefined) throw new CommandError(`--role must be ${tokenRoles.join(' or ')}`)
-  if (!mayHaveRole(kind)) throw new CommandError('--role is for a query or an admin token')
+  if (role === undefined) throw new UsageError(`--role must be ${tokenRoles.join(' or ')}`)
+  if (!mayHaveRole(kind)) throw new UsageError('--role is for a query or an admin token')
   return role
 }
 
@@ -134,13 +134,13 @@ export function scopeOf(
     case 'current_user':
       return { level: 'current_user' }
     case 'specified_users':
-      if (!users) throw new CommandError('--scope specified_users needs --users a,b')
+      if (!users) throw new UsageError('--scope specified_users needs --users a,b')
       return { level, userIds: splitList(users) }
     case 'all_users':
     case 'all_tenants':
       return { level }
     default:
-      throw new CommandError(
+      throw new UsageError(
         '--scope must be current_user, specified_users, all_users or all_tenants',
       )
   }

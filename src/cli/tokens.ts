@@ -11,7 +11,7 @@ import { requireUsers } from '../app/accounts/users.ts'
 import { disableIssued } from '../app/accounts/issued-tokens.ts'
 import { shownTokens } from '../app/accounts/known-token.ts'
 import { toTimestamp } from '../kernel/clock.ts'
-import { CommandError, note, print, show, table, toJson } from './output.ts'
+import { CommandError, note, print, show, table, toJson, UsageError } from './output.ts'
 import type { Session } from './session.ts'
 import {
   expiryOf,
@@ -177,7 +177,7 @@ async function rotateTokenCommand(
   if (!token) throw new CommandError(`no token ${tokenId}`)
   const overlapS = Number(options.overlap)
   if (!Number.isInteger(overlapS) || overlapS < 0)
-    throw new CommandError('--overlap must be a whole number of seconds')
+    throw new UsageError('--overlap must be a whole number of seconds')
   const rotated = await rotateToken(depsOf(session, options), {
     tokenId,
     kind: token.kind,
@@ -215,7 +215,7 @@ async function updateTokenCommand(
 ): Promise<void> {
   const { name, models, addresses, expires } = options
   if ((name ?? models ?? addresses ?? expires) === undefined)
-    throw new CommandError('give at least one of --name, --models, --addresses and --expires')
+    throw new UsageError('give at least one of --name, --models, --addresses and --expires')
   const { position } = await changeToken(depsOf(session, options), {
     tokenId,
     changes: {

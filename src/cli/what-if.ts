@@ -6,7 +6,17 @@ import { WhatIf, type WhatIfRow, type WhatIfTotal } from '../app/finance/prices/
 import { type PriceBook, priceBookFromPublished } from '../domain/pricing/price-book.ts'
 import { catalog } from '../families/index.ts'
 import { systemClock } from '../kernel/clock.ts'
-import { CommandError, note, print, printPaced, progress, row, table, toJson } from './output.ts'
+import {
+  CommandError,
+  note,
+  print,
+  printPaced,
+  progress,
+  row,
+  table,
+  toJson,
+  UsageError,
+} from './output.ts'
 import { parseTime } from './replay/moment.ts'
 import type { Session } from './session.ts'
 import { JSON_OPTION, onStores } from './command.ts'
@@ -45,7 +55,7 @@ interface WhatIfOptions {
 async function whatIfCommand(session: Session, options: WhatIfOptions): Promise<void> {
   const fromMs = parseTime('--from', options.from)
   const toMs = options.to === undefined ? systemClock.nowMs() : parseTime('--to', options.to)
-  if (toMs <= fromMs) throw new CommandError('--to must be later than --from')
+  if (toMs <= fromMs) throw new UsageError('--to must be later than --from')
   const book = await bookOfOption(session, options.book)
   if (!(await session.caughtUp('ledger')))
     note('the ledger is behind the log: the latest settlements are not in these figures')

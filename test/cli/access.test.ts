@@ -281,7 +281,7 @@ t.test('a query or an admin token is issued with a role, and lists show it', asy
     [['--kind', 'admin', '--role', 'auditor'], /--role must be finance or support/],
     [['--kind', 'model', '--role', 'finance'], /--role is for a query or an admin token/],
   ] as const)
-    t.match(await issue(...args), { code: 1, stderr: message })
+    t.match(await issue(...args), { code: 2, stderr: message })
 })
 
 t.test('a billing profile is set by its members, and shown', async (t) => {
@@ -314,15 +314,15 @@ t.test('a billing profile is set by its members, and shown', async (t) => {
     history,
     /BillingProfileSet[^\n]*Acme, DE, postpaid, ACME by the months of Europe\/Berlin \(2\), by Bob/,
   )
-  for (const [args, message] of [
-    [[], /name a value to set/],
-    [['--terms', 'later'], /--terms must be one of prepaid, postpaid/],
-    [['--language', 'de'], /--language must be one of en, zh/],
-    [['--grace-hours', '-1'], /--grace-hours must be a whole number/],
-    [['--grace-hours', '721'], /grace_hours: must be a whole number from 0 to 720/],
-    [['--time-zone', 'CET'], /time_zone: must be UTC or a zone .*Europe\/Berlin/],
+  for (const [code, args, message] of [
+    [2, [], /name a value to set/],
+    [2, ['--terms', 'later'], /--terms must be one of prepaid, postpaid/],
+    [2, ['--language', 'de'], /--language must be one of en, zh/],
+    [2, ['--grace-hours', '-1'], /--grace-hours must be a whole number/],
+    [1, ['--grace-hours', '721'], /grace_hours: must be a whole number from 0 to 720/],
+    [1, ['--time-zone', 'CET'], /time_zone: must be UTC or a zone .*Europe\/Berlin/],
   ] as const)
-    t.match(await set(...args), { code: 1, stderr: message })
+    t.match(await set(...args), { code, stderr: message })
 })
 
 t.test('budgets are set one by one, and shown with their spending', async (t) => {

@@ -117,26 +117,29 @@ t.test('a file sets all account prices, and clearing restores the list prices', 
 })
 
 t.test('invalid price options are refused with a reason', async (t) => {
-  const refused = async (words: RegExp, ...args: readonly string[]) => {
+  const refused = async (code: number, words: RegExp, ...args: readonly string[]) => {
     const ended = await account('set', ...args)
-    t.equal(ended.code, 1, args.join(' '))
+    t.equal(ended.code, code, args.join(' '))
     t.match(ended.stderr, words)
     t.equal(ended.stdout, '')
   }
-  await refused(/at least one of --file/)
-  await refused(/multiplier: must be a decimal from 0 to 100/, '--multiplier', '-1')
+  await refused(2, /at least one of --file/)
+  await refused(1, /multiplier: must be a decimal from 0 to 100/, '--multiplier', '-1')
   await refused(
+    1,
     /neither the tenant nor the book in effect has a price of nothing/,
     '--price',
     'nothing=1',
   )
-  await refused(/1\.2345678 is not a price/, '--price', 'text-basic-output-token=1.2345678')
+  await refused(2, /1\.2345678 is not a price/, '--price', 'text-basic-output-token=1.2345678')
   await refused(
+    1,
     /the tenant has no price of text-basic-output-token/,
     '--remove',
     'text-basic-output-token',
   )
   await refused(
+    2,
     /cannot be combined with other options of prices/,
     '--file',
     'x.yaml',
@@ -144,7 +147,7 @@ t.test('invalid price options are refused with a reason', async (t) => {
     '1',
   )
   t.match(await account('set', '--price', 'text-basic-output-token'), {
-    code: 1,
+    code: 2,
     stderr: /<sku>=<price>/,
   })
   for (const command of ['show', 'clear'])
@@ -196,7 +199,7 @@ t.test(
       rows: [],
       totals: [],
     })
-    t.match(await whatIf('--to', '2025-01-01'), { code: 1, stderr: /--to must be later/ })
+    t.match(await whatIf('--to', '2025-01-01'), { code: 2, stderr: /--to must be later/ })
     t.match(await whatIf('--book', 'none'), {
       code: 1,
       stderr: /neither a published price book nor/,

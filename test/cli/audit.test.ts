@@ -110,7 +110,7 @@ t.test('a rebuild of a read model that equals the log swaps it', async (t) => {
   const both = await tollgate(['rebuild', 'tasks', 'timeline'], env)
   t.match(both.stdout, /tasks: swapped after \d+ events[\s\S]*timeline: swapped after \d+ events/)
   const unknown = await tollgate(['rebuild', 'tasks', 'no-such'], env)
-  t.match(unknown, { code: 1, stdout: '', stderr: /no read model has the name no-such; there are/ })
+  t.match(unknown, { code: 2, stdout: '', stderr: /no read model has the name no-such; there are/ })
 })
 
 t.test('a check of equal read models swaps no schema and leaves none behind', async (t) => {
@@ -124,7 +124,7 @@ t.test('a check of equal read models swaps no schema and leaves none behind', as
   t.match(ended.stdout, /ledger: equal after \d+ events[\s\S]*access: equal after \d+ events/)
   t.same(await oids(), before, 'the same schemas')
   const both = await tollgate(['rebuild', 'ledger', '--check', '--force'], env)
-  t.match(both, { code: 1, stdout: '', stderr: /--check' cannot be used with option '--force'/ })
+  t.match(both, { code: 2, stdout: '', stderr: /--check' cannot be used with option '--force'/ })
 })
 
 t.test('a check of a read model that differs names the table and exits 1', async (t) => {

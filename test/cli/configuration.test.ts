@@ -194,7 +194,7 @@ t.test('an unknown command, option or role is refused with the known ones', asyn
     [['serve', '--role', 'boss'], /unknown role boss; there are api, projector, worker/],
     [['token', 'issue'], /required option/],
   ] as const)
-    refused(t, await tollgateProcess(args, { DATA_DIR: await directory(t) }), why, 1)
+    refused(t, await tollgateProcess(args, { DATA_DIR: await directory(t) }), why, 2)
   const help = await tollgateProcess(['--help'], {})
   t.equal(help.code, 0)
   for (const name of ['serve', 'replay', 'audit', 'rebuild', 'token', 'tenant', 'credit', 'prices'])

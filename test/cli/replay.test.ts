@@ -84,10 +84,10 @@ t.test('--tz shows times of a zone, whose day --today and dates are', async (t) 
   const tomorrow = ['--tenant', stack.demo.tenantId, '--from', '2999-01-01', '--tz', 'Asia/Kolkata']
   t.match(await replay(...tomorrow), { code: 1, stderr: /no events match/ })
   t.match(await replay(platformId, '--tz', 'IST'), {
-    code: 1,
+    code: 2,
     stderr: /did you mean `Asia\/Kolkata`/,
   })
-  t.match(await replay(platformId, '--today', '--from', '2026-01-01'), { code: 1 })
+  t.match(await replay(platformId, '--today', '--from', '2026-01-01'), { code: 2 })
 })
 
 t.test('a token and a user show everything that was asked with or by them', async (t) => {
@@ -222,25 +222,31 @@ t.test('a tenant as of a time: every task, and its balances', async (t) => {
   t.match(now.stdout, /\nCURRENCY +CREDIT .*\nCNY +10000 +5\.0094 +[1-9]/, 'what is queued is held')
 })
 
-t.test('exit code 1 with one line of reason for ids that cannot be replayed', async (t) => {
-  for (const [args, why] of [
-    [[], /give an id of a task, call or request, or --asset, or --tenant/],
-    [['cgt-20260101000000-aaaaa'], /nothing was found for cgt-2026/],
-    [[done, '--tenant', stack.other.tenantId], /nothing was found for cgt-/],
-    [[done, '--to', '2000-01-01'], /no events match/],
-    [[chat.headers.get('x-request-id') ?? '', '--as-of', '2999-01-01'], /needs a task or a tenant/],
-    [['--tenant', 'tenant_nobody'], /no events match/],
-    [['--tenant', 'tenant_nobody', '--as-of', '5'], /no events match/],
-    [[done, '--as-of', 'yesterday'], /--as-of must be a date or an RFC 3339 time/],
-    [[done, '--from', '2026-13-01'], /--from must be a date or an RFC 3339 time/],
-    [[done, '--as-of', '5', '--from', '2026-01-01'], /--as-of cannot be combined with --from/],
-  ] as const) {
-    const ended = await replay(...args)
-    t.equal(ended.code, 1, args.join(' '))
-    t.match(ended.stderr, why)
-    t.notMatch(ended.stderr, /\n\s+at /)
-  }
-})
+t.test(
+  'one line of reason for what cannot be replayed, status 1, or 2 for wrong arguments',
+  async (t) => {
+    for (const [args, why, code = 1] of [
+      [[], /give an id of a task, call or request, or --asset, or --tenant/, 2],
+      [['cgt-20260101000000-aaaaa'], /nothing was found for cgt-2026/],
+      [[done, '--tenant', stack.other.tenantId], /nothing was found for cgt-/],
+      [[done, '--to', '2000-01-01'], /no events match/],
+      [
+        [chat.headers.get('x-request-id') ?? '', '--as-of', '2999-01-01'],
+        /needs a task or a tenant/,
+      ],
+      [['--tenant', 'tenant_nobody'], /no events match/],
+      [['--tenant', 'tenant_nobody', '--as-of', '5'], /no events match/],
+      [[done, '--as-of', 'yesterday'], /--as-of must be a date or an RFC 3339 time/, 2],
+      [[done, '--from', '2026-13-01'], /--from must be a date or an RFC 3339 time/, 2],
+      [[done, '--as-of', '5', '--from', '2026-01-01'], /--as-of cannot be combined with --from/, 2],
+    ] as readonly (readonly [readonly string[], RegExp, number?])[]) {
+      const ended = await replay(...args)
+      t.equal(ended.code, code, args.join(' '))
+      t.match(ended.stderr, why)
+      t.notMatch(ended.stderr, /\n\s+at /)
+    }
+  },
+)
 
 t.test('events prints the whole log, after a position, and through head', async (t) => {
   // More than a pipe holds, so that head leaves while there is more to say.
@@ -259,7 +265,7 @@ t.test('events prints the whole log, after a position, and through head', async 
   t.equal(printedEvents(all.stdout).at(-1)?.['position'], String(end))
   const last = await tollgate(['events', '--after', String((end ?? 0n) - 1n)], env)
   t.equal(printedEvents(last.stdout).length, 1)
-  t.match(await tollgate(['events', '--after', 'x'], env), { code: 1, stderr: /--after must be/ })
+  t.match(await tollgate(['events', '--after', 'x'], env), { code: 2, stderr: /--after must be/ })
   const head = await tollgateThrough(['events'], '| head -n 1', env)
   t.equal(printedEvents(head.stdout).length, 1)
   t.equal(head.stderr, '')

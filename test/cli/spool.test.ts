@@ -44,12 +44,12 @@ t.test('refused settlements are listed, settled and written off, each once', asy
     code: 0,
     stdout: /2026-01-02T03:05:00.000Z\s+call_1\s+ten_1\s+text-1/,
   })
-  t.match(await spool('retry'), { code: 1, stderr: /give ids/ })
+  t.match(await spool('retry'), { code: 2, stderr: /give ids/ })
   t.match(await spool('retry', 'call_9'), {
     code: 1,
     stderr: /no refused settlement has the id call_9/,
   })
-  t.match(await spool('resolve', 'call_1', '--reason', ' '), { code: 1, stderr: /--reason/ })
+  t.match(await spool('resolve', 'call_1', '--reason', ' '), { code: 2, stderr: /--reason/ })
 
   t.match(await spool('retry', 'call_1'), { code: 0, stdout: /it is in the log now/ })
   t.match(await spool('retry', 'call_1', '--json'), { code: 0, stdout: /"before":true/ })

@@ -37,13 +37,12 @@ t.test('one user is suspended, renamed and resumed', async (t) => {
   ])
 })
 
-t.test('what is refused ends with 1 and says what to do', async (t) => {
+t.test('what is refused ends with 1, a wrong use with 2, and says what to do', async (t) => {
   const refused: readonly (readonly [RegExp, ...string[]])[] = [
     [/suspend it first/, 'close', tenantId, '--reason', 'ends'],
     [/there is no tenant/, 'suspend', 'tenant_missing', '--reason', 'x'],
     [/there is no tenant/, 'rename', 'tenant_missing', 'x'],
     [/callers read it: one line/, 'suspend', tenantId, '--reason', ' '],
-    [/--reason/, 'suspend', tenantId],
     [/has no user none/, 'suspend-user', 'none', '--tenant', tenantId, '--reason', 'x'],
     [/has no user none/, 'rename-user', 'none', 'x', '--tenant', tenantId],
     [/one line of 1 to 128/, 'rename', tenantId, ' '],
@@ -53,6 +52,7 @@ t.test('what is refused ends with 1 and says what to do', async (t) => {
     t.equal(code, 1, args.join(' '))
     t.match(stderr, words, args.join(' '))
   }
+  t.match(await run('suspend', tenantId), { code: 2, stderr: /--reason/ })
   t.equal((await run('suspend', tenantId, '--reason', 'ends')).code, 0)
   t.equal((await run('close', tenantId, '--reason', 'ended')).code, 0)
   const late = await run('resume', tenantId)

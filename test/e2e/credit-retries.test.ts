@@ -161,7 +161,7 @@ void t.test('the command prints the id before it sends the request', async (t) =
   t.match(adjusted.stderr, /--id adjustment_[0-9a-f]{32}/)
   t.match(adjusted.stdout, /^adjustmentId: adjustment_[0-9a-f]{32}$/m)
   const refused = await run('grant', '1', '--id', 'a b')
-  t.match(refused, { code: 1, stderr: /--id/ })
+  t.match(refused, { code: 2, stderr: /--id/ })
 })
 
 void t.test('503 outcome_unknown names the id to send again', async (t) => {

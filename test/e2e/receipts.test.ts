@@ -279,7 +279,7 @@ void t.test('the command line prints the receipt of the API', async (t) => {
   const local = await run('receipt', platformId, '--tz', 'Asia/Kolkata')
   t.match(local.stdout, /TIME \(LOCAL\) +STEP\n\S+\+05:30 +TaskRequested/)
   t.match(await run('receipt', platformId, '--tz', 'IST'), {
-    code: 1,
+    code: 2,
     stderr: /did you mean `Asia\/Kolkata`/,
   })
   const early = String(
@@ -287,7 +287,7 @@ void t.test('the command line prints the receipt of the API', async (t) => {
   )
   t.match((await run('receipt', platformId, '--as-of', early)).stdout, /^Still running/)
   for (const position of ['x', '999999999999999999'])
-    t.match(await run('receipt', platformId, '--as-of', position), { code: 1, stderr: /--as-of/ })
+    t.match(await run('receipt', platformId, '--as-of', position), { code: 2, stderr: /--as-of/ })
   const json = await run('receipt', nativeId, '--json')
   t.match(JSON.parse(json.stdout), { sourceId: platformId, amount: '5.0094', net: '3.5094' })
   t.equal((await run('receipt', platformId, '--tenant', demo.tenantId)).code, 0)

@@ -8,7 +8,7 @@ import type { EventLog, RecordedEvent } from '../../eventlog/log/types.ts'
 import { systemClock } from '../../kernel/clock.ts'
 import { callIdOfAnswer } from '../../kernel/ids.ts'
 import type { TimeZone } from '../../kernel/time-zone.ts'
-import { CommandError, note, print, printPaced, toJson } from '../output.ts'
+import { CommandError, note, print, printPaced, toJson, UsageError } from '../output.ts'
 import { withLog, withSession } from '../session.ts'
 import { foldTask, showTask, StatePrinter } from './as-of.ts'
 import { BalanceFold } from './balances.ts'
@@ -103,16 +103,16 @@ async function replayCommand(id: string | undefined, options: ReplayOptions): Pr
   else await withSession((session) => replay(request, session.log, fromTimeline(session)))
 }
 
-/** @throws CommandError for what cannot be read, or does not go together */
+/** @throws UsageError for what cannot be read, or does not go together */
 function readOptions(id: string | undefined, options: ReplayOptions): ReplayRequest {
   const { asset, tenant, asOf, json, money = false, errors = false } = options
   const { from, to, today = false } = options
   if (!tenant && !id && !asset)
-    throw new CommandError('give an id of a task, call or request, or --asset, or --tenant')
+    throw new UsageError('give an id of a task, call or request, or --asset, or --tenant')
   if (asset && (id || asOf))
-    throw new CommandError('--asset cannot be combined with another id or with --as-of')
+    throw new UsageError('--asset cannot be combined with another id or with --as-of')
   if (asOf && (from || to || today || money || errors))
-    throw new CommandError(
+    throw new UsageError(
       '--as-of cannot be combined with --from, --to, --today, --money or --errors',
     )
   const zone = options.tz === undefined ? undefined : parseZone(options.tz)

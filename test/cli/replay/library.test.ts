@@ -116,19 +116,19 @@ t.test('--from-log prints the same events while Postgres is away', async (t) => 
   }
 })
 
-t.test('exit code 1 with one line of reason for unknown assets', async (t) => {
+t.test('one line of reason for unknown assets, status 1, or 2 for wrong arguments', async (t) => {
   for (const source of [[], ['--from-log']])
-    for (const [args, why] of [
+    for (const [args, why, code = 1] of [
       [[assetId(7)], /nothing was found for asset-/],
       [[assetId(6), '--tenant', tenantId], /nothing was found for asset-/],
       [['--asset', tenantId], /nothing was found for tenant_/],
-      [['--asset', assetId(5), 'req_task'], /--asset cannot be combined/],
-      [['--asset', assetId(5), '--as-of', '5'], /--asset cannot be combined/],
+      [['--asset', assetId(5), 'req_task'], /--asset cannot be combined/, 2],
+      [['--asset', assetId(5), '--as-of', '5'], /--asset cannot be combined/, 2],
       [[assetId(5), '--as-of', '5'], /needs a task or a tenant/],
       [['--asset', assetId(5), '--to', '2000-01-01'], /no events match/],
-    ] as const) {
+    ] as readonly (readonly [readonly string[], RegExp, number?])[]) {
       const ended = await replay(...source, ...args)
-      t.equal(ended.code, 1, args.join(' '))
+      t.equal(ended.code, code, args.join(' '))
       t.match(ended.stderr, why)
     }
 })
