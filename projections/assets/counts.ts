@@ -3,11 +3,11 @@ import { storable } from '../engine/array-literals.ts'
 import type { Row } from '../engine/column.ts'
 import type { RowChange } from '../engine/read-model.ts'
 import { shownGroupStates, statusOf } from './state.ts'
-import { counts, type assets, type groups } from './tables.ts'
+import { assetCounts, type assets, type groups } from './tables.ts'
 
 type AssetColumns = typeof assets.record.columns
 type GroupColumns = typeof groups.record.columns
-type Count = Row<typeof counts.record.columns>
+type Count = Row<typeof assetCounts.record.columns>
 /** The key of a count. */
 type CountKey = Omit<Count, 'n' | 'position'>
 
@@ -53,7 +53,7 @@ function countsOfGroup(row: Row<GroupColumns> | undefined): readonly CountKey[] 
  * Updates the counts by the changes of a batch, and moves the position of each count whose rows
  * changed.
  */
-export async function writeCounts(
+export async function writeAssetCounts(
   client: PoolClient,
   ofAssets: readonly RowChange<AssetColumns>[],
   ofGroups: readonly RowChange<GroupColumns>[],
@@ -75,5 +75,5 @@ export async function writeCounts(
     add(countsOfGroup(before), -1n, after.position)
     add(countsOfGroup(after), 1n, after.position)
   }
-  await counts.upsert(client, [...deltas.values()])
+  await assetCounts.upsert(client, [...deltas.values()])
 }

@@ -6,7 +6,7 @@ import {
   type ListedTable,
 } from './list-filter.ts'
 import { toAssetRow, toGroupRow, type AssetRow, type GroupRow } from './tables.ts'
-import { type CountedTotals, totalOf, type Total } from './totals.ts'
+import { type CountedTotals, totalOf, type AssetTotal } from './totals.ts'
 
 /** Page and order of a list. */
 export interface ListPage {
@@ -43,7 +43,7 @@ const sortColumns = {
 async function pageOf(
   db: Queryable,
   listed: ListedTable,
-  { total, found }: Total,
+  { total, found }: AssetTotal,
   { pageNumber, pageSize, sortBy, sortOrder }: ListPage,
 ): Promise<readonly object[]> {
   const offset = (pageNumber - 1) * pageSize

@@ -1,16 +1,16 @@
 import { allSettledOrThrow } from '../../src/kernel/all-settled.ts'
 import { fromTables, foldRows } from '../engine/read-model.ts'
 import type { Projection } from '../engine/types.ts'
-import { writeCounts } from './counts.ts'
+import { writeAssetCounts } from './counts.ts'
 import { assetRows, groupRows, verificationRows } from './fold.ts'
-import { assets, counts, groups, verifications } from './tables.ts'
+import { assets, assetCounts, groups, verifications } from './tables.ts'
 
 /** One row per asset, group and verification, counts for lists, and open work. */
 export const assetsProjection: Projection = {
   name: 'assets',
   version: 2,
   ...fromTables(
-    { assets, groups, verifications, counts },
+    { assets, groups, verifications, assetCounts },
     {
       totals: `select 'assets ' || state as name, count(*)::text as total from assets group by state
        union all select 'groups ' || state, count(*)::text from groups group by state
@@ -30,7 +30,7 @@ export const assetsProjection: Projection = {
       assets.upsert(client, afterOf(ofAssets)),
       groups.upsert(client, afterOf(ofGroups)),
       verifications.upsert(client, afterOf(ofVerifications)),
-      writeCounts(client, ofAssets, ofGroups),
+      writeAssetCounts(client, ofAssets, ofGroups),
     ])
   },
 }

@@ -25,7 +25,7 @@ export {
   listAssetsFor,
   listGroupsFor,
   type AssetSearch,
-  type Found,
+  type FoundAssets,
   type GroupSearch,
   type SearchPage,
 } from './support-list.ts'

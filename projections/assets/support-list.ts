@@ -35,7 +35,7 @@ export interface SearchPage {
 }
 
 /** Newest first: by their ids, which begin with the time. `next` is where the page after begins. */
-export interface Found<Row> {
+export interface FoundAssets<Row> {
   readonly items: readonly Row[]
   readonly next: string | undefined
 }
@@ -71,7 +71,7 @@ export async function listAssetsFor(
   db: Queryable,
   search: AssetSearch,
   page: SearchPage,
-): Promise<Found<AssetRow>> {
+): Promise<FoundAssets<AssetRow>> {
   const conditions = searched(search).is('asset_id', search.assetId)
   const of = { table: 'assets', id: 'asset_id' }
   const rows = await newest(db, of, conditions, page)
@@ -84,7 +84,7 @@ export async function listGroupsFor(
   db: Queryable,
   search: GroupSearch,
   page: SearchPage,
-): Promise<Found<GroupRow>> {
+): Promise<FoundAssets<GroupRow>> {
   const of = { table: 'groups', id: 'group_id' }
   const rows = await newest(db, of, searched(search), page)
   const items = rows.slice(0, page.limit).map(toGroupRow)

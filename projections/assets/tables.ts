@@ -167,7 +167,7 @@ export const verifications = table('assets.verifications', {
  * user_id is '' except for assets of a person, which are listed only for the user who had the
  * person verified.
  */
-export const counts = table('assets.counts', {
+export const assetCounts = table('assets.counts', {
   columns: {
     tenant_id: text(),
     group_type: text(),

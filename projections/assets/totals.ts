@@ -5,7 +5,7 @@ import { listOwner } from './counts.ts'
 import { listConditions, withoutFacts, type ListedTable } from './list-filter.ts'
 
 /** The total of a list over all pages, and the smallest filter that finds the same rows. */
-export interface Total {
+export interface AssetTotal {
   readonly total: number
   readonly found: ListedTable
 }
@@ -43,7 +43,7 @@ export async function totalOf(
   db: Queryable,
   listed: ListedTable,
   counted: CountedTotals,
-): Promise<Total> {
+): Promise<AssetTotal> {
   const { name = '', groupIds } = listed.filter
   // Groups are not counted one by one.
   if (listed.name === 'groups' && groupIds !== undefined)

@@ -9,7 +9,7 @@ import { fromTables } from '../engine/read-model.ts'
 import type { BreakdownRow, Projection } from '../engine/types.ts'
 import { chainHash } from './fold/chain.ts'
 import type { BalanceDelta, Hold, HoldChange } from './fold/change.ts'
-import { checkZeroSum, closingSources, foldLedger, settledSource } from './fold/fold.ts'
+import { checkZeroSum, closingSources, foldLedger, settledSourceOf } from './fold/fold.ts'
 import { sumQuarters } from './fold/periods.ts'
 import type { LedgerLine } from './line.ts'
 import {
@@ -25,7 +25,7 @@ import {
   postingsSql,
   quarters,
   settlements,
-  totals,
+  ledgerTotals,
 } from './tables.ts'
 
 /** The placed ones among the holds of these tasks. */
@@ -66,7 +66,7 @@ async function settledBefore(
   [event, ...others]: readonly RecordedEvent[],
 ): Promise<ReadonlySet<string>> {
   if (event === undefined || others.length > 0) return new Set()
-  const sourceId = settledSource(event)
+  const sourceId = settledSourceOf(event)
   const earlier = sourceId === undefined ? undefined : await settledAt(client, sourceId)
   if (sourceId === undefined || earlier === undefined) return new Set()
   const { position, id: eventId } = event
@@ -156,7 +156,7 @@ async function apply(client: PoolClient, batch: readonly RecordedEvent[]): Promi
     days.upsert(client, sumQuarters(ofQuarters, 'days')),
     hours.upsert(client, sumQuarters(ofQuarters, 'hours')),
     quarters.upsert(client, ofQuarters),
-    totals.upsert(client, [...change.totals.values()]),
+    ledgerTotals.upsert(client, [...change.totals.values()]),
   ])
 }
 
@@ -181,7 +181,7 @@ const tables = {
   days,
   hours,
   quarters,
-  totals,
+  ledgerTotals,
 }
 
 /** The per-SKU billing ledger: lines in a hash chain, double entry, holds, balances, totals by time. */

@@ -45,7 +45,7 @@ export {
   totals,
   trialBalance,
   type SummedStretch,
-  type Total,
+  type LedgerTotal,
 } from './read/totals.ts'
 export {
   timeKeys,

@@ -166,7 +166,7 @@ export const balances = table('ledger.balances', {
 })
 
 /** Sums over all tenants: a few rows, for monitoring that must not read the whole ledger. */
-export const totals = table('ledger.totals', {
+export const ledgerTotals = table('ledger.totals', {
   columns: {
     kind: constrained(text(), `check (kind in ('settled', 'estimated', 'held', 'account'))`),
     currency: text(),

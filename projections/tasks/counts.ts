@@ -1,6 +1,6 @@
 import type { PoolClient } from 'pg'
 import { isVisible, type Standing, type TaskChange } from './fold.ts'
-import { COARSE_SHIFT, counts, FINE_SHIFT } from './tables.ts'
+import { COARSE_SHIFT, taskCounts, FINE_SHIFT } from './tables.ts'
 
 interface Delta {
   readonly scopeId: number
@@ -41,9 +41,9 @@ function deltasOf(placed: readonly PlacedChange[]): readonly Delta[] {
 }
 
 /** Updates the counts by the changes of a batch. */
-export async function writeCounts(
+export async function writeTaskCounts(
   client: PoolClient,
   placed: readonly PlacedChange[],
 ): Promise<void> {
-  await counts.upsert(client, deltasOf(placed))
+  await taskCounts.upsert(client, deltasOf(placed))
 }

@@ -5,11 +5,11 @@ import type { RecordedEvent } from '../../src/eventlog/log/types.ts'
 import { textColumn } from '../engine/array-literals.ts'
 import { fromTables } from '../engine/read-model.ts'
 import type { Projection } from '../engine/types.ts'
-import { writeCounts } from './counts.ts'
+import { writeTaskCounts } from './counts.ts'
 import { foldTasks, isTaskEvent, type KnownTask, type Submission, type TaskStatus } from './fold.ts'
 import { insertTasks, taskStreamTables, updateTasks, writePolls } from './rows.ts'
 import { placeTasks } from './scopes.ts'
-import { counts, polls, scopes, tasks } from './tables.ts'
+import { taskCounts, polls, scopes, tasks } from './tables.ts'
 
 interface KnownRow {
   readonly platform_id: string
@@ -57,7 +57,7 @@ async function apply(client: PoolClient, batch: readonly RecordedEvent[]): Promi
       client,
       placed.filter((one) => !isNew(one)),
     ),
-    writeCounts(client, placed),
+    writeTaskCounts(client, placed),
     writePolls(client, placed),
   ])
 }
@@ -67,9 +67,9 @@ export const tasksProjection: Projection = {
   name: 'tasks',
   version: 8,
   ...fromTables(
-    { scopes, tasks, counts, polls },
+    { scopes, tasks, taskCounts, polls },
     {
-      totals: `select status as name, sum(n)::text as total from counts where level = 0
+      totals: `select status as name, sum(n)::text as total from taskCounts where level = 0
        group by status having sum(n) <> 0 order by status`,
     },
   ),

@@ -98,7 +98,7 @@ export const tasks = table('tasks.tasks', {
  * Visible tasks per scope, status and model: in all (level 0), per 32,768 (level 1) and per
  * 1,024 (level 2) sequence numbers. A page at any depth is found by summing few rows.
  */
-export const counts = table('tasks.counts', {
+export const taskCounts = table('tasks.counts', {
   columns: {
     scope_id: int(),
     level: smallint(),

@@ -5,7 +5,7 @@ import { DomainError } from '../kernel/errors.ts'
 import { principalOf, useQueryBounds } from './kit/tokens/authenticate.ts'
 import type { FailureCode } from './kit/failures/failure-table.ts'
 import { RequestError } from './kit/request-error.ts'
-import { readFailures } from './kit/failures/route-failures.ts'
+import { accountReadFailures } from './kit/failures/route-failures.ts'
 import type { Services } from './kit/services.ts'
 import type { Surface } from './kit/routes/surface.ts'
 import { readNames } from './query/known-names.ts'
@@ -14,7 +14,7 @@ import { ReceiptParamsSchema, ReceiptQuerySchema, ReceiptSchema } from './query/
 import type { Queries } from './query/services.ts'
 import { readTimeRange } from './query/time-range.ts'
 import { readUsage, UsageSchema, usageQuerySchema } from './query/usage.ts'
-import { describe } from './v1/documentation.ts'
+import { describeV1 } from './v1/documentation.ts'
 import { v1 } from './v1/mount.ts'
 
 /** A caller's own usage and receipts: of the token that asks, by the reports that finance has. */
@@ -45,7 +45,7 @@ const OwnUsageSchema = Type.Object({
   ...UsageSchema.properties,
 })
 
-const reportFailures: readonly FailureCode[] = [...readFailures, 'query_too_long']
+const reportFailures: readonly FailureCode[] = [...accountReadFailures, 'query_too_long']
 
 /** Usage and receipts of the token that asks. They are free, and have the pace of queries. */
 export function ownReports(queries: Queries): Surface {
@@ -69,7 +69,7 @@ function usageRoute(instance: FastifyInstance, services: OwnServices): void {
   const { clock, models, queries, http } = services
   instance.withTypeProvider<TypeBoxTypeProvider>().get('/usage', {
     schema: {
-      ...describe({
+      ...describeV1({
         tag: 'Text',
         operationId: 'getOwnUsage',
         summary: 'Get what the token used, by model, time and others, net of refunds',
@@ -111,7 +111,7 @@ function requireShortRange(
 function receiptRoute(instance: FastifyInstance, { queries }: Pick<OwnServices, 'queries'>): void {
   instance.withTypeProvider<TypeBoxTypeProvider>().get('/receipts/:id', {
     schema: {
-      ...describe({
+      ...describeV1({
         tag: 'Text',
         operationId: 'getOwnReceipt',
         summary: 'Get what a request of the token cost, and why',

@@ -5,7 +5,7 @@ import { mountsOf } from '../../src/api/surfaces.ts'
 import { v1 } from '../../src/api/v1/mount.ts'
 import { families } from '../../src/families/index.ts'
 import { openFamilies } from '../../src/families/module.ts'
-import { createRefusals } from '../../src/app/spending/throttle/free-requests.ts'
+import { createRefusalBound } from '../../src/app/spending/throttle/free-requests.ts'
 import { familyDeps, nowMs, startApp } from './support/app.ts'
 
 /** Requests without a route are 404 below every prefix, before any hook reads a token, query or body. */
@@ -123,7 +123,7 @@ t.test('a long path is shown in part', async (t) => {
 })
 
 t.test('429 for an address after too many 404 and 405, with any token', async (t) => {
-  const refusedForms = createRefusals({ nowMs: () => nowMs }, 3, 1)
+  const refusedForms = createRefusalBound({ nowMs: () => nowMs }, 3, 1)
   const paced = await startApp({ throttle: { refusedForms } })
   t.teardown(() => paced.app.close())
   const asked = async (request: InjectOptions): Promise<number> =>

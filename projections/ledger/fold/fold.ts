@@ -92,7 +92,7 @@ function isSettling(movement: Movement): movement is Extract<Movement, { kind: '
 }
 
 /** The source that an event settles, if it settles one. */
-export function settledSource(event: RecordedEvent): string | undefined {
+export function settledSourceOf(event: RecordedEvent): string | undefined {
   return movementsOf(event).find(isSettling)?.sourceId
 }
 

@@ -55,7 +55,7 @@ export function toLine({ settledAt, quantity, ...rest }: LineRecord): SettledLin
 }
 
 /** A line's place in the order of lists. */
-export interface Place {
+export interface LinePlace {
   readonly settledAt: Date | string
   readonly seq: string
 }
@@ -68,7 +68,7 @@ export async function placeOf(
   db: Queryable,
   { tenantId, userIds }: LedgerFilter,
   lineId: string,
-): Promise<Place> {
+): Promise<LinePlace> {
   const parameters = new Parameters()
   const scope = factConditions({ tenantId, userIds }, parameters)
   const { rows } = await db.query<{ settled_at: Date; seq: string }>(
@@ -89,7 +89,7 @@ export async function placeOf(
  */
 export function newestLines(
   filter: LedgerFilter,
-  page: { readonly place: Place | undefined; readonly limit: number },
+  page: { readonly place: LinePlace | undefined; readonly limit: number },
   parameters: Parameters,
 ): { readonly found: string; readonly limit: string } {
   const userIds = [...new Set(filter.userIds)]

@@ -2,20 +2,20 @@ import type { Queryable } from '../../engine/queryable.ts'
 import type { TotalKey } from '../fold/change.ts'
 
 /** A total over all tenants; the amount is a decimal string. */
-export interface Total extends TotalKey {
+export interface LedgerTotal extends TotalKey {
   readonly n: number
   readonly amount: string
 }
 
 const figures = `sum(n)::bigint::text as n, trim_scale(sum(amount))::text as amount`
 
-type TotalRecord = Omit<Total, 'n'> & { readonly n: string }
+type TotalRecord = Omit<LedgerTotal, 'n'> & { readonly n: string }
 
-const toTotals = (rows: readonly TotalRecord[]): readonly Total[] =>
+const toTotals = (rows: readonly TotalRecord[]): readonly LedgerTotal[] =>
   rows.map((row) => ({ ...row, n: Number(row.n) }))
 
 /** Sums over all tenants: a few rows, however long the ledger is. */
-export async function totals(db: Queryable): Promise<readonly Total[]> {
+export async function totals(db: Queryable): Promise<readonly LedgerTotal[]> {
   const { rows } = await db.query<TotalRecord>({
     name: 'ledger.totals.read',
     text: `select kind, currency, part, n::text, trim_scale(amount)::text as amount
@@ -37,7 +37,7 @@ export async function trialBalance(
 }
 
 /** Holds that are placed, as their rows say. For an auditor: it reads all of them. */
-export async function placedHolds(db: Queryable): Promise<readonly Total[]> {
+export async function placedHolds(db: Queryable): Promise<readonly LedgerTotal[]> {
   const { rows } = await db.query<TotalRecord>(
     `select 'held' as kind, currency, '' as part, ${figures}
      from (select currency, 1 as n, amount from ledger.holds where state = 'placed') h
@@ -48,7 +48,7 @@ export async function placedHolds(db: Queryable): Promise<readonly Total[]> {
 
 /** A stretch of rows that never change, summed, and where the next one begins. */
 export interface SummedStretch {
-  readonly sums: readonly Total[]
+  readonly sums: readonly LedgerTotal[]
   /** Undefined at the end. */
   readonly next: bigint | undefined
 }

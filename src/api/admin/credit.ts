@@ -4,11 +4,11 @@ import type { ProposalRow } from '../../../projections/proposals/query.ts'
 import type { ManagedTenants, PostingName } from '../../app/accounts/managed-tenants.ts'
 import { actorOf, success } from '../kit/routes/account-surface.ts'
 import { toBalanceAccount } from '../kit/answers/balances.ts'
-import { changeFailures, readFailures } from '../kit/failures/route-failures.ts'
+import { changeFailures, accountReadFailures } from '../kit/failures/route-failures.ts'
 import { idempotencyKeyOf, PostingKeySchema, REPLAYED } from '../kit/routes/idempotency.ts'
 import { RequestError } from '../kit/request-error.ts'
 import type { Services } from '../kit/services.ts'
-import { describe, adminScopeOf } from './envelope.ts'
+import { describeAdmin, adminScopeOf } from './envelope.ts'
 import { ProposedAnswerSchema, toProposal } from './proposal-answers.ts'
 import {
   AdjustmentAnswerSchema,
@@ -32,16 +32,16 @@ const postingFailures = [
 ] as const
 
 /** What a tenant may spend: an operator gives it. */
-export function creditRoutes(
+export function adminCreditRoutes(
   instance: FastifyInstance,
   { tenants, balances }: Pick<Services['accounts'], 'tenants' | 'balances'>,
 ): void {
   const app = instance.withTypeProvider<TypeBoxTypeProvider>()
-  const get = describe({
+  const get = describeAdmin({
     operationId: 'getCredit',
     summary: 'Get the balance of a tenant, per currency',
     ok: CreditAnswerSchema,
-    failures: [...readFailures, 'tenant_not_found'],
+    failures: [...accountReadFailures, 'tenant_not_found'],
   })
   app.get('/tenants/:tenant_id/credit', {
     config: { roles: ['finance'] },
@@ -63,7 +63,7 @@ export function creditRoutes(
 }
 
 function grantRoute(instance: FastifyInstance, tenants: ManagedTenants): void {
-  const grant = describe({
+  const grant = describeAdmin({
     operationId: 'grantCredit',
     summary: 'Grant credit to a tenant (operators only)',
     ok: GrantAnswerSchema,
@@ -95,7 +95,7 @@ function grantRoute(instance: FastifyInstance, tenants: ManagedTenants): void {
 }
 
 function adjustmentRoute(instance: FastifyInstance, tenants: ManagedTenants): void {
-  const adjustment = describe({
+  const adjustment = describeAdmin({
     operationId: 'postAdjustment',
     summary: 'Give a part of a settled line back (operators only)',
     ok: AdjustmentAnswerSchema,
@@ -131,7 +131,7 @@ function adjustmentRoute(instance: FastifyInstance, tenants: ManagedTenants): vo
 }
 
 function limitRoute(instance: FastifyInstance, tenants: ManagedTenants): void {
-  const limit = describe({
+  const limit = describeAdmin({
     operationId: 'setCreditLimit',
     summary: 'Set how far below zero a balance may go (operators only)',
     ok: CreditLimitAnswerSchema,

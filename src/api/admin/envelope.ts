@@ -60,7 +60,7 @@ const readFailure = createFailureReader({
 export const adminEnvelope: Envelope = accountEnvelope(readFailure)
 
 /** The OpenAPI description of such a route, including its failures: it may be closed to the role of a token. */
-export function describe({ failures, ...route }: AccountRoute): FastifySchema {
+export function describeAdmin({ failures, ...route }: AccountRoute): FastifySchema {
   return describeAccount(adminEnvelope, 'adminToken', {
     ...route,
     failures: [...failures, 'role_denied'],

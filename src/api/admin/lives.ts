@@ -10,7 +10,7 @@ import { RequestError } from '../kit/request-error.ts'
 import { changeFailures } from '../kit/failures/route-failures.ts'
 import type { Services } from '../kit/services.ts'
 import { markReplayed, postingName } from './credit.ts'
-import { adminScopeOf, describe } from './envelope.ts'
+import { adminScopeOf, describeAdmin } from './envelope.ts'
 
 /** Support writes notes about lives, asks providers again, and gives tasks up. */
 
@@ -127,12 +127,12 @@ function shownNote({ noteId: id, tenantId, about, action, text, changed }: Poste
 }
 
 /** Routes of notes and actions about a life. */
-export function lifeRoutes(
+export function adminLifeRoutes(
   instance: FastifyInstance,
   { lives }: Pick<Services['accounts'], 'lives'>,
 ): void {
   const app = instance.withTypeProvider<TypeBoxTypeProvider>()
-  const note = describe({
+  const note = describeAdmin({
     operationId: 'postNote',
     summary: 'Write a note about a task, a call, an asset or a file',
     ok: NoteAnswerSchema,
@@ -154,7 +154,7 @@ export function lifeRoutes(
 }
 
 function pollRoute(instance: FastifyInstance, lives: Services['accounts']['lives']): void {
-  const poll = describe({
+  const poll = describeAdmin({
     operationId: 'askAgain',
     summary: 'Ask the provider about a task now, and not at its next turn',
     ok: PollAnswerSchema,
@@ -175,7 +175,7 @@ function pollRoute(instance: FastifyInstance, lives: Services['accounts']['lives
 }
 
 function giveUpRoute(instance: FastifyInstance, lives: Services['accounts']['lives']): void {
-  const giveUp = describe({
+  const giveUp = describeAdmin({
     operationId: 'giveUpTask',
     summary: 'Give up a task whose outcome is not known: its hold is freed (operators only)',
     ok: NoteAnswerSchema,

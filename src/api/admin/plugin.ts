@@ -9,10 +9,10 @@ import { balanceAlertRoutes } from './balance-alerts.ts'
 import { billingRoutes } from './billing.ts'
 import { budgetRoutes } from './budgets.ts'
 import { limitRoutes } from './limits.ts'
-import { creditRoutes } from './credit.ts'
+import { adminCreditRoutes } from './credit.ts'
 import { adminEnvelope } from './envelope.ts'
 import { proposalRoutes } from './proposals.ts'
-import { lifeRoutes } from './lives.ts'
+import { adminLifeRoutes } from './lives.ts'
 import { priceBookRoutes } from './prices/books.ts'
 import { whatIfRoute } from './prices/what-if.ts'
 import { accountPriceRoutes } from './prices/tenants.ts'
@@ -28,7 +28,7 @@ const routes: readonly ((instance: FastifyInstance, accounts: Services['accounts
   statusRoutes,
   nameRoutes,
   userLifeRoutes,
-  creditRoutes,
+  adminCreditRoutes,
   proposalRoutes,
   approvalRoutes,
   budgetRoutes,
@@ -40,7 +40,7 @@ const routes: readonly ((instance: FastifyInstance, accounts: Services['accounts
   whatIfRoute,
   accountPriceRoutes,
   adminTokenRoutes,
-  lifeRoutes,
+  adminLifeRoutes,
 ]
 
 /** Bodies about an account hold a few names and figures. */

@@ -5,9 +5,9 @@ import { proposalStates } from '../../../projections/proposals/query.ts'
 import type { ManagedProposals } from '../../app/accounts/managed-proposals.ts'
 import { actorOf, KnownId, Reason, success, successOf } from '../kit/routes/account-surface.ts'
 import { cursorMembers, NextCursor, readPage } from '../kit/routes/queries.ts'
-import { changeFailures, readFailures } from '../kit/failures/route-failures.ts'
+import { changeFailures, accountReadFailures } from '../kit/failures/route-failures.ts'
 import type { Services } from '../kit/services.ts'
-import { adminScopeOf, describe } from './envelope.ts'
+import { adminScopeOf, describeAdmin } from './envelope.ts'
 import { ChangedProposalSchema, ProposalSchema, toProposal } from './proposal-answers.ts'
 import { TenantParamsSchema } from './schemas.ts'
 
@@ -32,11 +32,11 @@ export function proposalRoutes(
   { proposals }: Pick<Services['accounts'], 'proposals'>,
 ): void {
   const app = instance.withTypeProvider<TypeBoxTypeProvider>()
-  const list = describe({
+  const list = describeAdmin({
     operationId: 'listProposals',
     summary: 'List proposed grants, adjustments, credit limits and settings, newest first',
     ok: successOf(Type.Object({ items: Type.Array(ProposalSchema), next_cursor: NextCursor })),
-    failures: [...readFailures, 'invalid_cursor', 'tenant_not_found'],
+    failures: [...accountReadFailures, 'invalid_cursor', 'tenant_not_found'],
   })
   app.get('/proposals', {
     config: { roles: ['finance', 'support'] },
@@ -53,11 +53,11 @@ export function proposalRoutes(
       return success({ items: items.map((row) => toProposal(row, request)), next_cursor })
     },
   })
-  const one = describe({
+  const one = describeAdmin({
     operationId: 'getProposal',
     summary: 'Get a proposed grant, adjustment, credit limit or setting',
     ok: successOf(ProposalSchema),
-    failures: [...readFailures, 'tenant_not_found', 'proposal_not_found'],
+    failures: [...accountReadFailures, 'tenant_not_found', 'proposal_not_found'],
   })
   app.get('/tenants/:tenant_id/proposals/:proposal_id', {
     config: { roles: ['finance', 'support'] },
@@ -82,7 +82,7 @@ const decisionFailures = [
 
 function decisionRoutes(instance: FastifyInstance, proposals: ManagedProposals): void {
   const app = instance.withTypeProvider<TypeBoxTypeProvider>()
-  const approve = describe({
+  const approve = describeAdmin({
     operationId: 'approveProposal',
     summary: 'Approve a proposal of another user, which posts or sets it (operators only)',
     ok: successOf(ChangedProposalSchema),
@@ -105,7 +105,7 @@ function decisionRoutes(instance: FastifyInstance, proposals: ManagedProposals):
       return success({ ...toProposal(done.proposal, request), changed: done.changed })
     },
   })
-  const reject = describe({
+  const reject = describeAdmin({
     operationId: 'rejectProposal',
     summary: 'Reject or withdraw a proposal (operators only)',
     ok: successOf(ChangedProposalSchema),

@@ -6,9 +6,9 @@ import { definitionOf, type SettingName, type WantedOf } from '../../domain/acco
 import type { TokenRole } from '../../domain/token/events.ts'
 import { actorOf, success, successOf } from '../kit/routes/account-surface.ts'
 import type { FailureCode } from '../kit/failures/failure-table.ts'
-import { changeFailures, readFailures } from '../kit/failures/route-failures.ts'
+import { changeFailures, accountReadFailures } from '../kit/failures/route-failures.ts'
 import type { Services } from '../kit/services.ts'
-import { describe, adminScopeOf } from './envelope.ts'
+import { describeAdmin, adminScopeOf } from './envelope.ts'
 import { ProposedAnswerSchema, toProposal } from './proposal-answers.ts'
 import { TenantParamsSchema } from './schemas.ts'
 
@@ -152,10 +152,10 @@ function schemasOf(
         ? Type.Object(members, { named: operation })
         : Type.Object({ ...members, changed }, { named: `Changed${operation}` }),
     )
-    const common = isRead ? readFailures : changeFailures
+    const common = isRead ? accountReadFailures : changeFailures
     const failures: readonly FailureCode[] = [...common, 'tenant_not_found', ...further]
     return {
-      ...describe({
+      ...describeAdmin({
         operationId: `${method}${operation}`,
         summary,
         ok,

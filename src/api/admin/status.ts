@@ -15,7 +15,7 @@ import {
 } from '../kit/routes/account-surface.ts'
 import { changeFailures } from '../kit/failures/route-failures.ts'
 import type { Services } from '../kit/services.ts'
-import { adminScopeOf, describe } from './envelope.ts'
+import { adminScopeOf, describeAdmin } from './envelope.ts'
 import { user } from './schemas.ts'
 import { expectedRevision, settingRoutes } from './settings.ts'
 import { toUser } from './tenants.ts'
@@ -121,7 +121,7 @@ export function userLifeRoutes(
   { tenants, settings }: Pick<Services['accounts'], 'tenants' | 'settings'>,
 ): void {
   const app = instance.withTypeProvider<TypeBoxTypeProvider>()
-  const rename = describe({
+  const rename = describeAdmin({
     operationId: 'renameUser',
     summary: 'Rename a user of a tenant',
     ok: ChangedUser,
@@ -143,7 +143,7 @@ export function userLifeRoutes(
       return success({ ...toUser(renamed), changed: renamed.changed })
     },
   })
-  const suspend = describe({
+  const suspend = describeAdmin({
     operationId: 'setUserStatus',
     summary: 'Suspend or resume a user of a tenant',
     ok: ChangedUser,

@@ -7,9 +7,9 @@ import type { ManagedTenants } from '../../app/accounts/managed-tenants.ts'
 import { toTimestamp } from '../../kernel/clock.ts'
 import { actorOf, success } from '../kit/routes/account-surface.ts'
 import { readPage } from '../kit/routes/queries.ts'
-import { changeFailures, readFailures } from '../kit/failures/route-failures.ts'
+import { changeFailures, accountReadFailures } from '../kit/failures/route-failures.ts'
 import type { Services } from '../kit/services.ts'
-import { describe, adminScopeOf } from './envelope.ts'
+import { describeAdmin, adminScopeOf } from './envelope.ts'
 import {
   NewTenantSchema,
   NewUserSchema,
@@ -76,11 +76,11 @@ export function tenantRoutes(
   { tenants }: Pick<Services['accounts'], 'tenants'>,
 ): void {
   const app = instance.withTypeProvider<TypeBoxTypeProvider>()
-  const list = describe({
+  const list = describeAdmin({
     operationId: 'listTenants',
     summary: 'List the tenants that the admin token can manage',
     ok: TenantsAnswerSchema,
-    failures: [...readFailures, 'invalid_cursor'],
+    failures: [...accountReadFailures, 'invalid_cursor'],
   })
   app.get('/tenants', {
     config: { roles: ['finance', 'support'] },
@@ -89,7 +89,7 @@ export function tenantRoutes(
       return success(await readTenants(tenants, adminScopeOf(request), request.query))
     },
   })
-  const open = describe({
+  const open = describeAdmin({
     operationId: 'openTenant',
     summary: 'Open a tenant (operators only)',
     ok: TenantAnswerSchema,
@@ -104,11 +104,11 @@ export function tenantRoutes(
       return success(toTenant(tenant))
     },
   })
-  const one = describe({
+  const one = describeAdmin({
     operationId: 'getTenant',
     summary: 'Get a tenant',
     ok: TenantAnswerSchema,
-    failures: [...readFailures, 'tenant_not_found'],
+    failures: [...accountReadFailures, 'tenant_not_found'],
   })
   app.get('/tenants/:tenant_id', {
     config: { roles: ['finance', 'support'] },
@@ -126,11 +126,11 @@ export function userRoutes(
   { tenants }: Pick<Services['accounts'], 'tenants'>,
 ): void {
   const app = instance.withTypeProvider<TypeBoxTypeProvider>()
-  const list = describe({
+  const list = describeAdmin({
     operationId: 'listUsers',
     summary: 'List the users of a tenant',
     ok: UsersAnswerSchema,
-    failures: [...readFailures, 'invalid_cursor', 'tenant_not_found'],
+    failures: [...accountReadFailures, 'invalid_cursor', 'tenant_not_found'],
   })
   app.get('/tenants/:tenant_id/users', {
     config: { roles: ['support'] },
@@ -140,7 +140,7 @@ export function userRoutes(
       return success(await readUsers(tenants, adminScopeOf(request), tenantId, request.query))
     },
   })
-  const add = describe({
+  const add = describeAdmin({
     operationId: 'addUser',
     summary: 'Add a user to a tenant',
     ok: UserAnswerSchema,

@@ -5,7 +5,7 @@ import { readNewToken, toSecret, tokenRoutes } from '../kit/tokens/routes.ts'
 import { actorOf, success } from '../kit/routes/account-surface.ts'
 import { NewTokenSchema, SecretAnswerSchema } from '../kit/tokens/schemas.ts'
 import type { Services } from '../kit/services.ts'
-import { describe, adminScopeOf } from './envelope.ts'
+import { describeAdmin, adminScopeOf } from './envelope.ts'
 
 /** Tokens of every kind and of every user within the scope of the admin token. */
 export function adminTokenRoutes(
@@ -15,7 +15,7 @@ export function adminTokenRoutes(
   const whose = 'all users that the admin token can manage'
   tokenRoutes(instance, {
     tokens,
-    describe,
+    describe: describeAdmin,
     adminScopeOf,
     noun: 'Token',
     whose,
@@ -24,7 +24,7 @@ export function adminTokenRoutes(
   })
   instance.withTypeProvider<TypeBoxTypeProvider>().post('/tokens', {
     schema: {
-      ...describe({
+      ...describeAdmin({
         operationId: 'createToken',
         summary: 'Issue a token for a user of a tenant',
         ok: SecretAnswerSchema,

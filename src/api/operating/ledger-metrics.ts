@@ -1,5 +1,5 @@
 import { Gauge, type Registry } from 'prom-client'
-import type { Total } from '../../../projections/ledger/query.ts'
+import type { LedgerTotal } from '../../../projections/ledger/query.ts'
 import type { LastAudit } from '../../app/audit/last-audit.ts'
 import type { SilentSpools } from '../../app/spending/lost-spools.ts'
 import { currencies, formatAmount, parseAmount } from '../../kernel/money.ts'
@@ -7,7 +7,7 @@ import { withProbeTimeout } from './health.ts'
 
 /** The queries behind the figures of money: a few rows each, however long the ledger is. */
 interface LedgerFigures {
-  readonly totals: () => Promise<readonly Total[]>
+  readonly totals: () => Promise<readonly LedgerTotal[]>
   readonly lastAudit: () => Promise<LastAudit | undefined>
   /** Settlements that wait in spools of replicas that have stopped reporting. */
   readonly silentSpools: () => Promise<readonly SilentSpools[]>
@@ -16,7 +16,7 @@ interface LedgerFigures {
 /** A figure of the ledger: exact in the database, a float in the metrics. */
 const FLOAT = 'A float; the ledger has the exact amount.'
 
-function sumOf(totals: readonly Total[], kind: Total['kind'], part?: string): bigint {
+function sumOf(totals: readonly LedgerTotal[], kind: LedgerTotal['kind'], part?: string): bigint {
   return totals
     .filter((total) => total.kind === kind && (part === undefined || total.part === part))
     .reduce((sum, { amount }) => sum + parseAmount(amount), 0n)
@@ -28,7 +28,7 @@ const distance = (pico: bigint): bigint => (pico < 0n ? -pico : pico)
  * The difference within the books of one currency: the sum of all accounts, settled lines minus
  * revenue, placed holds minus held amounts.
  */
-function trialDifference(totals: readonly Total[]): string {
+function trialDifference(totals: readonly LedgerTotal[]): string {
   return formatAmount(
     distance(sumOf(totals, 'account')) +
       distance(sumOf(totals, 'settled') + sumOf(totals, 'account', 'revenue')) +
@@ -41,7 +41,7 @@ interface Figure {
   readonly value: number
 }
 
-type Totals = () => Promise<readonly Total[]>
+type Totals = () => Promise<readonly LedgerTotal[]>
 
 type AddGauge = (
   name: string,
@@ -55,11 +55,11 @@ type AddGauge = (
  * every scrape.
  */
 export function useLedgerMetrics(registry: Registry, figures: LedgerFigures): void {
-  let reading: Promise<readonly Total[]> | undefined
+  let reading: Promise<readonly LedgerTotal[]> | undefined
   /** One query serves all gauges of a scrape; unknown figures are left out. */
   const look: Totals = () => {
     reading ??= withProbeTimeout(figures.totals)
-      .catch((): readonly Total[] => [])
+      .catch((): readonly LedgerTotal[] => [])
       .finally(() => (reading = undefined))
     return reading
   }
@@ -92,8 +92,8 @@ function addTotals(gauge: AddGauge, look: Totals): void {
   const ofTotals = (
     name: string,
     help: string,
-    kind: Total['kind'],
-    value: (total: Total) => number,
+    kind: LedgerTotal['kind'],
+    value: (total: LedgerTotal) => number,
   ): void => {
     const bySurface = kind !== 'held'
     gauge(name, help, bySurface ? ['currency', 'surface'] : ['currency'], async () =>
@@ -108,8 +108,8 @@ function addTotals(gauge: AddGauge, look: Totals): void {
         })),
     )
   }
-  const amount = (total: Total): number => Number(total.amount)
-  const count = ({ n }: Total): number => n
+  const amount = (total: LedgerTotal): number => Number(total.amount)
+  const count = ({ n }: LedgerTotal): number => n
   ofTotals('tollgate_settled_amount', `Sum of all ledger lines. ${FLOAT}`, 'settled', amount)
   ofTotals('tollgate_settled_lines', 'Lines of the ledger.', 'settled', count)
   ofTotals(

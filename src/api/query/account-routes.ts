@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import { balanceRoute } from './balance.ts'
-import { creditRoutes } from './credits.ts'
+import { queryCreditRoutes } from './credits.ts'
 import { failuresRoute } from './failures.ts'
 import { livesRoute } from './lives/list.ts'
 import { logsRoute } from './logs.ts'
@@ -14,7 +14,7 @@ import { usageRoute } from './usage.ts'
 /** Balances, credits, logs, lives, failures, refusals, search, tasks and usage, for consoles. */
 export function accountRoutes(app: FastifyInstance, services: QueryServices): void {
   balanceRoute(app, services)
-  creditRoutes(app, services)
+  queryCreditRoutes(app, services)
   movementsRoute(app, services)
   logsRoute(app, services)
   failuresRoute(app, services)

@@ -20,7 +20,7 @@ import {
   toAssetSearch,
   toGroupSearch,
 } from './assets.ts'
-import { describe } from './documentation.ts'
+import { describeQuery } from './documentation.ts'
 import { assetHistoryFailures, listFailures } from './envelope.ts'
 import { readAssetHistory } from './history.ts'
 import type { QueryReads } from './reads.ts'
@@ -34,7 +34,7 @@ export function assetRoutes(instance: FastifyInstance, reads: QueryReads): void 
     {
       config: { roles: ['support'] },
       schema: {
-        ...describe({
+        ...describeQuery({
           operationId: 'getAssetHistory',
           summary: 'Get the history of an asset, a group or a verification',
           ok: HistoryAnswerSchema,
@@ -56,7 +56,7 @@ const list = { failures: listFailures, csv: true } as const
 function listRoutes(instance: FastifyInstance, reads: QueryReads): void {
   const app = instance.withTypeProvider<TypeBoxTypeProvider>()
   const assets = {
-    ...describe({
+    ...describeQuery({
       ...list,
       operationId: 'listAssets',
       summary: 'List assets, newest first',
@@ -75,7 +75,7 @@ function listRoutes(instance: FastifyInstance, reads: QueryReads): void {
     })
   })
   const groups = {
-    ...describe({
+    ...describeQuery({
       ...list,
       operationId: 'listAssetGroups',
       summary: 'List groups of assets, newest first',

@@ -17,7 +17,7 @@ import { RequestError } from '../kit/request-error.ts'
 import type { AccountReads } from './account-reads.ts'
 import { nextCursor, pagesFrom, sendList } from './answers.ts'
 import { toPosition } from './as-of.ts'
-import { describe } from './documentation.ts'
+import { describeQuery } from './documentation.ts'
 import { listFailures } from './envelope.ts'
 import { placeOf } from './report-query.ts'
 import { AsOf, fileMembers, NameOf } from './schemas.ts'
@@ -181,7 +181,7 @@ export function balanceRoute(instance: FastifyInstance, services: QueryServices)
     {
       config: { roles: ['finance'] },
       schema: {
-        ...describe({
+        ...describeQuery({
           operationId: 'listBalances',
           summary: 'List the balances of tenants, per currency, as they are or were',
           ok: BalanceAnswerSchema,

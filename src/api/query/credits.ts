@@ -8,7 +8,7 @@ import { successOf } from '../kit/routes/account-surface.ts'
 import { principalOf } from '../kit/tokens/authenticate.ts'
 import { NextCursor } from '../kit/routes/queries.ts'
 import { sendList } from './answers.ts'
-import { describe } from './documentation.ts'
+import { describeQuery } from './documentation.ts'
 import { listFailures } from './envelope.ts'
 import {
   accountMembers,
@@ -178,13 +178,13 @@ export function readAdjustments(
   })
 }
 
-export function creditRoutes(instance: FastifyInstance, services: QueryServices): void {
+export function queryCreditRoutes(instance: FastifyInstance, services: QueryServices): void {
   const app = instance.withTypeProvider<TypeBoxTypeProvider>()
   const documented = { failures: [...listFailures, 'log_unavailable'], csv: true } as const
   app.get('/grants', {
     config: { roles: ['finance'] },
     schema: {
-      ...describe({
+      ...describeQuery({
         operationId: 'listGrants',
         summary: 'List the credit that was given, newest first',
         ok: answerOf(GrantSchema),
@@ -200,7 +200,7 @@ export function creditRoutes(instance: FastifyInstance, services: QueryServices)
   app.get('/adjustments', {
     config: { roles: ['finance'] },
     schema: {
-      ...describe({
+      ...describeQuery({
         operationId: 'listAdjustments',
         summary: 'List the corrections of lines and grants, newest first',
         ok: answerOf(AdjustmentSchema),

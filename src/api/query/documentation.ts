@@ -3,6 +3,6 @@ import { type AccountRoute, describeAccount } from '../kit/routes/account-surfac
 import { queryEnvelope } from './envelope.ts'
 
 /** The OpenAPI description of a query, including its failures. */
-export function describe(route: AccountRoute): FastifySchema {
+export function describeQuery(route: AccountRoute): FastifySchema {
   return describeAccount(queryEnvelope, 'queryToken', route)
 }

@@ -14,7 +14,7 @@ import { NextCursor } from '../kit/routes/queries.ts'
 import type { OfToken } from './account-reads.ts'
 import { sendList } from './answers.ts'
 import { toPosition } from './as-of.ts'
-import { describe } from './documentation.ts'
+import { describeQuery } from './documentation.ts'
 import { listFailures } from './envelope.ts'
 import { factsOf, placeOf, positionedList } from './report-query.ts'
 import { Cursor, Decimal, fileMembers, Limit, NameOf, TextOrNull } from './schemas.ts'
@@ -154,7 +154,7 @@ export function failuresRoute(instance: FastifyInstance, services: QueryServices
     {
       config: { roles: ['finance', 'support'] },
       schema: {
-        ...describe({
+        ...describeQuery({
           operationId: 'listFailures',
           summary: 'List requests without a result, newest first',
           ok: FailuresAnswerSchema,

@@ -6,7 +6,7 @@ import { successOf } from '../kit/routes/account-surface.ts'
 import { principalOf } from '../kit/tokens/authenticate.ts'
 import { RequestError } from '../kit/request-error.ts'
 import { sendList, sendListOr, wholeList } from './answers.ts'
-import { describe } from './documentation.ts'
+import { describeQuery } from './documentation.ts'
 import { listFailures } from './envelope.ts'
 import { toLine, withNames } from './ledger-lines.ts'
 import { lineFile, type LineFormat } from './line-files.ts'
@@ -72,7 +72,7 @@ function linesRoute(instance: FastifyInstance, services: QueryServices): void {
     {
       config: { roles: ['finance'] },
       schema: {
-        ...describe({
+        ...describeQuery({
           operationId: 'listLedgerLines',
           summary: 'List settled lines, newest first',
           ok: LinesAnswerSchema,
@@ -145,7 +145,7 @@ function summaryRoute(instance: FastifyInstance, services: QueryServices): void 
     {
       config: { roles: ['finance'] },
       schema: {
-        ...describe({
+        ...describeQuery({
           operationId: 'summariseLedger',
           summary: 'Get settled totals by one or two keys and currency',
           ok: SummaryAnswerSchema,

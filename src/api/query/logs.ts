@@ -5,7 +5,7 @@ import type { Principal } from '../../app/access/principal.ts'
 import { type LogKind, logKinds } from '../../../projections/ledger/query.ts'
 import { principalOf } from '../kit/tokens/authenticate.ts'
 import { sendList } from './answers.ts'
-import { describe } from './documentation.ts'
+import { describeQuery } from './documentation.ts'
 import { listFailures } from './envelope.ts'
 import { LogsAnswerSchema, logColumns, toLogItem } from './log-items.ts'
 import { numberedList, pageMembers, pagesByOffset } from './numbered-pages.ts'
@@ -62,7 +62,7 @@ export function logsRoute(instance: FastifyInstance, services: QueryServices): v
     {
       config: { roles: ['finance'] },
       schema: {
-        ...describe({
+        ...describeQuery({
           operationId: 'listLogs',
           summary: 'List usage, grants and adjustments, newest first',
           ok: LogsAnswerSchema,

@@ -9,7 +9,7 @@ import { successOf } from '../kit/routes/account-surface.ts'
 import { principalOf } from '../kit/tokens/authenticate.ts'
 import { RequestError } from '../kit/request-error.ts'
 import { sendList, wholeList } from './answers.ts'
-import { describe } from './documentation.ts'
+import { describeQuery } from './documentation.ts'
 import { listFailures } from './envelope.ts'
 import { periodsOf } from './periods.ts'
 import { accountMembers, factsOf, readReport } from './report-query.ts'
@@ -173,7 +173,7 @@ export function movementsRoute(instance: FastifyInstance, services: QueryService
     {
       config: { roles: ['finance'] },
       schema: {
-        ...describe({
+        ...describeQuery({
           operationId: 'listMovements',
           summary: 'Get an account with its opening, running and closing balance',
           ok: MovementsAnswerSchema,

@@ -6,12 +6,12 @@ import { useEnvelope } from '../kit/envelope.ts'
 import { useJsonBody } from '../kit/bodies/json-body.ts'
 import { accountRoutes } from './account-routes.ts'
 import { assetRoutes } from './asset-routes.ts'
-import { describe } from './documentation.ts'
+import { describeQuery } from './documentation.ts'
 import { historyFailures, queryEnvelope } from './envelope.ts'
 import { readHistory } from './history.ts'
 import { useKnownNames } from './known-names.ts'
 import { ledgerRoutes } from './ledger.ts'
-import { lifeRoutes } from './lives/route.ts'
+import { queryLifeRoutes } from './lives/route.ts'
 import { receiptRoute } from './receipts/route.ts'
 import { HistoryAnswerSchema, HistoryParamsSchema } from './schemas.ts'
 import type { QueryServices } from './services.ts'
@@ -32,14 +32,14 @@ export function queryPlugin(services: QueryServices) {
     ledgerRoutes(instance, services)
     assetRoutes(instance, reads)
     receiptRoute(instance, reads)
-    lifeRoutes(instance, reads)
+    queryLifeRoutes(instance, reads)
     accountRoutes(instance, services)
     instance.withTypeProvider<TypeBoxTypeProvider>().get(
       '/tasks/:id/history',
       {
         config: { roles: ['support'] },
         schema: {
-          ...describe({
+          ...describeQuery({
             operationId: 'getTaskHistory',
             summary: 'Get the history of a task, a call or a request',
             ok: HistoryAnswerSchema,

@@ -1,7 +1,7 @@
 import type {
   AssetRow,
   AssetSearch,
-  Found,
+  FoundAssets,
   GroupRow,
   GroupSearch,
   SearchPage,
@@ -80,8 +80,11 @@ export interface QueryReads {
     page: { readonly after: string | undefined; readonly limit: number },
   ) => Promise<{ readonly items: readonly LedgerLine[]; readonly next: string | undefined }>
   /** Newest first; `after` is the id of the last one already seen. */
-  readonly listAssets: (search: AssetSearch, page: SearchPage) => Promise<Found<AssetRow>>
-  readonly listAssetGroups: (search: GroupSearch, page: SearchPage) => Promise<Found<GroupRow>>
+  readonly listAssets: (search: AssetSearch, page: SearchPage) => Promise<FoundAssets<AssetRow>>
+  readonly listAssetGroups: (
+    search: GroupSearch,
+    page: SearchPage,
+  ) => Promise<FoundAssets<GroupRow>>
   /**
    * The events of a task or an asset (platform or native id), a call or a request in this scope,
    * oldest first; empty if there are none.

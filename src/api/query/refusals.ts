@@ -9,7 +9,7 @@ import { principalOf } from '../kit/tokens/authenticate.ts'
 import { fromCursor, listKeyOf, NextCursor } from '../kit/routes/queries.ts'
 import type { OfToken } from './account-reads.ts'
 import { cursorList, sendList } from './answers.ts'
-import { describe } from './documentation.ts'
+import { describeQuery } from './documentation.ts'
 import { listFailures } from './envelope.ts'
 import { failureMembers } from './failures.ts'
 import { NameOf, TextOrNull } from './schemas.ts'
@@ -114,7 +114,7 @@ export function refusalsRoute(instance: FastifyInstance, services: QueryServices
     {
       config: { roles: ['finance', 'support'] },
       schema: {
-        ...describe({
+        ...describeQuery({
           operationId: 'listRefusals',
           summary: 'Count failed answers by hour, token, route and code, newest first',
           ok: RefusalsAnswerSchema,

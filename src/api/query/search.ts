@@ -11,7 +11,7 @@ import { success, successOf } from '../kit/routes/account-surface.ts'
 import { principalOf } from '../kit/tokens/authenticate.ts'
 import { isSafeInShell } from '../../kernel/plain-text.ts'
 import { RequestError } from '../kit/request-error.ts'
-import { describe } from './documentation.ts'
+import { describeQuery } from './documentation.ts'
 import { searchFailures } from './envelope.ts'
 import { NameOf, TextOrNull } from './schemas.ts'
 import { narrow, visibleTo } from './scope.ts'
@@ -177,7 +177,7 @@ export function searchRoute(instance: FastifyInstance, { support }: QueryService
     {
       config: { roles: ['finance', 'support'] },
       schema: {
-        ...describe({
+        ...describeQuery({
           operationId: 'search',
           summary:
             'Find calls, tasks, tokens and the like by an id, a name or a text that holds ids',

@@ -8,7 +8,7 @@ import type { Catalog } from '../../domain/catalog/catalog.ts'
 import { successOf } from '../kit/routes/account-surface.ts'
 import { principalOf } from '../kit/tokens/authenticate.ts'
 import { sendList } from './answers.ts'
-import { describe } from './documentation.ts'
+import { describeQuery } from './documentation.ts'
 import { listFailures } from './envelope.ts'
 import { numberedList, pageMembers, pagesBehind, shownPageMembers } from './numbered-pages.ts'
 import { fileMembers, NameOf } from './schemas.ts'
@@ -156,7 +156,7 @@ export function tasksRoute(instance: FastifyInstance, services: QueryServices): 
     {
       config: { roles: ['finance', 'support'] },
       schema: {
-        ...describe({
+        ...describeQuery({
           operationId: 'queryTasks',
           summary: 'List tasks of every family, newest first',
           ok: TasksAnswerSchema,

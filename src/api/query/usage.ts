@@ -11,7 +11,7 @@ import { successOf } from '../kit/routes/account-surface.ts'
 import { principalOf } from '../kit/tokens/authenticate.ts'
 import { RequestError } from '../kit/request-error.ts'
 import { sendList, wholeList } from './answers.ts'
-import { describe } from './documentation.ts'
+import { describeQuery } from './documentation.ts'
 import { listFailures } from './envelope.ts'
 import { isTimeKey, periodsOf } from './periods.ts'
 import { factsOf, readReport, reportMembers, requireDeclared } from './report-query.ts'
@@ -264,7 +264,7 @@ export function usageRoute(instance: FastifyInstance, services: QueryServices): 
     {
       config: { roles: ['finance'] },
       schema: {
-        ...describe({
+        ...describeQuery({
           operationId: 'summariseUsage',
           summary: 'Get usage by tenant, user, token, model, SKU, surface, time or tag',
           ok: UsageAnswerSchema,

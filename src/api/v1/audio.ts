@@ -16,7 +16,7 @@ import { isJsonObject, type JsonObject } from '../../kernel/json.ts'
 import { callExamples, callFailures } from '../kit/failures/call-failures.ts'
 import { answerWhole, callSurface } from '../kit/routes/calls.ts'
 import type { Surface } from '../kit/routes/surface.ts'
-import { describe } from './documentation.ts'
+import { describeV1 } from './documentation.ts'
 import { v1 } from './mount.ts'
 
 /** Speech on the wire of official clients: a text becomes the bytes of a file, whichever family speaks it. */
@@ -101,7 +101,7 @@ export function audioSurface(speakers: readonly Speaker[]): Surface {
     path: '/audio/speech',
     name: 'v1.speech',
     body,
-    documented: describe({
+    documented: describeV1({
       tag: 'Speech',
       operationId: 'createAudioSpeech',
       summary: 'Speak a text, as the bytes of a file',

@@ -33,7 +33,7 @@ const shape = {
 }
 
 /** The OpenAPI description of a `/v1` route, including its failures. */
-export function describe(route: {
+export function describeV1(route: {
   readonly tag: 'Text' | 'Images' | 'Videos' | 'Speech' | 'Files' | 'Prices'
   readonly operationId: string
   readonly summary: string

@@ -9,7 +9,7 @@ import type { FailureCode } from '../kit/failures/failure-table.ts'
 import { type FormLimits, useForms, type FormFields, streamForm } from '../kit/bodies/multipart.ts'
 import { tokenFailures, withBody } from '../kit/failures/route-failures.ts'
 import type { Services } from '../kit/services.ts'
-import { describe } from './documentation.ts'
+import { describeV1 } from './documentation.ts'
 import { checkFilename } from '../../domain/file/filename.ts'
 import { DomainError } from '../../kernel/errors.ts'
 import { isForm } from '../kit/bounds/body-budget.ts'
@@ -97,7 +97,7 @@ function uploadRoute(app: FastifyInstance, { files, http }: FileServices): void 
     // A form is read as it comes; the schema only documents.
     validatorCompiler: () => () => true,
     schema: {
-      ...describe({
+      ...describeV1({
         ...tag,
         operationId: 'uploadFile',
         summary: 'Upload a file',
@@ -129,7 +129,7 @@ function readingRoutes(instance: FastifyInstance, { files: { kept: files } }: Fi
   const app = instance.withTypeProvider<TypeBoxTypeProvider>()
   app.get('/files', {
     schema: {
-      ...describe({
+      ...describeV1({
         ...tag,
         operationId: 'listFiles',
         summary: 'List the files of the tenant',
@@ -154,7 +154,7 @@ function readingRoutes(instance: FastifyInstance, { files: { kept: files } }: Fi
   })
   app.get('/files/:id', {
     schema: {
-      ...describe({
+      ...describeV1({
         ...tag,
         operationId: 'getFile',
         summary: 'Show a file',
@@ -177,7 +177,7 @@ export function filesPlugin(services: FileServices) {
     const app = instance.withTypeProvider<TypeBoxTypeProvider>()
     app.get('/files/:id/content', {
       schema: {
-        ...describe({
+        ...describeV1({
           ...tag,
           operationId: 'downloadFile',
           summary: 'Download a file',
@@ -203,7 +203,7 @@ export function filesPlugin(services: FileServices) {
     })
     app.delete('/files/:id', {
       schema: {
-        ...describe({
+        ...describeV1({
           ...tag,
           operationId: 'deleteFile',
           summary: 'Delete a file',

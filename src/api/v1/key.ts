@@ -8,7 +8,7 @@ import { principalOf } from '../kit/tokens/authenticate.ts'
 import { BudgetSchema, toBudget } from '../kit/answers/balances.ts'
 import { tokenFailures } from '../kit/failures/route-failures.ts'
 import type { Services } from '../kit/services.ts'
-import { describe } from './documentation.ts'
+import { describeV1 } from './documentation.ts'
 
 function ofMinute(status: LimitStatus | undefined) {
   if (status === undefined) return null
@@ -55,7 +55,7 @@ function toKey(key: TokenStatus) {
 /** A token sees itself. */
 export function keyRoute(app: FastifyInstance, { tokens }: Pick<Services, 'tokens'>): void {
   app.get('/key', {
-    schema: describe({
+    schema: describeV1({
       tag: 'Text',
       operationId: 'getKey',
       summary: 'Get the token of the request, with its limits and budgets',

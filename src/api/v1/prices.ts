@@ -7,7 +7,7 @@ import { principalOf } from '../kit/tokens/authenticate.ts'
 import { modelFailures } from '../kit/failures/call-failures.ts'
 import type { FailureCode } from '../kit/failures/failure-table.ts'
 import { findModel, listModels, type Models } from '../kit/routes/models.ts'
-import { describe } from './documentation.ts'
+import { describeV1 } from './documentation.ts'
 import { ModelSchema } from './models.ts'
 
 /** This route says what the tenant of a token pays now for the models that the token may use. */
@@ -83,7 +83,7 @@ export function priceRoute(
 ): void {
   instance.withTypeProvider<TypeBoxTypeProvider>().get('/prices', {
     schema: {
-      ...describe({
+      ...describeV1({
         tag: 'Prices',
         operationId: 'listPrices',
         summary: 'List what the tenant pays now for the models that the token may use',

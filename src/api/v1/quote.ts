@@ -9,7 +9,7 @@ import { memberOrUndefined, objectAt, stringAt } from '../kit/bodies/member-chec
 import { refuseTypos } from '../kit/bodies/typo-check.ts'
 import { partOf, type QuotedPath } from '../kit/routes/surface.ts'
 import { tokenFailures, withBody } from '../kit/failures/route-failures.ts'
-import { describe } from './documentation.ts'
+import { describeV1 } from './documentation.ts'
 const QuoteBodySchema = Type.Object(
   {
     path: Type.String({ description: 'Path of the request to price, such as `/v1/videos`.' }),
@@ -130,7 +130,7 @@ export function quotePlugin(deps: QuoteRouteDeps) {
       // The creation's own rules check the body.
       validatorCompiler: refuseTypos(),
       schema: {
-        ...describe({
+        ...describeV1({
           tag: 'Prices',
           operationId: 'createQuote',
           summary: 'Price a request without sending it',

@@ -6,7 +6,7 @@ import { listModels } from '../kit/routes/models.ts'
 import type { QuotedPath, Surface } from '../kit/routes/surface.ts'
 import { tokenFailures } from '../kit/failures/route-failures.ts'
 import type { Services } from '../kit/services.ts'
-import { describe } from './documentation.ts'
+import { describeV1 } from './documentation.ts'
 import { filesPlugin } from './files.ts'
 import { imageCalls } from './images/calls.ts'
 import { imageTaskSurface } from './images/tasks.ts'
@@ -54,7 +54,7 @@ function modelRoutes(instance: FastifyInstance, { models }: Pick<Services, 'mode
   const app = instance.withTypeProvider<TypeBoxTypeProvider>()
   app.get('/models', {
     schema: {
-      ...describe({
+      ...describeV1({
         tag: 'Text',
         operationId: 'listModels',
         summary: 'List the models that the token may use',
@@ -70,7 +70,7 @@ function modelRoutes(instance: FastifyInstance, { models }: Pick<Services, 'mode
   })
   app.get('/models/:id', {
     schema: {
-      ...describe({
+      ...describeV1({
         tag: 'Text',
         operationId: 'getModel',
         summary: 'Show a model and its prices',

@@ -2,7 +2,7 @@ import type { AssetActor } from '../../domain/asset/decider.ts'
 import { toTimestamp } from '../../kernel/clock.ts'
 import { newId } from '../../kernel/ids.ts'
 import type { AssetDeps } from './deps.ts'
-import type { CommandContext } from './streams.ts'
+import type { AssetCommandContext } from './streams.ts'
 import type { LibraryRequest } from './types.ts'
 
 /** The token and request of a caller, as events record them. */
@@ -17,7 +17,7 @@ export function actorOf({ clock }: Pick<AssetDeps, 'clock'>, request: LibraryReq
 }
 
 /** A caller's own command: the same request gives the same command. */
-export function callerContext(request: LibraryRequest): CommandContext {
+export function callerContext(request: LibraryRequest): AssetCommandContext {
   return contextOf(callerOf(request))
 }
 
@@ -26,7 +26,7 @@ export function contextOf({
   tenantId,
   tokenId,
   requestId,
-}: Omit<AssetActor, 'at'>): CommandContext {
+}: Omit<AssetActor, 'at'>): AssetCommandContext {
   return { tenantId, tokenId, correlationId: requestId, commandId: requestId }
 }
 
@@ -38,6 +38,6 @@ export function policyContext(
   { clock }: Pick<AssetDeps, 'clock'>,
   tenantId: string,
   correlationId = POLICY_CORRELATION,
-): CommandContext {
+): AssetCommandContext {
   return { tenantId, correlationId, commandId: newId('cmd', clock.nowMs()) }
 }

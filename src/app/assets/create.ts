@@ -11,7 +11,7 @@ import { findGroup } from './find.ts'
 import { findOwnGroup } from './owned-objects.ts'
 import { libraryAt, libraryFor, libraryRegionOf, projectOf } from './library.ts'
 import { queryRefusal, creationRefusal, keptFault, unsentFault } from './refusals.ts'
-import { type CommandContext, onAsset, onGroup } from './streams.ts'
+import { type AssetCommandContext, onAsset, onGroup } from './streams.ts'
 import type { LibraryRequest, AssetUseCases } from './types.ts'
 
 /**
@@ -114,7 +114,7 @@ type Ask = (options: CallOptions) => Promise<{ readonly nativeId: string }>
 interface Creation {
   /** Prepares the upstream request before anything is recorded. */
   readonly prepare: () => Promise<Ask>
-  readonly execute: (command: 'create' | Outcome, context: CommandContext) => Promise<unknown>
+  readonly execute: (command: 'create' | Outcome, context: AssetCommandContext) => Promise<unknown>
   /**
    * Checks the prerequisites again after the creation is recorded. @throws DomainError if they no
    * longer hold
@@ -136,7 +136,7 @@ async function createOnce(
   const { clock, crashPoint, logger } = deps
   const { principal, requestId } = request
   const { tenantId } = principal
-  const ours = (): CommandContext => ({
+  const ours = (): AssetCommandContext => ({
     tenantId,
     correlationId: requestId,
     commandId: newId('cmd', clock.nowMs()),

@@ -7,7 +7,7 @@ import { callPaced } from '../channels/paced-calls.ts'
 import type { CallOptions, Channel } from '../ports/provider.ts'
 import { policyContext, POLICY_CORRELATION } from './actor.ts'
 import type { AssetDeps } from './deps.ts'
-import { type CommandContext, onAsset, onGroup } from './streams.ts'
+import { type AssetCommandContext, onAsset, onGroup } from './streams.ts'
 
 /** Searches upstream by their unique names for objects that it may have accepted, and records them. */
 
@@ -65,7 +65,7 @@ interface Accepting {
 
 interface Finding {
   readonly list: (page: LibraryPage, options: CallOptions) => Promise<Listed<SeenGroup>>
-  readonly accept: (command: Accepting, context: CommandContext) => Promise<unknown>
+  readonly accept: (command: Accepting, context: AssetCommandContext) => Promise<unknown>
 }
 
 async function find(

@@ -59,7 +59,7 @@ export async function readVerification(log: Reading, id: string): Promise<Verifi
 }
 
 /** Actor of a command, and its permanent id on its stream. */
-export interface CommandContext {
+export interface AssetCommandContext {
   readonly tenantId: string
   /** Absent: the gateway itself. */
   readonly tokenId?: string
@@ -74,7 +74,7 @@ type On = Pick<AssetDeps, 'log' | 'recent'>
 
 async function executed<State, Command, Event extends AnyEvent>(
   { log, recent }: On,
-  context: CommandContext,
+  context: AssetCommandContext,
   aim: Pick<ExecuteInput<State, Command, Event>, 'stream' | 'decider' | 'command' | 'known'>,
 ): Promise<ExecuteResult<State, Event>> {
   const { tenantId, tokenId, correlationId, commandId, isNew } = context
@@ -94,7 +94,12 @@ function on<State, Command, Event extends AnyEvent>(
   streamOf: (id: string) => ExecuteInput<State, Command, Event>['stream'],
   decider: ExecuteInput<State, Command, Event>['decider'],
 ) {
-  return async (deps: On, id: string, command: Command, context: CommandContext): Promise<State> =>
+  return async (
+    deps: On,
+    id: string,
+    command: Command,
+    context: AssetCommandContext,
+  ): Promise<State> =>
     (await executed(deps, context, { stream: streamOf(id), decider, command })).state
 }
 
@@ -110,7 +115,7 @@ export async function useAsset(
   deps: On,
   known: AssetAt,
   by: AssetActor,
-  context: CommandContext,
+  context: AssetCommandContext,
 ): Promise<AssetAt> {
   const stream = assetStream(known.state.asset.assetId)
   const aim = { stream, decider: assetDecider, command: { kind: 'use', by } as const, known }

@@ -8,7 +8,7 @@ import type { EventLog } from '../../eventlog/log/types.ts'
 import { auditAssetCounts } from './asset-counts.ts'
 import { auditCounts, CountCorrections } from './counts.ts'
 import { type Finding, Findings, MAX_FINDINGS } from './findings.ts'
-import { BEFORE_ALL, LogPass } from './log-pass.ts'
+import { BEFORE_ALL_ROWS, LogPass } from './log-pass.ts'
 import { auditAllPeriods } from './periods.ts'
 import { comparePriceBooks } from './price-books.ts'
 import { reportPassedOver, type ReadModel } from './read-models.ts'
@@ -200,7 +200,7 @@ class Run {
   }
 
   /** Finds work of a provider that was settled for two tasks. The walk has compared the rows it reads. */
-  async #compareNativeIds(after = BEFORE_ALL): Promise<void> {
+  async #compareNativeIds(after = BEFORE_ALL_ROWS): Promise<void> {
     const twins = await inSnapshot(this.#options.pool, ({ db }) =>
       settledTwins(db, { after, limit: MAX_FINDINGS }),
     )

@@ -15,14 +15,14 @@ interface ExpectedBalance {
 }
 
 /** The key of a balance. */
-export interface BalanceKey {
+export interface AuditedBalanceKey {
   readonly tenantId: string
   readonly currency: string
 }
 
 /** Balances by tenant and currency: their number depends on tenants, not on events. */
 export class Balances {
-  readonly #byKey = new Map<string, BalanceKey & { readonly balance: ExpectedBalance }>()
+  readonly #byKey = new Map<string, AuditedBalanceKey & { readonly balance: ExpectedBalance }>()
 
   apply(change: BalanceChange, position: bigint): void {
     const balance = this.#of(change)
@@ -35,19 +35,19 @@ export class Balances {
     balance.position = position
   }
 
-  set(key: BalanceKey, balance: ExpectedBalance): void {
+  set(key: AuditedBalanceKey, balance: ExpectedBalance): void {
     Object.assign(this.#of(key), balance)
   }
 
-  get({ tenantId, currency }: BalanceKey): ExpectedBalance | undefined {
+  get({ tenantId, currency }: AuditedBalanceKey): ExpectedBalance | undefined {
     return this.#byKey.get(`${currency} ${tenantId}`)?.balance
   }
 
-  entries(): Iterable<BalanceKey & { readonly balance: ExpectedBalance }> {
+  entries(): Iterable<AuditedBalanceKey & { readonly balance: ExpectedBalance }> {
     return this.#byKey.values()
   }
 
-  #of({ tenantId, currency }: BalanceKey): ExpectedBalance {
+  #of({ tenantId, currency }: AuditedBalanceKey): ExpectedBalance {
     const key = `${currency} ${tenantId}`
     const found = this.#byKey.get(key)?.balance
     if (found) return found
@@ -68,7 +68,7 @@ export class Balances {
 
 /** The row of a balance by the log, without the events in `unapplied`, which the ledger skipped. */
 export function balanceRow(
-  { tenantId, currency }: BalanceKey,
+  { tenantId, currency }: AuditedBalanceKey,
   balance: ExpectedBalance | undefined,
   unapplied?: ExpectedBalance,
 ): Expected {

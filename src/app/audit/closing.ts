@@ -2,7 +2,7 @@ import { allRows, type AuditedRow } from '../../../projections/engine/audited-ro
 import type { Queryable } from '../../../projections/engine/queryable.ts'
 import { ledgerTables } from '../../../projections/ledger/query.ts'
 import { taskTables } from '../../../projections/tasks/query.ts'
-import { balanceRow, type BalanceKey, type Balances } from './balances.ts'
+import { balanceRow, type AuditedBalanceKey, type Balances } from './balances.ts'
 import { differencesOf, rowDiffers, rowMissing, rowUnexplained, type Expected } from './compare.ts'
 import type { Findings } from './findings.ts'
 import type { LineChain } from './line-chain.ts'
@@ -67,7 +67,7 @@ export function compareBalances(
   return rows.length
 }
 
-function nameOf({ tenantId, currency }: BalanceKey): string {
+function nameOf({ tenantId, currency }: AuditedBalanceKey): string {
   return `${tenantId} ${currency}`
 }
 

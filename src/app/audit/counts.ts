@@ -18,7 +18,7 @@ import { MAX_FINDINGS, type Findings } from './findings.ts'
 import { inSnapshot } from './snapshot.ts'
 import type { ComparedRow, WalkedTable } from './stream-walk.ts'
 import { readEach, readTo } from './streams.ts'
-import type { Place, TaskPlaces } from './task-places.ts'
+import type { TaskPlace, TaskPlaces } from './task-places.ts'
 
 interface Deps {
   readonly pool: Pool
@@ -62,7 +62,7 @@ export class CountCorrections {
     })
   }
 
-  #add({ scopeId, seq }: Place, row: AuditedRow | undefined, sign: 1n | -1n): void {
+  #add({ scopeId, seq }: TaskPlace, row: AuditedRow | undefined, sign: 1n | -1n): void {
     if (row === undefined || String(row['visible']) !== 'true') return
     const [status, model] = [String(row['status']), String(row['model'])]
     for (const [level, shift] of [

@@ -32,7 +32,7 @@ import { placesOf, type Requested, TaskPlaces, type Scope } from './task-places.
 /** Events compared in one snapshot. */
 const STRETCH_EVENTS = 2_000
 /** Before every position, also those that someone wrote into a row by hand. */
-export const BEFORE_ALL = -(2n ** 63n)
+export const BEFORE_ALL_ROWS = -(2n ** 63n)
 const BEYOND_ALL = 2n ** 63n - 1n
 
 /** The state that a pass over the log starts from. */
@@ -103,7 +103,7 @@ export class LogPass {
     this.last = beginning.last
     this.balances = beginning.balances
     this.chain = new LineChain(beginning.chain)
-    const wholeLog = beginning.position === BEFORE_ALL
+    const wholeLog = beginning.position === BEFORE_ALL_ROWS
     this.checks = new LogChecks(findings, { log, wholeLog }, settleTask)
     this.ledger = new LedgerRows({ chain: this.chain, checks: this.checks, findings, log })
     this.eventRows = deps.models.flatMap(({ name, eventTables }) =>

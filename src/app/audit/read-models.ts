@@ -5,7 +5,7 @@ import { readCheckpoints, type Checkpoint } from '../../../projections/engine/ch
 import { readPassedOver } from '../../../projections/engine/passed-over.ts'
 import type { Projection } from '../../../projections/engine/types.ts'
 import { MAX_FINDINGS, type Finding, type Findings } from './findings.ts'
-import { BEFORE_ALL, appliedTo } from './snapshot.ts'
+import { BEFORE_ALL_EVENTS, appliedTo } from './snapshot.ts'
 
 /** Time for which a read model may make no progress. */
 const STANDSTILL_MS = 30_000
@@ -31,7 +31,7 @@ export class AuditedReadModels {
   readonly #versions: ReadonlyMap<string, number>
   readonly #following: Set<string>
   /** The position they are known to have reached; only beyond it must the audit ask. */
-  #reached = BEFORE_ALL
+  #reached = BEFORE_ALL_EVENTS
 
   constructor(pool: Pool, models: readonly ReadModel[], findings: Findings) {
     this.#pool = pool
@@ -86,7 +86,7 @@ export class AuditedReadModels {
   #positionOf(checkpoints: ReadonlyMap<string, Checkpoint>, name: string): bigint {
     const found = checkpoints.get(name)
     // Tables of another version are being rebuilt: this program would write other rows.
-    return found?.version === this.#versions.get(name) ? appliedTo(found) : BEFORE_ALL
+    return found?.version === this.#versions.get(name) ? appliedTo(found) : BEFORE_ALL_EVENTS
   }
 
   #halt(

@@ -8,7 +8,7 @@ import { rowDiffers, rowMissing } from './compare.ts'
 import { ledgerStretches } from './ledger-rows.ts'
 import type { Findings } from './findings.ts'
 import { chained, NO_LINES } from './line-chain.ts'
-import { BEFORE_ALL, type Beginning, type LogPass } from './log-pass.ts'
+import { BEFORE_ALL_ROWS, type Beginning, type LogPass } from './log-pass.ts'
 import type { ReadModel } from './read-models.ts'
 import { inSnapshot } from './snapshot.ts'
 import type { AuditState } from './state.ts'
@@ -42,7 +42,7 @@ export function beginningOf(state: AuditState | undefined): Beginning {
   const balances = new Balances()
   if (state === undefined) {
     const chain = { lines: 0n, hash: NO_LINES }
-    return { position: BEFORE_ALL, chain, balances, scopes: [], last: undefined }
+    return { position: BEFORE_ALL_ROWS, chain, balances, scopes: [], last: undefined }
   }
   for (const balance of state.balances) balances.set(balance, toWhole(balance, ...balanceMembers))
   return {

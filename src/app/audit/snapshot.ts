@@ -25,11 +25,11 @@ export interface Snapshot {
 }
 
 /** Before the position of every event. */
-export const BEFORE_ALL = -1n
+export const BEFORE_ALL_EVENTS = -1n
 
 /** The last position whose event a read model has certainly processed. */
 export function appliedTo(checkpoint: Checkpoint | undefined): bigint {
-  return checkpoint?.position ?? BEFORE_ALL
+  return checkpoint?.position ?? BEFORE_ALL_EVENTS
 }
 
 /** Reads at one moment: a snapshot lives no longer than the statements of one stretch. */

@@ -19,7 +19,7 @@ export interface Scope {
 }
 
 /** A task's list and its place in it. */
-export interface Place {
+export interface TaskPlace {
   readonly scopeId: number
   readonly seq: bigint
 }
@@ -34,9 +34,9 @@ export interface Requested {
 /** The place of every new task in its tenant's list by the log, and whether its row exists. */
 export class TaskPlaces {
   /** Missing rows, with the place they should have. */
-  readonly missing = new Map<string, Place>()
+  readonly missing = new Map<string, TaskPlace>()
   /** Rows that have another place than this. */
-  readonly displaced = new Map<string, Place>()
+  readonly displaced = new Map<string, TaskPlace>()
   overflowed = false
   readonly #scopes = new Map<string, Scope>()
   readonly #findings: Findings
@@ -86,7 +86,7 @@ export class TaskPlaces {
     }
   }
 
-  #keep(places: Map<string, Place>, platformId: string, place: Place): void {
+  #keep(places: Map<string, TaskPlace>, platformId: string, place: TaskPlace): void {
     if (places.size < MAX_ASTRAY) places.set(platformId, place)
     else this.overflowed = true
   }

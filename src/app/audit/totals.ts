@@ -6,12 +6,12 @@ import {
   sumLines,
   totals,
   type SummedStretch,
-  type Total,
+  type LedgerTotal,
 } from '../../../projections/ledger/query.ts'
 import { parseAmount } from '../../kernel/money.ts'
 import { rowDiffers, sumDifferences } from './compare.ts'
 import type { Findings } from './findings.ts'
-import { BEFORE_ALL, inSnapshot } from './snapshot.ts'
+import { BEFORE_ALL_EVENTS, inSnapshot } from './snapshot.ts'
 
 /** Lines or entries summed by one statement. */
 const STRETCH_ROWS = 100_000
@@ -24,7 +24,7 @@ interface Sum {
 class Sums {
   readonly #sums = new Map<string, Sum>()
 
-  add(rows: readonly Total[]): void {
+  add(rows: readonly LedgerTotal[]): void {
     for (const { kind, currency, part, n, amount } of rows) {
       const key = [kind, currency, part].join(' ').trimEnd()
       const sum = this.#sums.get(key) ?? { n: 0, amountPico: 0n }
@@ -44,7 +44,7 @@ class Sums {
 }
 
 async function addAll(sums: Sums, read: (after: bigint) => Promise<SummedStretch>): Promise<void> {
-  for (let after: bigint | undefined = BEFORE_ALL; after !== undefined;) {
+  for (let after: bigint | undefined = BEFORE_ALL_EVENTS; after !== undefined;) {
     const stretch = await read(after)
     sums.add(stretch.sums)
     after = stretch.next

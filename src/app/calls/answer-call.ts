@@ -19,7 +19,7 @@ import type {
 } from './family.ts'
 import {
   failedResult,
-  failureOf,
+  callFailureOf,
   zeroSettlement,
   noteFailure,
   type AnsweringChannel,
@@ -245,7 +245,7 @@ async function deliverable<Seen, Body>(
     return await body()
   } catch (error) {
     if (error instanceof ProviderError) {
-      noteFailure(deps, call, served, failureOf(error, seen))
+      noteFailure(deps, call, served, callFailureOf(error, seen))
       throw error
     }
     const code = error instanceof DomainError ? error.code : 'internal'

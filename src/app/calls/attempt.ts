@@ -4,7 +4,7 @@ import type { ChannelLease } from '../channels/directory.ts'
 import { type Channel, ProviderError } from '../ports/provider.ts'
 import type { AdmittedCall } from './family.ts'
 import type { CallDeps } from './deps.ts'
-import { failureOf, isNoteworthy, noteFailure } from './settle.ts'
+import { callFailureOf, isNoteworthy, noteFailure } from './settle.ts'
 
 /** The answer of a channel, with its lease still held. */
 interface Attempt<Result> {
@@ -42,7 +42,7 @@ export async function attemptCall<Seen, Result extends { readonly restMs: number
     case 'failed': {
       const { channel, error, attempts } = answered
       const served = { channel, upstreamRequestId: undefined, attempts }
-      if (isNoteworthy(error)) noteFailure(deps, call, served, failureOf(error))
+      if (isNoteworthy(error)) noteFailure(deps, call, served, callFailureOf(error))
       throw error
     }
     case 'answered': {

@@ -10,7 +10,7 @@ import type { CallDeps } from './deps.ts'
 import type { DrainPlace } from './drains.ts'
 import {
   failedResult,
-  failureOf,
+  callFailureOf,
   zeroSettlement,
   noteFailure,
   type AnsweringChannel,
@@ -276,7 +276,7 @@ export class Pump<Chunk extends PumpedChunk, Seen extends PumpedTally, Frame> {
       return undefined
     }
     const error = asProviderError(cause)
-    noteFailure(deps, call, served, failureOf(error, tally))
+    noteFailure(deps, call, served, callFailureOf(error, tally))
     this.#withheld.take()
     return this.#open.refusal(error, call.callId)
   }

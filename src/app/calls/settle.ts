@@ -132,7 +132,7 @@ function unmeasured<Seen>(
     'certain',
     'The model service did not say what its answer used.',
   )
-  noteFailure(deps, call, served, failureOf(error, seen))
+  noteFailure(deps, call, served, callFailureOf(error, seen))
   return refusalOf(error, call.callId)
 }
 
@@ -158,7 +158,7 @@ export function isNoteworthy(error: ProviderError): boolean {
 const SAFE_CODE = /^[A-Za-z0-9_.-]{1,80}$/
 
 /** A provider's failure for the record, with the received part of its answer. */
-export function failureOf<Seen>(error: ProviderError, seen?: Seen): Failure<Seen> {
+export function callFailureOf<Seen>(error: ProviderError, seen?: Seen): Failure<Seen> {
   const code = error.code !== undefined && SAFE_CODE.test(error.code) ? error.code : error.kind
   return {
     code,

@@ -11,7 +11,7 @@ import {
   createTenantQueue,
   type BatchResult,
   ledgerWentBack,
-  type Refusals,
+  type QueueRefusals,
 } from './tenant-queue.ts'
 import { createBatchedWriter } from '../../storage/postgres/batched-writes.ts'
 
@@ -196,8 +196,8 @@ async function reserveAll(
   client: PoolClient,
   batch: readonly AdmissionRequest[],
   admitted: ReadonlyMap<string, AdmissionRequest>,
-  refusals: Refusals,
-): Promise<Refusals> {
+  refusals: QueueRefusals,
+): Promise<QueueRefusals> {
   const [first] = admitted.values()
   if (first === undefined) return refusals
   const { rows } = await client.query<{ platform_id: string }>({

@@ -27,11 +27,11 @@ export interface BalanceKey {
 }
 
 /** A refusal or none for each request; an empty list when all pass. */
-export type Refusals = readonly (DomainError | undefined)[]
+export type QueueRefusals = readonly (DomainError | undefined)[]
 
 export interface BatchResult {
   /** Settles once the decision's writes are done; the commit is sent without waiting for it. */
-  readonly refusals: Promise<Refusals>
+  readonly refusals: Promise<QueueRefusals>
 }
 
 /** Decides requests of one tenant and currency. */
@@ -76,7 +76,7 @@ export function createTenantQueue<Request extends BalanceKey>(
 ): (request: Request) => Promise<void> {
   const queues = new Map<string, Waiting<Request>[]>()
 
-  const refusalsOf = async (key: string, requests: readonly Request[]): Promise<Refusals> => {
+  const refusalsOf = async (key: string, requests: readonly Request[]): Promise<QueueRefusals> => {
     const untilMs = monotonicClock.nowMs() + LOCK_TIMEOUT_MS
     const lock: Lock = (client, settings = '') => beginLocked(client, key, untilMs, settings)
     const statement = tryAdmitAll?.(requests)
@@ -180,7 +180,7 @@ async function underLock(
   pool: Pool,
   lock: Lock,
   decide: (client: PoolClient) => Promise<BatchResult>,
-): Promise<Refusals> {
+): Promise<QueueRefusals> {
   return inOneSession(pool, async (client) => {
     const locked = lock(client)
     const [{ refusals }] = await allSettledOrThrow([decide(client), locked])

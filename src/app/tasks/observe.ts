@@ -2,7 +2,12 @@ import { createLru } from '../../kernel/lru.ts'
 import { toTimestamp } from '../../kernel/clock.ts'
 import { cacheableUrls } from './result-urls.ts'
 import type { TaskObservation } from '../ports/provider.ts'
-import { type CommandContext, executeTaskCommand, newCommandId, logFailure } from './task-log.ts'
+import {
+  type TaskCommandContext,
+  executeTaskCommand,
+  newCommandId,
+  logFailure,
+} from './task-log.ts'
 import type { TaskState } from '../../domain/task/state.ts'
 import type { TaskDeps } from './deps.ts'
 import { createUnknownStatuses } from './unknown-statuses.ts'
@@ -52,7 +57,7 @@ export function createObserve(deps: TaskDeps): Observe {
       seen.status === 'succeeded' ? await successOfOwn(deps, platformId, seen) : seen
     if (observation === undefined) return unchanged
     const nowMs = deps.clock.nowMs()
-    const context: CommandContext = { correlationId, tenantId }
+    const context: TaskCommandContext = { correlationId, tenantId }
     deps.crashPoint('observe.before-append')
     const result = await executeTaskCommand(
       deps,

@@ -15,7 +15,7 @@ import { newId } from '../../kernel/ids.ts'
 import type { KnownTask, TaskDeps } from './deps.ts'
 
 /** The initiator of a command; recorded beside the events. */
-export interface CommandContext {
+export interface TaskCommandContext {
   /** The request id, or the name of the policy. */
   readonly correlationId: string
   readonly tenantId: string
@@ -38,7 +38,7 @@ export function executeTaskCommand(
   platformId: string,
   command: TaskCommand,
   commandId: string,
-  context: CommandContext,
+  context: TaskCommandContext,
   known?: 'none' | KnownTask,
 ): Promise<TaskResult> {
   return executeCommand({
@@ -63,7 +63,7 @@ export async function loadTask(log: EventLog, platformId: string): Promise<TaskS
 }
 
 /** The metadata of a creation's events. */
-function contextOf(request: TaskRequest): CommandContext {
+function contextOf(request: TaskRequest): TaskCommandContext {
   const { requestId, tenantId, tokenId } = request
   return { correlationId: requestId, tenantId, tokenId }
 }

@@ -9,10 +9,10 @@ import { grouped, Money } from '../kit/values.tsx'
 
 /** The panels of a price book: its changes from another, and the cost of past usage under it. */
 
-export type Difference = Awaited<ReturnType<typeof readDifference>>
+export type PriceDifference = Awaited<ReturnType<typeof readDifference>>
 export type WhatIf = Awaited<ReturnType<typeof readWhatIf>>
 
-type BookPrice = Difference['added'][number]
+type BookPrice = PriceDifference['added'][number]
 
 /** The cost of the usage of a time, with the route that answers it. */
 export interface Cost {
@@ -37,7 +37,7 @@ interface Change {
   readonly percent: string | null
 }
 
-const changesOf = ({ added, removed, changed }: Difference): readonly Change[] => [
+const changesOf = ({ added, removed, changed }: PriceDifference): readonly Change[] => [
   ...changed.map((one) => ({ word: 'changed' as const, ...one })),
   ...added.map((after) => ({ word: 'added' as const, before: undefined, after, percent: null })),
   ...removed.map((before) => ({
@@ -71,7 +71,7 @@ export function DifferencePanel({
   version,
   against,
 }: {
-  readonly of: PanelFacts<Difference>
+  readonly of: PanelFacts<PriceDifference>
   readonly version: string
   readonly against: string
 }): JSX.Element {

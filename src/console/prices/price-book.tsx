@@ -15,7 +15,13 @@ import { LedgerTabs } from '../kit/tabs.tsx'
 import { withTime } from '../kit/time-pages.tsx'
 import { Facts, grouped, Moment } from '../kit/values.tsx'
 import { FirstRows, PriceOf } from '../kit/prices.tsx'
-import { bookPath, type Cost, type Difference, DifferencePanel, WhatIfPanel } from './panels.tsx'
+import {
+  bookPath,
+  type Cost,
+  type PriceDifference,
+  DifferencePanel,
+  WhatIfPanel,
+} from './panels.tsx'
 import type { ConsoleServices, Page, View } from '../page.tsx'
 import { adminScopeOfSession } from '../session/reading-as.ts'
 
@@ -39,7 +45,7 @@ interface BookFacts {
   readonly book: Book
   /** The versions to compare with. */
   readonly versions: readonly string[]
-  readonly difference: PanelFacts<Difference> | undefined
+  readonly difference: PanelFacts<PriceDifference> | undefined
   /** Undefined unless a time was asked for: it reads every line of the time. */
   readonly whatIf: Cost | undefined
 }

@@ -3,7 +3,11 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import type { Queryable } from '../../../projections/engine/queryable.ts'
 import { tenantNames, tokenLabels } from '../../../projections/access/query.ts'
-import { refusalOf, requireRole, requireTokenAddress } from '../../api/kit/tokens/authenticate.ts'
+import {
+  tokenRefusal,
+  requireRole,
+  requireTokenAddress,
+} from '../../api/kit/tokens/authenticate.ts'
 import { RequestError } from '../../api/kit/request-error.ts'
 import type { ConsoleSessions } from '../../app/access/console-sessions.ts'
 import type { Authenticate, Principal, Resume } from '../../app/access/principal.ts'
@@ -89,7 +93,7 @@ async function signIn(
   countSignIn('address', addressBlock(request.ip))
   const answer = await authenticate(secret, request.ip)
   if (!answer.ok) {
-    const { status, message } = failureOf(refusalOf(answer), request.id)
+    const { status, message } = failureOf(tokenRefusal(answer), request.id)
     return { status, fault: message }
   }
   const { principal } = answer
@@ -176,7 +180,7 @@ export function requireSession(
     const id = sessionIn(request)
     const session = id === undefined ? undefined : await deps.sessions.find(id)
     const answer = session && (await deps.resume(session.secretHash))
-    if (answer?.ok === false && answer.reason === 'unavailable') throw refusalOf(answer)
+    if (answer?.ok === false && answer.reason === 'unavailable') throw tokenRefusal(answer)
     if (answer?.ok !== true) {
       if (id !== undefined) void reply.header('set-cookie', sessionCookie(request, undefined))
       const next = request.method === 'GET' ? request.url : undefined

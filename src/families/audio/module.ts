@@ -1,5 +1,5 @@
 import type { FamilyModule } from '../module.ts'
-import { createSpeaker } from './calls/speaker.ts'
+import { createAudioSpeaker } from './calls/speaker.ts'
 import { AUDIO, audioRules } from './rules/rules.ts'
 import { audioChannel } from './settings.ts'
 import { createAudioProvider } from './upstream/client.ts'
@@ -19,6 +19,6 @@ export const audio: FamilyModule = {
   ],
   open: () => {
     const provider = createAudioProvider()
-    return { speaker: createSpeaker(provider), close: provider.close }
+    return { speaker: createAudioSpeaker(provider), close: provider.close }
   },
 }

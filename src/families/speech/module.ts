@@ -4,7 +4,7 @@ import { speechChannel } from './settings.ts'
 import { openSpeech } from './calls/clone.ts'
 import { createMediaProvider } from '../kit/media/files.ts'
 import type { FamilyModule } from '../module.ts'
-import { createSpeaker } from './calls/speaker.ts'
+import { createVoiceSpeaker } from './calls/speaker.ts'
 import { provBV1, provBV1Surfaces } from './surface/routes.ts'
 import { createCloneProvider, createSpeechProvider } from './upstream/client.ts'
 import { createSpeechTaskProvider } from './upstream/tasks.ts'
@@ -49,7 +49,7 @@ export const speech: FamilyModule = {
     return {
       tasks,
       media,
-      speaker: createSpeaker(calls),
+      speaker: createVoiceSpeaker(calls),
       surfaces: provBV1Surfaces(calls),
       close: async () =>
         void (await Promise.all([provider, tasks, media, clones].map((one) => one.close()))),

@@ -16,7 +16,7 @@ export function codeOf(error: unknown): unknown {
   return error instanceof Error && 'code' in error ? error.code : undefined
 }
 
-export function toStorageError(error: unknown): Error {
+export function diskErrorOf(error: unknown): Error {
   const code = codeOf(error)
   if (FULL.has(code)) return storageUnavailable('full', error)
   return storageUnavailable(REFUSED.has(code) ? 'refused' : 'away', error)
@@ -27,7 +27,7 @@ export async function onDisk<Result>(step: Promise<Result>): Promise<Result> {
   try {
     return await step
   } catch (error) {
-    throw toStorageError(error)
+    throw diskErrorOf(error)
   }
 }
 

@@ -13,7 +13,7 @@ import { Readable } from 'node:stream'
 import { crc32 } from 'node:zlib'
 import { invariant } from '../../kernel/assert.ts'
 import { storageUnavailable } from '../errors.ts'
-import { codeOf, onDisk, toStorageError } from './disk.ts'
+import { codeOf, onDisk, diskErrorOf } from './disk.ts'
 
 export const WITH_SUMS = '~1'
 
@@ -88,7 +88,7 @@ async function sizeOf(path: string): Promise<number | undefined> {
   } catch (error) {
     const code = codeOf(error)
     if (code === 'ENOENT' || code === 'ENOTDIR') return undefined
-    throw toStorageError(error)
+    throw diskErrorOf(error)
   }
 }
 

@@ -78,7 +78,7 @@ function isTransient(error: unknown): boolean {
   return status === undefined || transientStatuses.has(status)
 }
 
-export function toStorageError(error: unknown): Error {
+export function bucketErrorOf(error: unknown): Error {
   if (error instanceof UnusableAnswerError) return storageUnavailable('away', error)
   const status = detailOf(error, 'status')
   if (status === FULL_STATUS || FULL.has(serviceCodeOf(error)))

@@ -13,7 +13,7 @@ import {
   type S3Client,
   type S3Limits,
   type S3Options,
-  toStorageError,
+  bucketErrorOf,
 } from './client.ts'
 import { upload } from './upload.ts'
 
@@ -47,7 +47,7 @@ export function createS3Store(options: S3StoreOptions): ObjectStore {
         chunks,
         limits.partBytes,
       ).catch((error: unknown) => {
-        throw source.has(error) ? error : toStorageError(error)
+        throw source.has(error) ? error : bucketErrorOf(error)
       })
     },
     open: (key, range) => openObject(client, key, range),
@@ -56,7 +56,7 @@ export function createS3Store(options: S3StoreOptions): ObjectStore {
       await client
         .exchange((s3) => s3.deleteObject(key))
         .catch((error: unknown) => {
-          if (!isMissing(error)) throw toStorageError(error)
+          if (!isMissing(error)) throw bucketErrorOf(error)
         })
     },
     list: (prefix, after) => listObjects(client, prefix, after),
@@ -109,13 +109,13 @@ async function openObject(
     }
     const bytes = exactly(body as ReadableStream<Uint8Array>, answered.bodyBytes)
     return {
-      body: guardedSource(Readable.from(bytes, { objectMode: false }), toStorageError),
+      body: guardedSource(Readable.from(bytes, { objectMode: false }), bucketErrorOf),
       sizeBytes: answered.objectBytes,
       contentType: contentTypeOf(key),
     }
   } catch (error) {
     if (isMissing(error)) return undefined
-    throw isDomainError(error) ? error : toStorageError(error)
+    throw isDomainError(error) ? error : bucketErrorOf(error)
   }
 }
 
@@ -150,20 +150,20 @@ async function* listObjects(
     const page = await client
       .listPage((s3) => s3.listObjectsPaged('/', prefix, PAGE_KEYS, token, startAfter))
       .catch((error: unknown) => {
-        throw toStorageError(error)
+        throw bucketErrorOf(error)
       })
     if (page?.objects == null)
-      throw toStorageError(Object.assign(new Error('there is no such bucket'), { status: 404 }))
+      throw bucketErrorOf(Object.assign(new Error('there is no such bucket'), { status: 404 }))
     for (const { Key: key, Size: sizeBytes, LastModified: modified } of page.objects) {
       const bytes = Buffer.from(key)
       if (!key.startsWith(prefix) || Buffer.compare(bytes, last) <= 0)
-        throw toStorageError(new UnusableAnswerError('the service lists keys in no order'))
+        throw bucketErrorOf(new UnusableAnswerError('the service lists keys in no order'))
       last = bytes
       yield { key, sizeBytes, modifiedAtMs: modified.getTime() }
     }
     token = page.nextContinuationToken
     if (token === undefined) return
     if (page.objects.length === 0 || pages === MAX_PAGES)
-      throw toStorageError(new UnusableAnswerError('the service gives a list that does not end'))
+      throw bucketErrorOf(new UnusableAnswerError('the service gives a list that does not end'))
   }
 }

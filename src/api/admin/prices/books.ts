@@ -12,9 +12,9 @@ import type { Publication } from '../../../domain/pricing/publication.ts'
 import { DomainError } from '../../../kernel/errors.ts'
 import { actorOf, success } from '../../kit/routes/account-surface.ts'
 import { readPage } from '../../kit/routes/queries.ts'
-import { changeFailures, readFailures } from '../../kit/failures/route-failures.ts'
+import { changeFailures, accountReadFailures } from '../../kit/failures/route-failures.ts'
 import type { Services } from '../../kit/services.ts'
-import { describe, adminScopeOf } from '../envelope.ts'
+import { describeAdmin, adminScopeOf } from '../envelope.ts'
 import { PageQuerySchema } from '../schemas.ts'
 import {
   BookAnswerSchema,
@@ -28,7 +28,7 @@ import {
   PublicationAnswerSchema,
 } from './schemas.ts'
 
-const operatorReads = [...readFailures, 'scope_denied'] as const
+const operatorReads = [...accountReadFailures, 'scope_denied'] as const
 
 /** Routes of price books: an operator reads and publishes them. */
 export function priceBookRoutes(
@@ -72,7 +72,7 @@ export async function readDifference(
 
 function readRoutes(instance: FastifyInstance, books: ManagedPriceBooks): void {
   const app = instance.withTypeProvider<TypeBoxTypeProvider>()
-  const list = describe({
+  const list = describeAdmin({
     operationId: 'listPriceBooks',
     summary: 'List price books (operators only)',
     ok: BooksAnswerSchema,
@@ -84,7 +84,7 @@ function readRoutes(instance: FastifyInstance, books: ManagedPriceBooks): void {
     handler: async (request) =>
       success(await readBooks(books, adminScopeOf(request), request.query)),
   })
-  const one = describe({
+  const one = describeAdmin({
     operationId: 'getPriceBook',
     summary: 'Get a price book with its prices (operators only)',
     ok: BookAnswerSchema,
@@ -99,7 +99,7 @@ function readRoutes(instance: FastifyInstance, books: ManagedPriceBooks): void {
 }
 
 function differenceRoute(instance: FastifyInstance, books: ManagedPriceBooks): void {
-  const schema = describe({
+  const schema = describeAdmin({
     operationId: 'comparePriceBooks',
     summary: 'Compare two price books (operators only)',
     ok: DifferenceAnswerSchema,
@@ -116,7 +116,7 @@ function differenceRoute(instance: FastifyInstance, books: ManagedPriceBooks): v
 }
 
 function publishRoute(instance: FastifyInstance, books: ManagedPriceBooks): void {
-  const schema = describe({
+  const schema = describeAdmin({
     operationId: 'publishPriceBook',
     summary:
       'Publish a price book (operators only); publishing the same book again changes nothing',

@@ -6,9 +6,9 @@ import type { WhatIf, WhatIfRow, WhatIfTotal } from '../../../app/finance/prices
 import { KnownId, success, successOf } from '../../kit/routes/account-surface.ts'
 import { withQueryTimeout, boundOf, TimeBound } from '../../kit/routes/queries.ts'
 import { RequestError } from '../../kit/request-error.ts'
-import { readFailures } from '../../kit/failures/route-failures.ts'
+import { accountReadFailures } from '../../kit/failures/route-failures.ts'
 import type { Services } from '../../kit/services.ts'
-import { describe, adminScopeOf } from '../envelope.ts'
+import { describeAdmin, adminScopeOf } from '../envelope.ts'
 import { BookParamsSchema } from './schemas.ts'
 
 /** Rows of one answer at most. */
@@ -77,12 +77,12 @@ export function whatIfRoute(
   instance: FastifyInstance,
   { priceBooks: books }: Pick<Services['accounts'], 'priceBooks'>,
 ): void {
-  const schema = describe({
+  const schema = describeAdmin({
     operationId: 'rateUnderPriceBook',
     summary: 'Calculate what settled usage would have cost under a price book (operators only)',
     ok: WhatIfAnswerSchema,
     failures: [
-      ...readFailures,
+      ...accountReadFailures,
       'scope_denied',
       'price_book_not_found',
       'tenant_not_found',

@@ -83,7 +83,7 @@ export function counterpartOf(name: string, taken: ReadonlySet<string>): string 
 }
 
 /** The refusal of a member of another interface. */
-export function refusalOf(path: string, counterpart: string | undefined): string {
+export function foreignMemberRefusal(path: string, counterpart: string | undefined): string {
   const refused = `\`${path}\` is not accepted here`
   return counterpart === undefined ? refused : `${refused}; use \`${counterpart}\``
 }

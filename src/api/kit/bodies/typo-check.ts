@@ -9,7 +9,12 @@ import {
   nearestCandidate,
   plainLetters,
 } from '../../../kernel/nearest-name.ts'
-import { counterpartOf, type ForeignNames, namesIn, refusalOf } from './foreign-members.ts'
+import {
+  counterpartOf,
+  type ForeignNames,
+  namesIn,
+  foreignMemberRefusal,
+} from './foreign-members.ts'
 import type { ReadForm } from './multipart.ts'
 import { RequestError } from '../request-error.ts'
 
@@ -140,7 +145,7 @@ function firstTypo(
       if (isForeign) {
         const used = counterpartOf(name, names)
         const isSlip = one !== undefined && (used === undefined || isSameButForCase(name, one))
-        if (!isSlip) return { path, message: refusalOf(path, used) }
+        if (!isSlip) return { path, message: foreignMemberRefusal(path, used) }
       }
       if (one !== undefined)
         return { path, message: `\`${path}\` is not known here: did you mean \`${one}\`?` }

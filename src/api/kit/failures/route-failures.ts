@@ -63,7 +63,7 @@ export const managementFailures = {
 } as const satisfies Partial<SurfaceFailures>
 
 /** The failures of every route that reads accounts or tokens. */
-export const readFailures: readonly FailureCode[] = [
+export const accountReadFailures: readonly FailureCode[] = [
   ...tokenFailures,
   'log_unavailable',
   'read_model_behind',
@@ -71,7 +71,7 @@ export const readFailures: readonly FailureCode[] = [
 
 /** The failures of every route that changes them. */
 export const changeFailures: readonly FailureCode[] = [
-  ...readFailures,
+  ...accountReadFailures,
   ...withBody,
   'scope_denied',
   'log_outcome_unknown',

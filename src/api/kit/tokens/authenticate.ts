@@ -77,7 +77,7 @@ export function requireToken(
   const accept = async (request: FastifyRequest): Promise<Principal> => {
     const answer = await tokens.authenticate(secretOf(request, keyHeaders), addressOf(request))
     request.tokenOwner = answer.ok ? answer.principal : ownerOf(answer)
-    if (!answer.ok) throw refusalOf(answer)
+    if (!answer.ok) throw tokenRefusal(answer)
     requireTokenAddress(request, answer.principal)
     if (answer.principal.kind !== kind)
       throw new RequestError('wrong_token_kind', `This path needs ${kindNames[kind]}`)
@@ -123,7 +123,7 @@ const ownerOf = (refused: Refused): TokenOwner | undefined =>
   'token' in refused ? refused.token : undefined
 
 /** The failure of a request whose token was refused. */
-export function refusalOf(refused: Refused): Error {
+export function tokenRefusal(refused: Refused): Error {
   switch (refused.reason) {
     case 'unavailable':
       return new RequestError('outage', 'Tokens cannot be checked at the moment')

@@ -5,7 +5,7 @@ import type { ManagedTokens, NewToken, ShownSecret } from '../../../app/accounts
 import type { AdminScope } from '../../../app/accounts/admin-scope.ts'
 import { type AccountRoute, actorOf, KnownId, success } from '../routes/account-surface.ts'
 import { cursorMembers, readPage, timeOf } from '../routes/queries.ts'
-import { boundsFailures, changeFailures, readFailures } from '../failures/route-failures.ts'
+import { boundsFailures, changeFailures, accountReadFailures } from '../failures/route-failures.ts'
 import {
   DEFAULT_OVERLAP_S,
   DisabledAnswerSchema,
@@ -196,7 +196,7 @@ function listRoute(instance: FastifyInstance, surface: TokenSurface): void {
     summary: `List the tokens of ${whose}, without secrets`,
     ok: TokensAnswerSchema,
     failures: [
-      ...readFailures,
+      ...accountReadFailures,
       'invalid_cursor',
       ...(filters ? (['tenant_not_found', 'user_not_found'] as const) : []),
     ],
@@ -226,7 +226,7 @@ function oneRoutes(instance: FastifyInstance, surface: TokenSurface): void {
   })
   app.get('/tokens/:id', {
     config: { roles },
-    schema: one('get', `Get a token of ${whose}`, readFailures),
+    schema: one('get', `Get a token of ${whose}`, accountReadFailures),
     handler: async (request) => {
       return success(toToken(await tokens.find(adminScopeOf(request), request.params.id)))
     },

@@ -12,7 +12,7 @@ import { NextCursor } from '../../kit/routes/queries.ts'
 import { RequestError } from '../../kit/request-error.ts'
 import { sendList } from '../answers.ts'
 import { toPosition } from '../as-of.ts'
-import { describe } from '../documentation.ts'
+import { describeQuery } from '../documentation.ts'
 import { listFailures } from '../envelope.ts'
 import { factsOf, placeOf, positionedList } from '../report-query.ts'
 import { Cursor, Decimal, fileMembers, Limit, NameOf, Since, TextOrNull } from '../schemas.ts'
@@ -132,7 +132,7 @@ export function livesRoute(instance: FastifyInstance, services: QueryServices): 
     {
       config: { roles: ['finance', 'support'] },
       schema: {
-        ...describe({
+        ...describeQuery({
           operationId: 'listLives',
           summary: 'List the calls and tasks of a tenant, newest first, with how each stands',
           ok: LivesAnswerSchema,

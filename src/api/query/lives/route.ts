@@ -8,7 +8,7 @@ import { toTimestamp } from '../../../kernel/clock.ts'
 import { DomainError } from '../../../kernel/errors.ts'
 import { principalOf } from '../../kit/tokens/authenticate.ts'
 import { RequestError } from '../../kit/request-error.ts'
-import { describe } from '../documentation.ts'
+import { describeQuery } from '../documentation.ts'
 import { lifeFailures } from '../envelope.ts'
 import type { QueryReads } from '../reads.ts'
 import { sees, visibleTo } from '../scope.ts'
@@ -65,13 +65,13 @@ export async function readLife(
 }
 
 /** `GET /lives/{id}` and its ticket: all that is known of a task, a call, an asset or a file. */
-export function lifeRoutes(instance: FastifyInstance, reads: QueryReads): void {
+export function queryLifeRoutes(instance: FastifyInstance, reads: QueryReads): void {
   instance.withTypeProvider<TypeBoxTypeProvider>().get(
     '/lives/:id',
     {
       config: { roles: ['finance', 'support'] },
       schema: {
-        ...describe({
+        ...describeQuery({
           operationId: 'getLife',
           summary:
             'Get the life of a task, a call, an asset or a file: its steps, its money, and what is related',
@@ -94,7 +94,7 @@ export function lifeRoutes(instance: FastifyInstance, reads: QueryReads): void {
     {
       config: { roles: ['finance', 'support'] },
       schema: {
-        ...describe({
+        ...describeQuery({
           operationId: 'getTicket',
           summary: 'Get a life as a ticket for support, with a reply for the customer',
           ok: TicketAnswerSchema,

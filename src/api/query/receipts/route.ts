@@ -4,7 +4,7 @@ import type { Principal } from '../../../app/access/principal.ts'
 import { DomainError } from '../../../kernel/errors.ts'
 import { principalOf } from '../../kit/tokens/authenticate.ts'
 import { toPosition } from '../as-of.ts'
-import { describe } from '../documentation.ts'
+import { describeQuery } from '../documentation.ts'
 import { receiptFailures } from '../envelope.ts'
 import type { QueryReads } from '../reads.ts'
 import { sees, visibleTo } from '../scope.ts'
@@ -42,7 +42,7 @@ export function receiptRoute(instance: FastifyInstance, reads: QueryReads): void
     {
       config: { roles: ['finance', 'support'] },
       schema: {
-        ...describe({
+        ...describeQuery({
           operationId: 'getReceipt',
           summary: 'Get the receipt of a task or a call: its cost, and why',
           ok: ReceiptAnswerSchema,

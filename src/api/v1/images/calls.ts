@@ -13,7 +13,7 @@ import type { FailureCode } from '../../kit/failures/failure-table.ts'
 import { sendInPieces } from '../../kit/answers/json-in-pieces.ts'
 import type { FormKind } from '../../kit/services.ts'
 import { streamOptions, type Surface } from '../../kit/routes/surface.ts'
-import { describe } from '../documentation.ts'
+import { describeV1 } from '../documentation.ts'
 import { v1Error } from '../envelope.ts'
 import { v1 } from '../mount.ts'
 import { imageBodies, ImagesSchema, readOrder } from './order.ts'
@@ -81,7 +81,7 @@ export function imageCalls(catalog: Catalog): readonly Surface[] {
     imageCall({
       kind: 'generation',
       body: generation,
-      documented: describe({
+      documented: describeV1({
         tag: 'Images',
         operationId: 'createImage',
         summary: 'Generate images',
@@ -95,7 +95,7 @@ export function imageCalls(catalog: Catalog): readonly Surface[] {
       kind: 'edit',
       body: edit,
       forms: 'image',
-      documented: describe({
+      documented: describeV1({
         tag: 'Images',
         operationId: 'editImage',
         summary: 'Edit images',

@@ -14,7 +14,7 @@ import { queryFailures } from '../../kit/failures/route-failures.ts'
 import type { FormKind, Services } from '../../kit/services.ts'
 import type { Surface } from '../../kit/routes/surface.ts'
 import { creationsOf, type TaskCreation } from '../../kit/routes/tasks.ts'
-import { describe } from '../documentation.ts'
+import { describeV1 } from '../documentation.ts'
 import { errorType } from '../envelope.ts'
 import { v1 } from '../mount.ts'
 import {
@@ -77,7 +77,7 @@ function creationOf({
   form: documentedForm,
   ...declared
 }: ImageTaskRoute): TaskCreation<ReadOrder, ReadOrder> {
-  const described = describe({
+  const described = describeV1({
     tag: 'Images',
     operationId,
     summary,
@@ -167,7 +167,7 @@ function statusRoute(instance: FastifyInstance, { images }: Pick<Services, 'imag
   const app = instance.withTypeProvider<TypeBoxTypeProvider>()
   app.get('/images/generations/:id', {
     schema: {
-      ...describe({
+      ...describeV1({
         tag: 'Images',
         operationId: 'getImageTask',
         summary: 'Query asynchronous images',

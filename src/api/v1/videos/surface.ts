@@ -24,7 +24,7 @@ import {
   ownParts,
   queryFailures,
 } from '../../kit/failures/route-failures.ts'
-import { describe } from '../documentation.ts'
+import { describeV1 } from '../documentation.ts'
 import { v1 } from '../mount.ts'
 import { acceptVideo, CreateVideoBodySchema, readVideoOrder } from './order.ts'
 import {
@@ -60,7 +60,7 @@ function creationOf(catalog: Catalog): TaskCreation<AcceptedOrder> {
     name: 'v1.videos',
     body: CreateVideoBodySchema,
     forms: 'image',
-    documented: describe({
+    documented: describeV1({
       ...tag,
       operationId: 'createVideo',
       summary: 'Create a video with a model of any family',
@@ -105,7 +105,7 @@ function listRoute(instance: FastifyInstance, { models: { catalog }, tasks }: Vi
   const app = instance.withTypeProvider<TypeBoxTypeProvider>()
   app.get('/videos', {
     schema: {
-      ...describe({
+      ...describeV1({
         ...tag,
         operationId: 'listVideos',
         summary: 'List the videos of the tenant, of every family',
@@ -173,7 +173,7 @@ function oneRoutes(instance: FastifyInstance, { models: { catalog }, tasks }: Vi
   const app = instance.withTypeProvider<TypeBoxTypeProvider>()
   app.get('/videos/:id', {
     schema: {
-      ...describe({
+      ...describeV1({
         ...tag,
         operationId: 'getVideo',
         summary: 'Query a video',
@@ -191,7 +191,7 @@ function oneRoutes(instance: FastifyInstance, { models: { catalog }, tasks }: Vi
   })
   app.delete('/videos/:id', {
     schema: {
-      ...describe({
+      ...describeV1({
         ...tag,
         operationId: 'deleteVideo',
         summary: 'Cancel a queued video or hide a finished one',
@@ -224,7 +224,7 @@ function contentRoute(
   const app = instance.withTypeProvider<TypeBoxTypeProvider>()
   app.get('/videos/:id/content', {
     schema: {
-      ...describe({
+      ...describeV1({
         ...tag,
         operationId: 'downloadVideo',
         summary: 'Download a video or a picture of it',

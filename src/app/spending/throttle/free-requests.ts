@@ -32,7 +32,7 @@ export interface FreeRequests {
 }
 
 /** The bound by address, for requests that are refused for their form or without a known token. */
-export function createRefusals(
+export function createRefusalBound(
   clock: Clock,
   perMinute: number = REFUSED_FORMS_PER_MINUTE,
   refusedAfterMs?: number,

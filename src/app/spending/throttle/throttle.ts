@@ -14,7 +14,7 @@ import { type AbsorbedCosts, createAbsorbedCosts } from './absorbed-costs.ts'
 import {
   createFreeRequests,
   createOwnRequests,
-  createRefusals,
+  createRefusalBound,
   type FreeRequests,
   type TakeTurn,
 } from './free-requests.ts'
@@ -125,7 +125,7 @@ export function createThrottle(deps: {
     },
     own: (sharer) => ownTurn(sharer)?.catch(countedRefusal),
     free: counted(free),
-    refusedForms: counted(createRefusals(monotonic, deps.refusedFormsPerMinute)),
+    refusedForms: counted(createRefusalBound(monotonic, deps.refusedFormsPerMinute)),
     absorbed: countedCosts(absorbed, counting),
     holdersOf: holders,
     statuses: (caller) =>

@@ -31,7 +31,7 @@ export async function askAll(
       .run(signal, () =>
         callUpstream(deps, channel, 'list', () => provider.list(channel, { nativeIds }, options)),
       )
-      .catch(failureOf)
+      .catch(askFailureOf)
     if (listed instanceof ProviderError && listed.kind !== 'malformed')
       return new Map(nativeIds.map((id) => [id, listed]))
     if (!(listed instanceof ProviderError))
@@ -46,7 +46,7 @@ export async function askAll(
           .run(signal, () =>
             callUpstream(deps, channel, 'get', () => provider.get(channel, id, options)),
           )
-          .catch(failureOf)
+          .catch(askFailureOf)
         if (!signal.aborted) answers.set(id, seen)
       }),
   )
@@ -59,7 +59,7 @@ function saysAll({ status, usage }: TaskObservation): boolean {
 }
 
 /** A failure as the result for a task. */
-export function failureOf(error: unknown): ProviderError {
+export function askFailureOf(error: unknown): ProviderError {
   if (error instanceof ProviderError) return error
   return new ProviderError('unavailable', 'ruled_out', 'The query was not made.', { cause: error })
 }

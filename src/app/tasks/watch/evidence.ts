@@ -81,7 +81,7 @@ function soughtBy(requests: readonly TaskRequest[], channel: Channel) {
 }
 
 /** Native ids of known tasks, by family, each with its marker. */
-export type KnownTasks = ReadonlyMap<string, ReadonlyMap<string, string>>
+export type KnownNativeIds = ReadonlyMap<string, ReadonlyMap<string, string>>
 
 /**
  * Finds the listed tasks that are already recorded. Read after the listing and after the read model
@@ -91,7 +91,7 @@ export type KnownTasks = ReadonlyMap<string, ReadonlyMap<string, string>>
 export async function knownOf(
   deps: TaskDeps,
   listings: ReadonlyMap<string, Listing>,
-): Promise<KnownTasks | undefined> {
+): Promise<KnownNativeIds | undefined> {
   const shown = new Map<string, Set<string>>()
   let anyFound = false
   for (const [channelId, { tasks, newest }] of listings) {

@@ -5,7 +5,7 @@ import type { RoundOutcome } from '../../queue/policy-loop.ts'
 import type { WorkerSettings } from '../../queue/worker.ts'
 import type { TaskDeps } from '../deps.ts'
 import type { Observe } from '../observe.ts'
-import { askAll, failureOf, type PollAnswer } from './ask.ts'
+import { askAll, askFailureOf, type PollAnswer } from './ask.ts'
 import { providerOf } from '../submit.ts'
 import { expireTask, type LastAnswer, mayExpire } from './expire.ts'
 import { createPlaces } from './channel-slots.ts'
@@ -216,7 +216,7 @@ async function record(
       { platformId, err: error },
       'observation not recorded: the task is polled again',
     )
-    return nextPoll(deps, settings, { ...look, seen: failureOf(error) }, false)
+    return nextPoll(deps, settings, { ...look, seen: askFailureOf(error) }, false)
   }
 }
 

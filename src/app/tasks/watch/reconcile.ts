@@ -14,7 +14,7 @@ import {
   provesAbsence,
   coverStart,
 } from './absence.ts'
-import { type KnownTasks, knownOf, listAll, loadOpen, type OpenRequest } from './evidence.ts'
+import { type KnownNativeIds, knownOf, listAll, loadOpen, type OpenRequest } from './evidence.ts'
 import { expireTask, mayExpire } from './expire.ts'
 import { jittered, nextLookMs, reconcileIntervalMs } from './intervals.ts'
 import type { Listing } from './listing.ts'
@@ -118,7 +118,7 @@ interface Case {
   readonly poll: DuePoll
   readonly one: OpenRequest | 'settled'
   readonly listings: ReadonlyMap<string, Listing>
-  readonly known: KnownTasks | undefined
+  readonly known: KnownNativeIds | undefined
   /** Native ids adopted in this round. */
   readonly adopted: Set<string>
   /** Unix milliseconds before the listing. */

@@ -12,7 +12,7 @@ function bodyOf({ text, format, speed }: SpeechOrder, voice: string) {
 }
 
 /** The family on `/v1/audio/speech`; it is asked for every model that no other family has. */
-export function createSpeaker(provider: AudioProvider): Speaker {
+export function createAudioSpeaker(provider: AudioProvider): Speaker {
   return {
     knows: () => true,
     example: { model: 'audio-basic', voice: 'alloy' },

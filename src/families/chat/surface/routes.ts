@@ -2,7 +2,7 @@ import { Type } from 'typebox'
 import { textSurface, type TextUpstream } from '../../text/surface/calls.ts'
 import { callExamples, callFailures } from '../../../api/kit/failures/call-failures.ts'
 import type { Surface } from '../../../api/kit/routes/surface.ts'
-import { describe } from '../../../api/v1/documentation.ts'
+import { describeV1 } from '../../../api/v1/documentation.ts'
 import { AnyObject, open } from '../../text/surface/bodies.ts'
 import { ChatBodySchema, readChatRequest } from './request.ts'
 import { costMember } from '../../../api/kit/answers/answer-headers.ts'
@@ -147,7 +147,7 @@ export const chatSurface = (upstream: TextUpstream): Surface =>
       name: 'v1.chat',
       path: '/chat/completions',
       body: ChatBodySchema,
-      documented: describe({
+      documented: describeV1({
         tag: 'Text',
         operationId: 'createChatCompletion',
         isCall: true,

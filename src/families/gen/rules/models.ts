@@ -5,7 +5,7 @@ import type { Pixels } from '../../../domain/catalog/image-rules.ts'
 export interface GenModel {
   readonly name: string
   /** Sizes it makes, the smallest first. */
-  readonly tiers: readonly Tier[]
+  readonly tiers: readonly GenTier[]
   /**
    * Whether the upstream request has the size: the model with a single size refuses the member.
    */
@@ -19,7 +19,7 @@ export interface GenModel {
  * The size of a request without one: upstream's default, sent explicitly so that the gateway knows
  * it.
  */
-export const DEFAULT_TIER: Tier = '1K'
+export const DEFAULT_TIER: GenTier = '1K'
 
 const RATIOS = ['1:1', '2:3', '3:2', '3:4', '4:3', '4:5', '5:4', '9:16', '16:9', '21:9'] as const
 const EXTREME_RATIOS = ['1:4', '4:1', '1:8', '8:1', '9:21'] as const
@@ -58,15 +58,20 @@ export function genModel(name: string): GenModel | undefined {
 /** The sizes of `gen-*` pictures, and the size of given pixels. */
 
 const tiers = ['512', '1K', '2K', '4K'] as const
-export type Tier = (typeof tiers)[number]
+export type GenTier = (typeof tiers)[number]
 
 /** Whether a text is the name of a tier. */
-export function isTier(word: unknown): word is Tier {
+export function isTier(word: unknown): word is GenTier {
   return tiers.some((tier) => tier === word)
 }
 
 /** A tier has the pixels of a square of this edge, whatever its aspect ratio. */
-const EDGES: Readonly<Record<Tier, number>> = { '512': 512, '1K': 1_024, '2K': 2_048, '4K': 4_096 }
+const EDGES: Readonly<Record<GenTier, number>> = {
+  '512': 512,
+  '1K': 1_024,
+  '2K': 2_048,
+  '4K': 4_096,
+}
 /** The real pixels of a tier are a little more or less, by its aspect ratio. */
 const ROOM = 1.15
 /** Pixels below half of the smallest tier or above twice the largest belong to no tier. */
@@ -77,15 +82,18 @@ const FURTHEST_RATIO = 1.1
 /** Ratio of the larger of two figures to the smaller. */
 const times = (a: number, b: number): number => (a > b ? a / b : b / a)
 
-const areaOf = (tier: Tier): number => EDGES[tier] ** 2
+const areaOf = (tier: GenTier): number => EDGES[tier] ** 2
 
 /** The smallest tier that is not smaller than a picture, or the largest tier. */
-export function tierHolding({ width, height }: Pixels, offered: readonly Tier[]): Tier | undefined {
+export function tierHolding(
+  { width, height }: Pixels,
+  offered: readonly GenTier[],
+): GenTier | undefined {
   return offered.find((tier) => width * height <= areaOf(tier) * ROOM) ?? offered.at(-1)
 }
 
 /** The tier of pixels, by the same rule; undefined if they belong to none. */
-export function tierOfPixels(sides: Pixels, offered: readonly Tier[]): Tier | undefined {
+export function tierOfPixels(sides: Pixels, offered: readonly GenTier[]): GenTier | undefined {
   const area = sides.width * sides.height
   const [smallest, largest] = [offered[0], offered.at(-1)]
   if (smallest === undefined || largest === undefined) return undefined

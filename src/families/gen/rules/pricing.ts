@@ -8,7 +8,7 @@ import {
   type NamedSku,
   quotedLine,
 } from '../../../domain/catalog/image-rules.ts'
-import { DEFAULT_TIER, type GenModel, isTier, type Tier } from './models.ts'
+import { DEFAULT_TIER, type GenModel, isTier, type GenTier } from './models.ts'
 import { INFERRED } from './request.ts'
 
 /**
@@ -24,7 +24,8 @@ export const GEN_CURRENCY = 'USD'
 /** Input tokens, as upstream counted them. */
 export const INPUT = 'input'
 
-const pictureSku = ({ name }: GenModel, tier: Tier): string => `${name}-${tier.toLowerCase()}-image`
+const pictureSku = ({ name }: GenModel, tier: GenTier): string =>
+  `${name}-${tier.toLowerCase()}-image`
 const inputSku = ({ name }: GenModel): string => `${name}-input-token`
 
 export function genSkus(model: GenModel, { settings }: TaskFacts): readonly NamedSku[] {

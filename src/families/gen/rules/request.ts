@@ -36,7 +36,7 @@ import {
   genModels,
   isTier,
   ratioOfPixels,
-  type Tier,
+  type GenTier,
   tierHolding,
   tierOfPixels,
 } from './models.ts'
@@ -213,7 +213,7 @@ export function fitGenBase(request: ImageRequest): ((base: Pixels) => ImageReque
 }
 
 interface Size {
-  readonly tier: Tier | undefined
+  readonly tier: GenTier | undefined
   readonly ratio: string | undefined
 }
 

@@ -63,7 +63,7 @@ export function imageModel(name: string): ImageModel | undefined {
 /** The pixels that an `image-*` model makes, and the pixels of a tier with an aspect ratio. */
 
 export const tiers = ['1K', '2K', '4K'] as const
-export type Tier = (typeof tiers)[number]
+export type ImageTier = (typeof tiers)[number]
 
 const LONGEST_EDGE = 3_840
 const EDGE_STEP = 16
@@ -73,15 +73,16 @@ export const MOST_PIXELS = 8_294_400
 const LONGEST_RATIO = 3
 
 /** Landscape ratios by tier; portrait ones are the same, rotated. */
-const LANDSCAPE: Readonly<Record<string, Readonly<Record<Tier, readonly [number, number]>>>> = {
-  '1:1': { '1K': [1024, 1024], '2K': [2048, 2048], '4K': [2880, 2880] },
-  '3:2': { '1K': [1248, 832], '2K': [2496, 1664], '4K': [3520, 2352] },
-  '4:3': { '1K': [1168, 880], '2K': [2352, 1760], '4K': [3312, 2480] },
-  '5:4': { '1K': [1136, 912], '2K': [2288, 1824], '4K': [3216, 2576] },
-  '16:9': { '1K': [1360, 768], '2K': [2720, 1536], '4K': [3840, 2160] },
-  '21:9': { '1K': [1552, 672], '2K': [3120, 1344], '4K': [3840, 1648] },
-  '3:1': { '1K': [1760, 592], '2K': [3536, 1184], '4K': [3840, 1280] },
-}
+const LANDSCAPE: Readonly<Record<string, Readonly<Record<ImageTier, readonly [number, number]>>>> =
+  {
+    '1:1': { '1K': [1024, 1024], '2K': [2048, 2048], '4K': [2880, 2880] },
+    '3:2': { '1K': [1248, 832], '2K': [2496, 1664], '4K': [3520, 2352] },
+    '4:3': { '1K': [1168, 880], '2K': [2352, 1760], '4K': [3312, 2480] },
+    '5:4': { '1K': [1136, 912], '2K': [2288, 1824], '4K': [3216, 2576] },
+    '16:9': { '1K': [1360, 768], '2K': [2720, 1536], '4K': [3840, 2160] },
+    '21:9': { '1K': [1552, 672], '2K': [3120, 1344], '4K': [3840, 1648] },
+    '3:1': { '1K': [1760, 592], '2K': [3536, 1184], '4K': [3840, 1280] },
+  }
 
 const turned = (ratio: string): string => ratio.split(':').toReversed().join(':')
 
@@ -91,7 +92,7 @@ export const aspectRatios: readonly string[] = [
 ]
 
 /** The pixels of a tier in one of `aspectRatios`. */
-export function pixelsOf(tier: Tier, ratio: string): Pixels | undefined {
+export function pixelsOf(tier: ImageTier, ratio: string): Pixels | undefined {
   const landscape = LANDSCAPE[ratio]
   if (landscape !== undefined) return { width: landscape[tier][0], height: landscape[tier][1] }
   const portrait = LANDSCAPE[turned(ratio)]

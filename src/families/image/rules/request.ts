@@ -27,7 +27,7 @@ import {
   imageModels,
   pixelFault,
   pixelsOf,
-  type Tier,
+  type ImageTier,
   tiers,
 } from './models.ts'
 
@@ -219,7 +219,7 @@ function sizeOf({ size, aspect_ratio: ratio }: Body, model: ImageModel): string 
   return fault === undefined ? formatPixels(pixels) : refuse('size', `\`size\` ${fault}`)
 }
 
-function tierPixels(tier: Tier, ratio: string): string {
+function tierPixels(tier: ImageTier, ratio: string): string {
   const pixels = pixelsOf(tier, ratio)
   invariant(pixels, `every ratio has pixels in every tier: ${ratio}`)
   return formatPixels(pixels)

@@ -43,7 +43,7 @@ export interface TaskWire extends Pick<
   /**
    * The error of an answer other than 2xx; undefined if it has none, such as for an unknown path.
    */
-  readonly readError: (body: unknown) => UpstreamError | undefined
+  readonly readError: (body: unknown) => TaskWireError | undefined
   /** The id of an accepted task; undefined when it is no answer of this wire. */
   readonly readCreated: (body: unknown) => string | undefined
   /** The usage of an accepted task, on a wire that reports it only together with the id. */
@@ -67,7 +67,7 @@ export interface TaskWire extends Pick<
 const DEFAULT_RETRY_AFTER_MS = 2_000
 
 /** The content of an error envelope of a task wire. */
-export interface UpstreamError {
+export interface TaskWireError {
   /** Only values that may be shown to callers and kept in the log. */
   readonly code: string | undefined
   readonly message: string
@@ -88,7 +88,7 @@ const accountStatuses: ReadonlySet<number> = new Set([401, 402, 403, 404, 405])
 /** A complete answer other than 2xx; `error` is its envelope, undefined when it has none. */
 export function fromTaskResponse(
   { statusCode, headers }: Pick<ExchangeResponse, 'statusCode' | 'headers'>,
-  error: UpstreamError | undefined,
+  error: TaskWireError | undefined,
   scrub: Scrubber,
 ): ProviderError {
   const code = error?.code

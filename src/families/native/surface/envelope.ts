@@ -157,7 +157,7 @@ export function describeFree(
 }
 
 /** The OpenAPI description of a native call, including its failures. */
-export function describe(
+export function describeNative(
   operationId: string,
   summary: string,
   ok: Pick<DescribedAnswer, 'json' | 'others'>,

@@ -10,7 +10,7 @@ import type { Mount, Surface } from '../../../api/kit/routes/surface.ts'
 import { refuse } from '../../../domain/catalog/checks/fields.ts'
 import type { JsonObject } from '../../../kernel/json.ts'
 import { checkPublicUrl } from '../../../kernel/public-url.ts'
-import { describe, nativeDialect, v1betaEnvelope } from './envelope.ts'
+import { describeNative, nativeDialect, v1betaEnvelope } from './envelope.ts'
 import {
   spellings,
   GenerateBodySchema,
@@ -117,7 +117,7 @@ function generate(name: string, below: string): TextCalls {
     body: GenerateBodySchema,
     spellings,
     documented: {
-      ...describe(`generateContent${below}`, 'Generate content', { json: GeneratedSchema }),
+      ...describeNative(`generateContent${below}`, 'Generate content', { json: GeneratedSchema }),
       params: ModelParamsSchema,
     },
     read: async (body, { part }, services) => ({
@@ -132,7 +132,7 @@ function generateStream(name: string, below: string): TextCalls {
     ...generate(name, below),
     ...paths.stream,
     documented: {
-      ...describe(`streamGenerateContent${below}`, 'Generate content as a stream', {
+      ...describeNative(`streamGenerateContent${below}`, 'Generate content as a stream', {
         others: {
           'text/event-stream': 'Lines that begin with `data:`; each has a part of the answer.',
         },

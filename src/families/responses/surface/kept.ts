@@ -7,7 +7,7 @@ import type { FailureCode } from '../../../api/kit/failures/failure-table.ts'
 import { tokenFailures } from '../../../api/kit/failures/route-failures.ts'
 import { open } from '../../text/surface/bodies.ts'
 import type { Surface } from '../../../api/kit/routes/surface.ts'
-import { describe } from '../../../api/v1/documentation.ts'
+import { describeV1 } from '../../../api/v1/documentation.ts'
 import { v1 } from '../../../api/v1/mount.ts'
 import { deleteResponse, getResponse, type KeptResponseDeps } from '../calls/kept.ts'
 import { ResponseSchema } from './routes.ts'
@@ -64,7 +64,7 @@ function keptRoutes(instance: FastifyInstance, deps: KeptResponseDeps): void {
   const app = instance.withTypeProvider<TypeBoxTypeProvider>()
   app.get('/responses/:id', {
     schema: {
-      ...describe({
+      ...describeV1({
         tag: 'Text',
         operationId: 'getResponse',
         summary: 'Get a response that is kept',
@@ -78,7 +78,7 @@ function keptRoutes(instance: FastifyInstance, deps: KeptResponseDeps): void {
   })
   app.delete('/responses/:id', {
     schema: {
-      ...describe({
+      ...describeV1({
         tag: 'Text',
         operationId: 'deleteResponse',
         summary: 'Delete a response that is kept',

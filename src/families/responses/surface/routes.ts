@@ -6,7 +6,7 @@ import {
   continuationFailures,
 } from '../../../api/kit/failures/call-failures.ts'
 import type { Surface } from '../../../api/kit/routes/surface.ts'
-import { describe } from '../../../api/v1/documentation.ts'
+import { describeV1 } from '../../../api/v1/documentation.ts'
 import { AnyObject, open } from '../../text/surface/bodies.ts'
 import { readResponsesRequest, ResponsesBodySchema } from './request.ts'
 import type { TextFrame } from '../../text/calls/types.ts'
@@ -69,7 +69,7 @@ export const responsesSurface = (upstream: TextUpstream): Surface =>
       name: 'v1.responses',
       path: '/responses',
       body: ResponsesBodySchema,
-      documented: describe({
+      documented: describeV1({
         tag: 'Text',
         operationId: 'createResponse',
         isCall: true,

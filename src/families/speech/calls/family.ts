@@ -1,4 +1,4 @@
-import { MAX_ANSWER_BYTES } from '../rules/audio-size.ts'
+import { MAX_SPEECH_ANSWER_BYTES } from '../rules/audio-size.ts'
 import { type SpeechRequest, withVoice } from '../rules/request.ts'
 import { type PricedSpeech, speechCallRules, type SpeechSeen } from '../rules/rules.ts'
 import type { RawString } from '../../../kernel/raw-string.ts'
@@ -53,7 +53,7 @@ export interface Cloned {
 type SpokenRequest = Pick<SpeechCall, 'body' | 'audioBytes'>
 
 /** The bound on reading for a caller who disconnected: that of an unstreamed answer. */
-const DRAIN_MAX_BYTES = MAX_ANSWER_BYTES
+const DRAIN_MAX_BYTES = MAX_SPEECH_ANSWER_BYTES
 /** Upstream's code for a voice that it does not have. */
 const NO_SUCH_VOICE = '2042'
 /** Speech as a call; its request is the upstream body. */
@@ -61,7 +61,7 @@ export type SpeechCallFamily = CallFamily<SpeechCallInput, SpokenRequest, Speech
   StreamFamily<SpeechCallInput, SpokenRequest, SpeechTally, SpeechChunk, SpeechFrame>
 
 /** The form of a channel's answers for callers who ask for hexadecimal. */
-export function formOf(channel: Channel): SpokenBody['form'] {
+export function answerFormOf(channel: Channel): SpokenBody['form'] {
   return speechSettings(channel).audioMode === 'hex' ? 'audio' : 'json'
 }
 
@@ -80,7 +80,7 @@ export function createSpeechFamily(provider: SpeechProvider): SpeechCallFamily {
     ask: async (input, channel, request, options) => {
       const answer = await provider.speak(channel, callAt(input, channel, request), options)
       const { upstreamRequestId, restMs, seen, audio, shown } = answer
-      const form = input.asBytes === true ? 'audio' : formOf(channel)
+      const form = input.asBytes === true ? 'audio' : answerFormOf(channel)
       const body = () => spokenOf(audio, shown, input.request.delivery, form)
       return { body, upstreamRequestId, restMs, seen, failed: undefined }
     },

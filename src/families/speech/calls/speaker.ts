@@ -47,7 +47,7 @@ function inVoice(error: DomainError): DomainError {
 }
 
 /** The family for callers who want the bytes of a file, whatever the form of a channel's answers. */
-export function createSpeaker({ speech, resolveVoice }: SpeechCalls): Speaker {
+export function createVoiceSpeaker({ speech, resolveVoice }: SpeechCalls): Speaker {
   return {
     knows: (model) => speechModel(model) !== undefined,
     example: { model: 'speech-2.8-hd', voice: 'nova' },

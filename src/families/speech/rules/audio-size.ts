@@ -36,10 +36,10 @@ export function largestAudioBytes(order: AudioOrder): number {
 const HEX_DIGITS = 2
 
 /** The longest unstreamed answer that a process holds. */
-export const MAX_ANSWER_BYTES = 192 * 1024 * 1024
+export const MAX_SPEECH_ANSWER_BYTES = 192 * 1024 * 1024
 /** Whether an unstreamed answer can be held. */
 export function isAnswerHeld(audioBytes: number): boolean {
-  return audioBytes * HEX_DIGITS <= MAX_ANSWER_BYTES
+  return audioBytes * HEX_DIGITS <= MAX_SPEECH_ANSWER_BYTES
 }
 
 /** UTF-16 units of the longest frame; a last frame that repeats more is delivered without it. */

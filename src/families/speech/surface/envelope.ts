@@ -153,7 +153,7 @@ interface DescribedFailure {
 }
 
 /** The OpenAPI description of a `/provB/v1` route, including its failures. */
-export function describe(route: {
+export function describeSpeech(route: {
   readonly tag: 'Speech' | 'Files'
   readonly operationId: string
   readonly summary: string

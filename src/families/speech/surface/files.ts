@@ -6,7 +6,7 @@ import { useForms } from '../../../api/kit/bodies/multipart.ts'
 import { tokenFailures, ownParts, withBody } from '../../../api/kit/failures/route-failures.ts'
 import type { Services } from '../../../api/kit/services.ts'
 import { uploadPurposes } from '../../../domain/upload/events.ts'
-import { BaseRespSchema, describe, ofAccount, succeeded, TraceId } from './envelope.ts'
+import { BaseRespSchema, describeSpeech, ofAccount, succeeded, TraceId } from './envelope.ts'
 import { FileSchema, retrieveFile, sendFile, takeUpload, uploadShown } from './file-transfers.ts'
 
 const Purpose = Type.Enum([...uploadPurposes], { description: 'What the file may be used for.' })
@@ -92,7 +92,7 @@ export function mediaFilesPlugin({ files: { media }, tasks, http }: FileServices
       // A form is read as it comes; the schema only documents.
       validatorCompiler: () => () => true,
       schema: {
-        ...describe({
+        ...describeSpeech({
           tag: 'Files',
           operationId: 'uploadMedia',
           summary: 'Upload a voice sample or a media file for a video',
@@ -110,7 +110,7 @@ export function mediaFilesPlugin({ files: { media }, tasks, http }: FileServices
     const app = instance.withTypeProvider<TypeBoxTypeProvider>()
     app.get('/files/retrieve', {
       schema: {
-        ...describe({
+        ...describeSpeech({
           tag: 'Files',
           operationId: 'retrieveMedia',
           summary: 'Show an upload or the audio of asynchronous speech',
@@ -127,7 +127,7 @@ export function mediaFilesPlugin({ files: { media }, tasks, http }: FileServices
     })
     app.get('/files/retrieve_content', {
       schema: {
-        ...describe({
+        ...describeSpeech({
           tag: 'Files',
           operationId: 'downloadMedia',
           summary: 'Download an upload or the audio of asynchronous speech',

@@ -6,7 +6,7 @@ import {
   provBV1Envelope,
   BaseRespSchema,
   callFailures,
-  describe,
+  describeSpeech,
   succeeded,
   TraceId,
 } from './envelope.ts'
@@ -49,7 +49,7 @@ const cloneCall = (mount: Mount, { clones }: SpeechCalls): Surface =>
     path: '/voice_clone',
     name: 'provB.voice-clone',
     body: CloneBodySchema,
-    documented: describe({
+    documented: describeSpeech({
       tag: 'Speech',
       operationId: 'cloneVoice',
       summary: 'Clone a voice',

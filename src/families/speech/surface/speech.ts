@@ -17,7 +17,7 @@ import type { PricingInput } from '../../../app/calls/family.ts'
 import { mediaTypes } from '../../../app/calls/speaker.ts'
 import { DomainError } from '../../../kernel/errors.ts'
 import {
-  formOf,
+  answerFormOf,
   type SpeechCallFamily,
   type SpeechCallInput,
   type SpeechFrame,
@@ -28,7 +28,7 @@ import { readSpeech } from '../rules/request.ts'
 import { SPEECH } from '../rules/rules.ts'
 import {
   callFailures,
-  describe,
+  describeSpeech,
   failureFrame,
   succeeded,
   BaseRespSchema,
@@ -72,7 +72,7 @@ export const speechCall = (mount: Mount, { speech, resolveVoice }: SpeechCalls):
     path: '/t2a_v2',
     name: 'provB.speech',
     body: speechBodies.call,
-    documented: describe({
+    documented: describeSpeech({
       tag: 'Speech',
       operationId: 'createSpeech',
       summary: 'Speak a text',
@@ -136,7 +136,7 @@ async function answerSpeechStream(
   const gone = callerGone(reply)
   const call = await calls.stream(speech, { ...asked, callerGone: gone.signal })
   const headers = { 'x-call-id': call.callId }
-  if (formOf(call.channel) === 'audio')
+  if (answerFormOf(call.channel) === 'audio')
     return reply
       .headers({ ...headers, 'cache-control': 'no-store' })
       .type(mediaTypes[asked.request.format])

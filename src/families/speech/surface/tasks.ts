@@ -18,7 +18,7 @@ import type { Services } from '../../../api/kit/services.ts'
 import { queryFailures } from '../../../api/kit/failures/route-failures.ts'
 import {
   creationFailures,
-  describe,
+  describeSpeech,
   ofAccount,
   succeeded,
   BaseRespSchema,
@@ -69,7 +69,7 @@ export const speechTask = ({
   path: '/t2a_async_v2',
   name: 'provB.speech.async',
   body: speechBodies.task,
-  documented: describe({
+  documented: describeSpeech({
     tag: 'Speech',
     operationId: 'createSpeechTask',
     summary: 'Speak a text asynchronously',
@@ -105,7 +105,7 @@ export function speechTaskRoute(
 ): void {
   instance.withTypeProvider<TypeBoxTypeProvider>().get('/query/t2a_async_query_v2', {
     schema: {
-      ...describe({
+      ...describeSpeech({
         tag: 'Speech',
         operationId: 'getSpeechTask',
         summary: 'Query asynchronous speech',

@@ -9,7 +9,11 @@ import type {
   CloneProvider,
 } from '../ports.ts'
 import { speechSettings } from '../settings.ts'
-import { largestStreamBytes, MAX_ANSWER_BYTES, MAX_FRAME_LENGTH } from '../rules/audio-size.ts'
+import {
+  largestStreamBytes,
+  MAX_SPEECH_ANSWER_BYTES,
+  MAX_FRAME_LENGTH,
+} from '../rules/audio-size.ts'
 import { CHARACTERS } from '../rules/pricing.ts'
 import type { SpeechSeen } from '../rules/rules.ts'
 import { isHex, looksLikeHex } from '../../../kernel/hex.ts'
@@ -136,7 +140,7 @@ export function createSpeechProvider(): SpeechProvider & { readonly close: () =>
           ...sentOf(line, call, requestId, 'application/json'),
           timeoutMs: channel.timeoutMs,
           signal,
-          maxResponseBytes: MAX_ANSWER_BYTES,
+          maxResponseBytes: MAX_SPEECH_ANSWER_BYTES,
         })
         .catch(rethrow)
       if (!isSuccess(response.statusCode))

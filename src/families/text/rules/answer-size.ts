@@ -36,7 +36,7 @@ const REST_BYTES = 16 * MEBIBYTE
 /** Inline pictures, which cost few tokens. */
 const MEDIA_BYTES = 64 * MEBIBYTE
 /** Maximum bytes of one answer that a process can hold. */
-export const MAX_ANSWER_BYTES = 256 * MEBIBYTE
+export const MAX_TEXT_ANSWER_BYTES = 256 * MEBIBYTE
 
 /**
  * Facts that bound the size of the answer to a request of at most `largestOutputTokens` a choice.
@@ -65,7 +65,8 @@ function logprobsOf({ output: { holder, logprobs } }: TextWireRules, body: JsonO
 /** @throws DomainError `invalid_request` for a request whose unstreamed answer cannot be held */
 export function checkAnswerFits(wire: TextWireRules, largest: LargestAnswer): void {
   const { outputTokens, bytesOfLogprobs } = largest
-  if (outputTokens * (BYTES_PER_TOKEN + bytesOfLogprobs) + REST_BYTES <= MAX_ANSWER_BYTES) return
+  if (outputTokens * (BYTES_PER_TOKEN + bytesOfLogprobs) + REST_BYTES <= MAX_TEXT_ANSWER_BYTES)
+    return
   const { holder, bounds, answers } = wire.output
   const within = (name: string): string => (holder === undefined ? name : `${holder}.${name}`)
   const param = within(bounds[0])
@@ -73,7 +74,7 @@ export function checkAnswerFits(wire: TextWireRules, largest: LargestAnswer): vo
   const unasked = bytesOfLogprobs === 0 ? '' : ', leave out the log probabilities'
   refuse(
     param,
-    `\`${param}\` allows an answer of over ${MAX_ANSWER_BYTES / MEBIBYTE} MiB: lower it${fewer}${unasked}, or stream the answer`,
+    `\`${param}\` allows an answer of over ${MAX_TEXT_ANSWER_BYTES / MEBIBYTE} MiB: lower it${fewer}${unasked}, or stream the answer`,
   )
 }
 
@@ -81,7 +82,7 @@ export function checkAnswerFits(wire: TextWireRules, largest: LargestAnswer): vo
 export function largestAnswerBytes(largest: LargestAnswer, requestLength: number): number {
   const { outputTokens, bytesOfLogprobs, hasMedia } = largest
   return Math.min(
-    MAX_ANSWER_BYTES,
+    MAX_TEXT_ANSWER_BYTES,
     REST_BYTES +
       (hasMedia ? MEDIA_BYTES : 0) +
       requestLength * ESCAPED_LENGTH +

@@ -9,7 +9,7 @@ import { objectOf, parseJson } from '../../kit/http/fields.ts'
 import { createConnections } from '../../kit/http/connections.ts'
 import { type Scrubber } from '../../kit/http/scrubber.ts'
 import { rethrow } from '../../kit/http/open-events.ts'
-import { fromTaskResponse, type UpstreamError } from '../../kit/task/wire.ts'
+import { fromTaskResponse, type TaskWireError } from '../../kit/task/wire.ts'
 import { queryText, signedHeaders } from './sign.ts'
 
 /** The content of an answer: the content of its envelope, or the answer itself if it has none. */
@@ -44,7 +44,7 @@ const BROKEN_CODE = /^(?:Internal|ServiceUnavailable)|Timeout$/
 const CREDENTIAL_NAMES = [/BytedToken/gi, 'ProviderToken'] as const
 
 /** The envelope's error; undefined if there is none. */
-function readLibraryError(body: unknown): UpstreamError | undefined {
+function readLibraryError(body: unknown): TaskWireError | undefined {
   const said = objectOf(objectOf(body)['ResponseMetadata'])['Error']
   if (!isJsonObject(said)) return undefined
   const { code, message, account } = dottedError({ code: said['Code'], message: said['Message'] })
@@ -59,7 +59,7 @@ function readLibraryError(body: unknown): UpstreamError | undefined {
 }
 
 /** The HTTP status that an answer means: its code takes precedence over a status of 200. */
-function statusOf(statusCode: number, error: UpstreamError | undefined): number {
+function statusOf(statusCode: number, error: TaskWireError | undefined): number {
   if (error === undefined) return statusCode
   const kind = kindOf(error.code)
   if (error.account) return 403
@@ -106,7 +106,7 @@ export interface Action {
 export interface CompleteAnswer {
   readonly response: ExchangeResponse
   readonly body: unknown
-  readonly error: UpstreamError | undefined
+  readonly error: TaskWireError | undefined
   readonly scrub: Scrubber
 }
 

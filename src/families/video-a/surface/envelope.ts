@@ -75,7 +75,7 @@ const taskFailures = {
   upstream_unavailable: { code: 'service_error', ownWords: false },
 } as const satisfies SurfaceFailures
 
-export const createFailures: readonly FailureCode[] = [...creationFailures, ...assetFailures]
+export const videoACreateFailures: readonly FailureCode[] = [...creationFailures, ...assetFailures]
 
 /** The `type` of an error goes with its status. */
 const typeByStatus: Readonly<Record<FailureStatus, string>> = {
@@ -143,4 +143,4 @@ const shape = {
 
 const lacking = new DomainError('invalid_request', '`duration` is required', { param: 'duration' })
 
-export const describe = taskDescriber(shape, [lacking])
+export const describeVideoA = taskDescriber(shape, [lacking])

@@ -20,7 +20,7 @@ import {
   ownParts,
   queryFailures,
 } from '../../../api/kit/failures/route-failures.ts'
-import { createFailures, describe, provAEnvelope } from './envelope.ts'
+import { videoACreateFailures, describeVideoA, provAEnvelope } from './envelope.ts'
 import {
   CreatedTaskSchema,
   DeletedTaskSchema,
@@ -49,11 +49,11 @@ const creation: TaskCreation<AcceptedVideoA> = {
   path,
   name: 'provA.tasks',
   body: videoABody,
-  documented: describe({
+  documented: describeVideoA({
     operationId: 'createVideoTask',
     summary: 'Create a video task',
     ok: CreatedTaskSchema,
-    failures: createFailures,
+    failures: videoACreateFailures,
   }),
   accept: async (body, _asked, { hosts }) => {
     const accepted = acceptVideoARequest(body)
@@ -83,7 +83,7 @@ function taskRoutes(instance: FastifyInstance, { tasks }: Pick<Services, 'tasks'
   const app = instance.withTypeProvider<TypeBoxTypeProvider>()
   app.get(path, {
     schema: {
-      ...describe({
+      ...describeVideoA({
         operationId: 'listVideoTasks',
         summary: 'List video tasks',
         ok: TaskListSchema,
@@ -103,7 +103,7 @@ function taskRoutes(instance: FastifyInstance, { tasks }: Pick<Services, 'tasks'
   })
   app.get(`${path}/:id`, {
     schema: {
-      ...describe({
+      ...describeVideoA({
         operationId: 'getVideoTask',
         summary: 'Query a video task',
         costs: true,
@@ -120,7 +120,7 @@ function taskRoutes(instance: FastifyInstance, { tasks }: Pick<Services, 'tasks'
   })
   app.delete(`${path}/:id`, {
     schema: {
-      ...describe({
+      ...describeVideoA({
         operationId: 'deleteVideoTask',
         summary: 'Cancel a queued task or hide a finished one',
         ok: DeletedTaskSchema,

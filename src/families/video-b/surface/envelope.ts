@@ -43,7 +43,10 @@ const videoFailures = {
   task_not_found: { code: UNKNOWN_ERROR, words: 'record not found' },
 } as const satisfies SurfaceFailures
 
-export const createFailures: readonly FailureCode[] = [...creationFailures, 'kept_unavailable']
+export const videoBCreateFailures: readonly FailureCode[] = [
+  ...creationFailures,
+  'kept_unavailable',
+]
 
 /** The `type` of an error goes with its status. */
 const typeByStatus: Readonly<Record<FailureStatus, string>> = {
@@ -133,4 +136,4 @@ const moderated = new DomainError('submission_refused', '', {
   upstreamCode: '1026',
 })
 
-export const describe = taskDescriber(shape, [moderated])
+export const describeVideoB = taskDescriber(shape, [moderated])

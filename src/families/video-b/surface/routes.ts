@@ -17,7 +17,7 @@ import type { CreateTaskInput } from '../../../app/tasks/types.ts'
 import type { LongText } from '../../../domain/catalog/checks/media.ts'
 import { acceptVideoBRequest, type MediaItem, videoBBody } from '../rules/request.ts'
 import { CreatedVideoSchema, toVideo, VideoParamsSchema, VideoSchema } from './answers.ts'
-import { createFailures, describe, provBV2Envelope } from './envelope.ts'
+import { videoBCreateFailures, describeVideoB, provBV2Envelope } from './envelope.ts'
 
 /** Checks of a request's media that need DNS or the log. */
 
@@ -82,11 +82,11 @@ const creation: TaskCreation<Accepted> = {
   path: '/video_generation',
   name: 'provB.video',
   body: videoBBody,
-  documented: describe({
+  documented: describeVideoB({
     operationId: 'createVideoB',
     summary: 'Create a video of the second family',
     ok: CreatedVideoSchema,
-    failures: createFailures,
+    failures: videoBCreateFailures,
   }),
   accept: async (body, { principal }, services) => {
     const accepted = acceptVideoBRequest(body)
@@ -107,7 +107,7 @@ const creation: TaskCreation<Accepted> = {
 function taskRoutes(instance: FastifyInstance, { tasks }: Pick<Services, 'tasks'>): void {
   instance.withTypeProvider<TypeBoxTypeProvider>().get('/query/video_generation/:task_id', {
     schema: {
-      ...describe({
+      ...describeVideoB({
         operationId: 'getVideoB',
         summary: 'Query a video of the second family',
         costs: true,

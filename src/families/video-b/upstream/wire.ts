@@ -9,7 +9,7 @@ import { failureStatus } from '../../kit/http/error-bodies.ts'
 import { codeOf, losslessCount, losslessSeconds, objectOf, textOf } from '../../kit/http/fields.ts'
 import { jsonInPieces } from '../../kit/http/json.ts'
 import type { Scrubber } from '../../kit/http/scrubber.ts'
-import { type TaskWire, type UpstreamError, observedTask } from '../../kit/task/wire.ts'
+import { type TaskWire, type TaskWireError, observedTask } from '../../kit/task/wire.ts'
 import { videoBUnits } from '../rules/pricing.ts'
 
 /**
@@ -24,7 +24,7 @@ const NUMBER = /(?<!\s)\s*\((\d{4})\)\s*$/
 const MISSING = /record not found|invalid task_?id/i
 
 /** `{"type":"error","error":{type,message,http_code},"request_id"}`; undefined for another body. */
-function readNumberedError(body: unknown): UpstreamError | undefined {
+function readNumberedError(body: unknown): TaskWireError | undefined {
   const error = isJsonObject(body) ? body['error'] : undefined
   if (!isJsonObject(error)) return undefined
   const said = textOf(error['message']) ?? ''

@@ -94,7 +94,7 @@ function errorOf({ status, error }: TaskView): string {
 }
 
 /** The settings of the request, with this family's names. */
-export function settingsOf(settings: TaskView['settings']): Partial<Clip> {
+export function requestSettingsOf(settings: TaskView['settings']): Partial<Clip> {
   return shownSettings(settings, ['duration', ...shownMembers])
 }
 
@@ -123,7 +123,7 @@ export function toClip(view: TaskView): Clip {
     credits: view.status === 'succeeded' ? (view.usage?.[CREDITS] ?? 0) : 0,
     creations: view.status === 'succeeded' ? creationsOf(view) : [],
     model: view.model,
-    ...settingsOf(view.settings),
+    ...requestSettingsOf(view.settings),
     payload: view.callerMarker ?? '',
     created_at: toTimestamp(view.createdAtMs),
   }

@@ -134,4 +134,4 @@ const lacking = new DomainError('invalid_request', '`model` is required', {
   keyword: 'required',
 })
 
-export const describe = taskDescriber(shape, [lacking])
+export const describeVideoC = taskDescriber(shape, [lacking])

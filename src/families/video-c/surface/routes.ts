@@ -16,8 +16,14 @@ import type { Services } from '../../../api/kit/services.ts'
 import type { Mount } from '../../../api/kit/routes/surface.ts'
 import { videoTasks } from '../../../api/kit/routes/documentation.ts'
 import { creationFailures, queryFailures } from '../../../api/kit/failures/route-failures.ts'
-import { ClipParamsSchema, ClipSchema, CreatedClipSchema, settingsOf, toClip } from './answers.ts'
-import { cancelFailures, describe, provCEnvelope } from './envelope.ts'
+import {
+  ClipParamsSchema,
+  ClipSchema,
+  CreatedClipSchema,
+  requestSettingsOf,
+  toClip,
+} from './answers.ts'
+import { cancelFailures, describeVideoC, provCEnvelope } from './envelope.ts'
 
 /** The `/provC` task interface. */
 
@@ -46,7 +52,7 @@ function creationOf(mode: VideoCMode): TaskCreation<AcceptedVideoC> {
     // A key used in another mode refers to another task.
     name: `provC.${mode}`,
     body: videoCBodies[mode],
-    documented: describe({
+    documented: describeVideoC({
       operationId,
       summary,
       ok: CreatedClipSchema,
@@ -74,7 +80,7 @@ function creationOf(mode: VideoCMode): TaskCreation<AcceptedVideoC> {
       platform_id: platformId,
       state: 'created',
       model: model.name,
-      ...settingsOf(facts.settings),
+      ...requestSettingsOf(facts.settings),
       payload: payload ?? '',
       created_at: toTimestamp(createdAtMs),
     }),
@@ -93,7 +99,7 @@ function taskRoutes(instance: FastifyInstance, { tasks }: Pick<Services, 'tasks'
     }
   app.get('/ent/v2/tasks/:id/creations', {
     schema: {
-      ...describe({
+      ...describeVideoC({
         operationId: 'getClip',
         summary: 'Query a video of the third family',
         costs: true,
@@ -107,7 +113,7 @@ function taskRoutes(instance: FastifyInstance, { tasks }: Pick<Services, 'tasks'
   app.post('/ent/v2/tasks/:id/cancel', {
     config: { startsNothing: true },
     schema: {
-      ...describe({
+      ...describeVideoC({
         operationId: 'cancelClip',
         summary: 'Cancel a queued video',
         ok: ClipSchema,

@@ -6,7 +6,7 @@ import { failureStatus } from '../../kit/http/error-bodies.ts'
 import { codeOf, losslessCount, objectsOf, textOf, upstreamIdOf } from '../../kit/http/fields.ts'
 import {
   type TaskWire,
-  type UpstreamError,
+  type TaskWireError,
   type Wanted,
   MAX_LABEL_LENGTH,
   settingsOf,
@@ -23,7 +23,7 @@ const ACCOUNT_REASONS: ReadonlySet<string> = new Set([
 ])
 
 /** The envelope `{"code":…,"reason":…,"message":…,"metadata":…}`; undefined for another body. */
-function readReasonError(body: unknown): UpstreamError | undefined {
+function readReasonError(body: unknown): TaskWireError | undefined {
   if (!isJsonObject(body)) return undefined
   const code = codeOf(body['reason'])
   if (code === undefined) return undefined

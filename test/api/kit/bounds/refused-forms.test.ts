@@ -1,7 +1,7 @@
 import Fastify from 'fastify'
 import t from 'tap'
 import type { Principal } from '../../../../src/app/access/principal.ts'
-import { createRefusals } from '../../../../src/app/spending/throttle/free-requests.ts'
+import { createRefusalBound } from '../../../../src/app/spending/throttle/free-requests.ts'
 import { requireToken } from '../../../../src/api/kit/tokens/authenticate.ts'
 import { usePerCaller } from '../../../../src/api/kit/bounds/per-caller.ts'
 import { useEnvelope } from '../../../../src/api/kit/envelope.ts'
@@ -12,7 +12,7 @@ import { noThrottle } from '../../support/no-throttle.ts'
 
 /** Requests that are refused before their work begins: three a minute of each address and user. */
 function routes() {
-  const refusedForms = createRefusedForms(createRefusals({ nowMs: () => 1_000 }, 3, 1))
+  const refusedForms = createRefusedForms(createRefusalBound({ nowMs: () => 1_000 }, 3, 1))
   const app = Fastify({ trustProxy: ['127.0.0.1'] })
   usePerCaller(app, {
     tokens: { used: () => undefined },
