@@ -8,7 +8,13 @@ import { queryReader } from '../api/kit/bodies/validator.ts'
 import type { TokenRole } from '../domain/token/events.ts'
 import { failureOf, isDefect } from './failure.ts'
 import { fieldsOf } from './form-body.ts'
-import { answerPage, lookBeforeChange, type ConsoleServices, type Page, sendPage } from './page.tsx'
+import {
+  answerPage,
+  viewReasonBeforeChange,
+  type ConsoleServices,
+  type Page,
+  sendPage,
+} from './page.tsx'
 
 /** Forms below pages: each declares its fields by the members of the API, and calls a use case of it. */
 
@@ -85,8 +91,8 @@ export function formRoute<Query extends TObject, Facts, Fields extends TObject>(
         throw new RequestError('wrong_token_kind', 'This needs a session of an admin token')
       try {
         const { key, ...checked } = read(written) as Static<Fields> & { readonly key: string }
-        const look = await lookBeforeChange(services, page, request, id)
-        if (look !== undefined) return await reply.redirect(look, 303)
+        const reasonHref = await viewReasonBeforeChange(services, page, request, id)
+        if (reasonHref !== undefined) return await reply.redirect(reasonHref, 303)
         // Without the key, these are the declared fields.
         const done = await act(request, { id, key, fields: checked as unknown as Static<Fields> })
         if (typeof done === 'string') return await reply.redirect(done, 303)

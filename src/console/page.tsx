@@ -2,7 +2,7 @@ import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { JSX } from 'preact'
-import type { Static, TObject } from 'typebox'
+import { type Static, type TObject, Type } from 'typebox'
 import { principalOf } from '../api/kit/tokens/authenticate.ts'
 import { acceptedEncodings } from '../api/kit/answers/kept-pages.ts'
 import { readZone } from '../api/query/time-range.ts'
@@ -17,9 +17,9 @@ import type { FormFault } from './kit/form.tsx'
 import { hrefOf } from './kit/href.ts'
 import { renderPage } from './kit/layout.tsx'
 import { type ZoneClock, zoneClock } from './kit/values.tsx'
-import { lookBefore, readingAs, seesOtherTenants } from './session/reading-as.ts'
+import { viewReasonBefore, readingAs, seesOtherTenants } from './session/reading-as.ts'
 
-/** Pages: each declares what it reads, who may see it, and how it looks. */
+/** Pages: each declares what it reads, who may see it, and how it is shown. */
 
 /** The facts of a request that a page shows as well as its own. */
 export interface View {
@@ -31,13 +31,13 @@ export interface View {
   /** A key for the request of a form on the page. */
   readonly requestKey: string
   /** Where a reason must be given before something of a tenant is shown; undefined: none must. */
-  readonly lookAt: (tenantId: string) => string | undefined
+  readonly viewReasonFor: (tenantId: string) => string | undefined
   /** The form that was refused, if this page answers one. */
   readonly fault: FormFault | undefined
 }
 
 /** Another page instead of this one. */
-export class Elsewhere {
+export class Redirect {
   readonly href: string
   constructor(href: string) {
     this.href = href
@@ -74,8 +74,8 @@ export interface Page<Query extends TObject, Facts> {
     services: ConsoleServices,
     who: Principal,
     asked: Asked<Query> & { readonly token: Principal },
-  ) => Promise<Facts | Elsewhere | Unchanged>
-  /** The tenants that the page is about: those who are not of them say first why they look. */
+  ) => Promise<Facts | Redirect | Unchanged>
+  /** The tenants that the page is about: readers from outside give a reason to view them first. */
   readonly tenantsOf?: (facts: Facts) => readonly (string | undefined)[]
   readonly title: (facts: Facts) => string
   /** The word that the search field shows. */
@@ -136,17 +136,17 @@ export async function answerPage<Query extends TObject, Facts>(
     void reply.header('hx-push-url', shortUrl(request, asked.query))
   const facts = await read(services, who, { ...asked, token })
   if (facts instanceof Unchanged) return reply.code(facts.status).send()
-  if (facts instanceof Elsewhere) return reply.redirect(facts.href, 303)
-  const look = lookBefore(request, token, tenantsOf?.(facts) ?? [])
+  if (facts instanceof Redirect) return reply.redirect(facts.href, 303)
+  const reasonHref = viewReasonBefore(request, token, tenantsOf?.(facts) ?? [])
   // The script would put a part of the form into the page.
-  if (look !== undefined && request.headers['hx-request'] !== undefined)
-    return reply.header('hx-redirect', look).send()
-  if (look !== undefined) return reply.redirect(look, 303)
+  if (reasonHref !== undefined && request.headers['hx-request'] !== undefined)
+    return reply.header('hx-redirect', reasonHref).send()
+  if (reasonHref !== undefined) return reply.redirect(reasonHref, 303)
   const clock = clockOf(Object(asked.query))
   const nowMs = services.clock.nowMs()
   const requestKey = newId('note', nowMs)
-  const lookAt = (tenantId: string) => lookBefore(request, token, [tenantId])
-  const children = show(facts, { clock, nowMs, token, requestKey, lookAt, fault })
+  const viewReasonFor = (tenantId: string) => viewReasonBefore(request, token, [tenantId])
+  const children = show(facts, { clock, nowMs, token, requestKey, viewReasonFor, fault })
   return sendPage(request, reply, {
     title: title(facts),
     zone: clock.zone,
@@ -159,7 +159,7 @@ export async function answerPage<Query extends TObject, Facts>(
  * The form that must be sent before a form of a page changes what the page is about; undefined: none must.
  * @throws what the page throws
  */
-export async function lookBeforeChange<Query extends TObject, Facts>(
+export async function viewReasonBeforeChange<Query extends TObject, Facts>(
   services: ConsoleServices,
   { read, tenantsOf }: Page<Query, Facts>,
   request: FastifyRequest,
@@ -168,8 +168,27 @@ export async function lookBeforeChange<Query extends TObject, Facts>(
   const token = principalOf(request)
   if (tenantsOf === undefined || !seesOtherTenants(token)) return undefined
   const facts = await read(services, readingAs(token), { id, query: {} as Static<Query>, token })
-  if (facts instanceof Unchanged || facts instanceof Elsewhere) return undefined
-  return lookBefore(request, token, tenantsOf(facts))
+  if (facts instanceof Unchanged || facts instanceof Redirect) return undefined
+  return viewReasonBefore(request, token, tenantsOf(facts))
+}
+
+/** The page that is led to checks it. */
+const AnyQuery = Type.Object({}, { additionalProperties: true })
+
+/** Redirects the address that a page had before, with its query: it may be kept in bookmarks and messages. */
+export function formerAddress(
+  app: FastifyInstance,
+  former: string,
+  roles: readonly TokenRole[],
+  href: (id: string) => string,
+): void {
+  app.get<{ Params: { id?: string } }>(
+    former,
+    { config: { roles }, schema: { hide: true, querystring: AnyQuery } },
+    ({ params: { id = '' }, url }, reply) =>
+      // Only the query: its characters are escaped by the parser.
+      reply.redirect(`${href(id)}${new URL(url, 'http://console').search}`, 301),
+  )
 }
 
 /** Registers a page. */

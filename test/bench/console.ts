@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { askConsole, lookAt, signInToConsole } from '../e2e/support/console.ts'
+import { askConsole, giveViewReason, signInToConsole } from '../e2e/support/console.ts'
 import { warmUp } from './chat-load.ts'
 import { percentile, type Benchmark, type Figure } from './figure.ts'
 import { median, tell, withClosers } from './kit/closers.ts'
@@ -57,7 +57,7 @@ const pages: readonly PageOf[] = [
   ['summary', ({ tenantId }) => `/ledger/summary?by=day&and=model&tenant_id=${tenantId}`],
   ['movements', ({ tenantId }) => `/ledger/movements?tenant_id=${tenantId}`],
   ['a line', (reader, turn) => `/ledger/lines/${lifeOf(reader, turn)}:1`],
-  ['history', ({ tenantId }) => `/tenants/${tenantId}/history`],
+  ['activity', ({ tenantId }) => `/tenants/${tenantId}/activity`],
   ['a life', (reader, turn) => `/life/${lifeOf(reader, turn)}`],
   ['find', (reader, turn) => `/find?q=${lifeOf(reader, turn).slice(0, 'call_'.length + 8)}`],
   ['failed', ({ tenantId }) => `/failed?tenant_id=${tenantId}`],
@@ -149,7 +149,7 @@ async function openReader(url: string, adminToken: string, n: number): Promise<R
 /** An operator who has given a reason to look at the tenant of another reader. */
 async function openOperator(url: string, adminToken: string, reader: Reader): Promise<Reader> {
   const cookie = await signInToConsole(url, adminToken)
-  await lookAt(url, cookie, reader.tenantId)
+  await giveViewReason(url, cookie, reader.tenantId)
   return { ...reader, cookie }
 }
 

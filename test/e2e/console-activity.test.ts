@@ -2,10 +2,10 @@ import t, { type Test } from 'tap'
 import { addUser, issueToken } from '../../src/app/accounts/account-commands.ts'
 import { sharedStack } from '../helpers/stack.ts'
 import { call, tasksOf } from './support/client.ts'
-import { askConsole, lookAt, signInToConsole } from './support/console.ts'
+import { askConsole, giveViewReason, signInToConsole } from './support/console.ts'
 import { until } from '../helpers/eventually.ts'
 
-/** The history of a tenant in the console: lives as rows, filters, pages, and what each reader may see. */
+/** The activity of a tenant in the console: lives as rows, filters, pages, and what each reader may see. */
 
 const stack = await sharedStack(t)
 const { url, demo, other, access } = stack
@@ -39,7 +39,7 @@ await stack.caughtUp()
 const reader = await signInToConsole(url, demo.queryToken)
 const operator = await signInToConsole(url, demo.adminToken)
 
-const pathOf = (tenantId: string, query = '') => `/console/tenants/${tenantId}/history${query}`
+const pathOf = (tenantId: string, query = '') => `/console/tenants/${tenantId}/activity${query}`
 const page = (query = '', cookie = reader) =>
   askConsole(url, pathOf(demo.tenantId, query), { cookie })
 const livesIn = (text: string): readonly string[] =>
@@ -145,7 +145,7 @@ t.test('other tenants are as missing ones, and roles see what they may', async (
   t.equal(theirs.status, 403)
   t.equal(none.status, 403)
   t.equal(plain(theirs), plain(none))
-  await lookAt(url, operator, other.tenantId)
+  await giveViewReason(url, operator, other.tenantId)
   const seen = await askConsole(url, pathOf(other.tenantId), { cookie: operator })
   t.ok(livesIn(seen.text).includes(ofOther))
   t.match(await askConsole(url, pathOf('missing_tenant'), { cookie: operator }), { status: 303 })
@@ -183,4 +183,16 @@ t.test('odd parameters are pages in words', async (t) => {
   }
   for (const id of ['%00', 'é', 'x'.repeat(129)])
     t.equal((await askConsole(url, pathOf(id), { cookie: operator })).status, 400, id)
+})
+
+t.test('the address that the page had before leads on to it, with its query', async (t) => {
+  const query = '?user_id=x%20y&tz=Asia%2FShanghai'
+  const former = `/console/tenants/${demo.tenantId}/history${query}`
+  const moved = await askConsole(url, former, { cookie: reader })
+  t.equal(moved.status, 301)
+  t.equal(moved.headers.get('location'), pathOf(demo.tenantId, query))
+  const odd = await askConsole(url, `/console/tenants/a%2F..%2F%2Fb/history`, { cookie: reader })
+  t.equal(odd.headers.get('location'), '/console/tenants/a%2F..%2F%2Fb/activity')
+  const signedOut = await askConsole(url, former)
+  t.match(signedOut.headers.get('location'), '/console/sign-in?next=')
 })

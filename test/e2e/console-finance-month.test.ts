@@ -97,7 +97,7 @@ async function month(t: Test, page: Page, hand: Hand, name: string): Promise<voi
   t.comment('who spent what')
   await follow(tenantName)
   await write('Reason', 'close of the month')
-  await press('Look')
+  await press('View tenant')
   await sees(/Spend by day and model/i)
   for (const model of ['text-basic', 'text-reason', 'speech-2.8-hd']) await sees(new RegExp(model))
   await picture('overview')

@@ -3,7 +3,7 @@ import { startStack } from '../helpers/stack.ts'
 import { chromium } from '../helpers/requirements.ts'
 import { withPage } from './support/browser.ts'
 import { call, tasksOf } from './support/client.ts'
-import { lookAt, signInToConsole } from './support/console.ts'
+import { giveViewReason, signInToConsole } from './support/console.ts'
 
 const skip = chromium.missing
 
@@ -121,13 +121,13 @@ t.test('no text becomes markup or makes a page wider than its window', { skip },
       const [name = '', value = ''] = cookie.split('=')
       await page.context().addCookies([{ name, value, url }])
       const tenants = some.map(([, n]) => `tenant_h${n}`)
-      for (const tenant of tenants) await lookAt(url, cookie, tenant)
+      for (const tenant of tenants) await giveViewReason(url, cookie, tenant)
       const paths = [
         '/console/tenants',
         '/console/failed',
         `/console/life/${callId}`,
         ...(failed.body?.id === undefined ? [] : [`/console/life/${String(failed.body.id)}`]),
-        `/console/tenants/${demo.tenantId}/history`,
+        `/console/tenants/${demo.tenantId}/activity`,
         ...tenants.flatMap((tenant) => [
           `/console/tenants/${tenant}`,
           `/console/ledger/movements?tenant_id=${tenant}`,

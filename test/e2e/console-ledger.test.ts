@@ -8,7 +8,7 @@ import { formatAmount, parseAmount } from '../../src/kernel/money.ts'
 import { until } from '../helpers/eventually.ts'
 import { startStack } from '../helpers/stack.ts'
 import { call, callOnce, tasksOf } from './support/client.ts'
-import { askConsole, lookAt, signInToConsole } from './support/console.ts'
+import { askConsole, giveViewReason, signInToConsole } from './support/console.ts'
 
 /** Pages of the ledger: every amount is one that the API answers, for each kind of reader. */
 
@@ -114,7 +114,7 @@ const readers: Readonly<Record<'operator' | 'administrator' | 'finance' | 'reade
 }
 const { operator, administrator, finance, reader } = readers
 const support = await signInToConsole(url, tokens.support)
-await lookAt(url, operator.cookie, other.tenantId)
+await giveViewReason(url, operator.cookie, other.tenantId)
 const ask = (path: string, { cookie }: Pick<ReaderOf, 'cookie'> = reader) =>
   askConsole(url, path, { cookie })
 

@@ -63,10 +63,10 @@ t.test('a read model that stands still is said by its panels, and the others sta
   const reader = await signInToConsole(stack.url, demo.queryToken)
   const ask = (path: string) => askConsole(stack.url, `/console${path}`, { cookie: reader })
   const behind = /may be behind the log|cannot answer at the moment/
-  const history = `/tenants/${demo.tenantId}/history`
-  await until(async () => behind.test((await ask(history)).text))
+  const activity = `/tenants/${demo.tenantId}/activity`
+  await until(async () => behind.test((await ask(activity)).text))
   for (const [path, stands] of [
-    [history, /<form class="filter"/],
+    [activity, /<form class="filter"/],
     ['/failed', /Counted by token, route and reason/],
     ['', /Available/],
   ] as const) {

@@ -81,9 +81,9 @@ async function day(t: Test, page: Page, hand: Hand, name: string): Promise<void>
 
   t.comment('1. Where is my video?')
   await find(video)
-  await sees(new RegExp(`Look at ${tenantId}`))
+  await sees(new RegExp(`Reason to view ${tenantId}`))
   await write('Reason', `case of ${name}`)
-  await press('Look')
+  await press('View tenant')
   await sees(/Settled once: /)
   await picture('life')
 
@@ -122,12 +122,12 @@ async function day(t: Test, page: Page, hand: Hand, name: string): Promise<void>
   t.comment('7. What has this user done today?')
   await follow(tenantId)
   await sees(/Users/)
-  await follow('history')
-  await sees(/History of/)
+  await follow('activity')
+  await sees(/Activity of/)
   await write('User', user)
   await press('Show')
   await sees(new RegExp(again.id), new RegExp(foreign))
-  await picture('history')
+  await picture('activity')
   await follow(first.id)
 
   t.comment('8. It was bad: I want half of it back')

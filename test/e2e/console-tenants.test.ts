@@ -5,7 +5,12 @@ import { standBefore } from '../helpers/pretended-cluster/front.ts'
 import { pageText } from '../helpers/printed-calls.ts'
 import { startStack } from '../helpers/stack.ts'
 import { call } from './support/client.ts'
-import { askConsole, type ConsoleRequest, lookAt, signInToConsole } from './support/console.ts'
+import {
+  askConsole,
+  type ConsoleRequest,
+  giveViewReason,
+  signInToConsole,
+} from './support/console.ts'
 
 /** Pages of tenants and tokens, the forms that change them, and refunds of a life. */
 
@@ -52,7 +57,7 @@ const { tokenId } = await issueToken(access, {
 })
 await stack.caughtUp()
 
-for (const session of [operator, finance, support]) await lookAt(url, session, tenantId)
+for (const session of [operator, finance, support]) await giveViewReason(url, session, tenantId)
 
 const tenantPath = `/console/tenants/${tenantId}`
 const tokenPath = `/console/tokens/${tokenId}`
@@ -416,7 +421,7 @@ t.test('while the log is away forms say so and change nothing', async (t) => {
   const log = await standBefore(t, stack.eventStoreUrl)
   const replica = await stack.replica(['api'], { eventStoreUrl: log.url })
   const cookie = await signInToConsole(replica.url, demo.adminToken)
-  await lookAt(url, cookie, tenantId)
+  await giveViewReason(url, cookie, tenantId)
   await log.front.fallSilent('refuse')
   const revision = await revisionOf('status')
   const form = {

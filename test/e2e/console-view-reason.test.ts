@@ -25,7 +25,7 @@ await call(`${url}/v1/chat/completions`, {
   body: JSON.stringify({ model: 'text-none', messages: [{ role: 'user', content: 'x' }] }),
 })
 await stack.caughtUp()
-const looks = async (tenantId = demo.tenantId) =>
+const views = async (tenantId = demo.tenantId) =>
   (await access.log.readStream(viewStream(tenantId))).map(({ data, metadata }) => ({
     data,
     metadata,
@@ -49,18 +49,22 @@ t.test('no page of a tenant is shown before a reason, and every one after it', a
     t.equal(before.status, 303, path)
     t.notMatch(before.text, task)
     const form = await ask(before.headers.get('location') ?? '', { cookie })
-    t.match(form, { status: 200, text: new RegExp(`Look at ${demo.tenantId}`) })
+    t.match(form, { status: 200, text: new RegExp(`Reason to view ${demo.tenantId}`) })
     t.notMatch(form.text, 'Settled')
   }
-  t.same(await looks(), [])
+  t.same(await views(), [])
   const refused = await ask(`/console/life/${task}/note`, { cookie, form: { key: 'k', text: '' } })
   t.equal(
     refused.headers.get('location'),
-    `/console/look?${new URLSearchParams({ tenant_id: demo.tenantId, next: `/console/life/${task}` }).toString()}`,
+    `/console/view-reason?${new URLSearchParams({ tenant_id: demo.tenantId, next: `/console/life/${task}` }).toString()}`,
     'a refused form leads back to its page',
   )
   const parts = await ask(tenantPages[2] ?? '', { cookie, headers: { 'hx-request': 'true' } })
-  t.match(parts.headers.get('hx-redirect'), /^\/console\/look\?/, 'the script leads on to it')
+  t.match(
+    parts.headers.get('hx-redirect'),
+    /^\/console\/view-reason\?/,
+    'the script leads on to it',
+  )
   t.equal(parts.text, '')
 
   for (const [reason, words] of [
@@ -69,20 +73,20 @@ t.test('no page of a tenant is shown before a reason, and every one after it', a
     ['a\nb', /reason/],
     ['x'.repeat(257), /256/],
   ] as const) {
-    const refused = await ask('/console/look', { cookie, form: { ...given, reason } })
+    const refused = await ask('/console/view-reason', { cookie, form: { ...given, reason } })
     t.match(refused, { status: 400, text: words })
   }
   t.match(await ask(life, { cookie }), { status: 303 }, 'a refused reason opens nothing')
-  t.same(await looks(), [])
+  t.same(await views(), [])
 
-  const done = await ask('/console/look', { cookie, form: given })
+  const done = await ask('/console/view-reason', { cookie, form: given })
   t.equal(done.status, 303)
   t.equal(done.headers.get('location'), life)
   for (const path of tenantPages) t.match(await ask(path, { cookie }), { status: 200 }, path)
-  const [look, ...more] = await looks()
+  const [viewed, ...more] = await views()
   t.same(more, [])
-  t.match(look?.data, { reason: given.reason, by: { tenantId: other.tenantId } })
-  t.match(await formOf('/console/look?tenant_id=' + demo.tenantId, cookie), '/console')
+  t.match(viewed?.data, { reason: given.reason, by: { tenantId: other.tenantId } })
+  t.match(await formOf('/console/view-reason?tenant_id=' + demo.tenantId, cookie), '/console')
 })
 
 const lineOf = async () => {
@@ -113,12 +117,12 @@ t.test('a list by anything that belongs to a tenant asks for its reason', async 
     const before = await ask(path, { cookie })
     t.equal(before.status, 303, path)
     const next = new URLSearchParams({ tenant_id: demo.tenantId, next: path }).toString()
-    t.equal(before.headers.get('location'), `/console/look?${next}`)
+    t.equal(before.headers.get('location'), `/console/view-reason?${next}`)
     t.notMatch(before.text, settled)
   }
   t.match(await ask('/console/ledger/lines', { cookie }), { status: 200 }, 'of all tenants')
   t.match(await ask('/console/ledger/summary?by=tenant', { cookie }), { status: 200 })
-  await ask('/console/look', { cookie, form: given })
+  await ask('/console/view-reason', { cookie, form: given })
   for (const path of lists) t.match(await ask(path, { cookie }), { status: 200 }, path)
 })
 
@@ -127,12 +131,13 @@ t.test('find shows ids alone of a tenant before its reason', async (t) => {
   const path = `/console/find?q=${encodeURIComponent(`${task} ${settled}`)}`
   const before = await ask(path, { cookie })
   t.equal(before.status, 200)
-  for (const word of [task, settled, demo.tenantId, 'say why you look']) t.match(before.text, word)
+  for (const word of [task, settled, demo.tenantId, 'give a reason to view it'])
+    t.match(before.text, word)
   for (const word of [demo.userId, 'domestic-video-2-0', 'settled']) t.notMatch(before.text, word)
-  await ask('/console/look', { cookie, form: given })
+  await ask('/console/view-reason', { cookie, form: given })
   const after = await ask(path, { cookie })
   for (const word of [demo.userId, 'domestic-video-2-0', 'settled']) t.match(after.text, word)
-  t.notMatch(after.text, 'say why you look')
+  t.notMatch(after.text, 'give a reason to view it')
 })
 
 t.test('no form changes anything of a tenant before its reason', async (t) => {
@@ -162,13 +167,13 @@ t.test('no form changes anything of a tenant before its reason', async (t) => {
     const sent = await ask(`${page}/${name}`, { cookie, form })
     const next = new URLSearchParams({ tenant_id: demo.tenantId, next: page }).toString()
     t.match(sent, { status: 303 }, name)
-    t.equal(sent.headers.get('location'), `/console/look?${next}`, name)
+    t.equal(sent.headers.get('location'), `/console/view-reason?${next}`, name)
   }
   await stack.caughtUp()
   t.match(await call(`${url}/v1/key`, { token: demo.modelToken }), { status: 200 })
   const history = `${url}/api/query/v1/tasks/${settled}/history`
   t.notMatch((await call(history, { token: demo.queryToken })).text, /NotePosted|Adjust/)
-  await ask('/console/look', { cookie, form: given })
+  await ask('/console/view-reason', { cookie, form: given })
   const note = { key: 'note_after', text: 'seen' }
   const done = await ask(`/console/life/${settled}/note`, { cookie, form: note })
   t.equal(done.headers.get('location'), `/console/life/${settled}`)
@@ -176,10 +181,10 @@ t.test('no form changes anything of a tenant before its reason', async (t) => {
 
 t.test('each session is asked, and one hour of a token is one event', async (t) => {
   const cookie = await signInToConsole(url, operator)
-  t.match(await formOf(life, cookie), /^\/console\/look/)
-  await ask('/console/look', { cookie, form: { ...given, reason: 'another reason' } })
+  t.match(await formOf(life, cookie), /^\/console\/view-reason/)
+  await ask('/console/view-reason', { cookie, form: { ...given, reason: 'another reason' } })
   t.match(await ask(life, { cookie }), { status: 200 })
-  const times = (await looks()).map(({ data }) => ('viewedAt' in data ? data.viewedAt : ''))
+  const times = (await views()).map(({ data }) => ('viewedAt' in data ? data.viewedAt : ''))
   t.equal(new Set(times.map((at) => at.slice(0, 13))).size, times.length, 'one an hour')
 })
 
@@ -189,10 +194,18 @@ t.test('people of the tenant are not asked', async (t) => {
     for (const path of tenantPages) t.match(await ask(path, { cookie }), { status: 200 }, path)
   }
   const cookie = await signInToConsole(url, demo.queryToken)
-  t.match(await ask('/console/look', { cookie, form: given }), { status: 403 })
+  t.match(await ask('/console/view-reason', { cookie, form: given }), { status: 403 })
 })
 
-t.test('the tenant sees when it was looked at and why, and not by whom', async (t) => {
+t.test('the address that the form had before leads on to it, with its query', async (t) => {
+  const cookie = await signInToConsole(url, operator)
+  const query = `?${new URLSearchParams({ tenant_id: demo.tenantId, next: life }).toString()}`
+  const moved = await ask(`/console/look${query}`, { cookie })
+  t.equal(moved.status, 301)
+  t.equal(moved.headers.get('location'), `/console/view-reason${query}`)
+})
+
+t.test('the tenant sees when it was viewed and why, and not by whom', async (t) => {
   await stack.caughtUp()
   const path = `${url}/api/query/v1/tasks/${demo.tenantId}/history`
   const own = await call(path, { token: demo.queryToken })
@@ -217,22 +230,25 @@ t.test('odd forms are refused in words, and lead nowhere else', async (t) => {
   const cookie = await signInToConsole(url, operator)
   for (const tenant_id of ['tenant_none', '', 'a\u0000b', 'x'.repeat(300), '../..'])
     t.match(
-      await ask('/console/look', { cookie, form: { ...given, tenant_id } }),
+      await ask('/console/view-reason', { cookie, form: { ...given, tenant_id } }),
       { status: /^(?:400|404)$/ },
       tenant_id.slice(0, 20),
     )
-  const away = await ask('/console/look', { cookie, form: { ...given, next: '//evil.example' } })
+  const away = await ask('/console/view-reason', {
+    cookie,
+    form: { ...given, next: '//evil.example' },
+  })
   t.equal(away.headers.get('location'), '/console')
   const twice = new URLSearchParams(given)
   twice.append('reason', 'again')
-  t.match(await ask('/console/look', { cookie, form: twice }), { status: 400 })
-  t.match(await ask('/console/look', { form: given }), { status: 303 }, 'signed out')
+  t.match(await ask('/console/view-reason', { cookie, form: twice }), { status: 400 })
+  t.match(await ask('/console/view-reason', { form: given }), { status: 303 }, 'signed out')
 })
 
 t.test('without the log nothing is shown', async (t) => {
   const cookie = await signInToConsole(url, operator)
   await stack.eventStore.stop()
-  const refused = await ask('/console/look', { cookie, form: given })
+  const refused = await ask('/console/view-reason', { cookie, form: given })
   t.match(refused, { status: 503 })
   t.notMatch(refused.text, /at .*\.ts/)
   t.match(await ask(life, { cookie }), { status: /^(?:303|503)$/ })

@@ -91,8 +91,8 @@ const pages = [
   `/console/ledger/movements?tenant_id=${demo.tenantId}`,
   `/console/prices?tenant_id=${demo.tenantId}`,
   `/console/prices/${version}?against=${version}&time_preset=this_month`,
-  `/console/tenants/${demo.tenantId}/history`,
-  `/console/tenants/${demo.tenantId}/history?token_id=none`,
+  `/console/tenants/${demo.tenantId}/activity`,
+  `/console/tenants/${demo.tenantId}/activity?token_id=none`,
   '/console/operations',
   '/console/find',
   '/console/proposals',
@@ -188,11 +188,11 @@ t.test('a filter of failures has a short address, and can be opened by it', { sk
   })
 })
 
-t.test('an open history shows what is newer, and keeps the focus', { skip }, async (t) => {
+t.test('an open page of activity shows what is newer, and keeps the focus', { skip }, async (t) => {
   await withPage(async (page) => {
     const complaints = complaintsOf(page)
     await signIn(page, demo.queryToken)
-    await page.goto(`${url}/console/tenants/${demo.tenantId}/history?user_id=${demo.userId}`)
+    await page.goto(`${url}/console/tenants/${demo.tenantId}/activity?user_id=${demo.userId}`)
     const link = page.getByRole('link', { name: /^video_/ }).last()
     await link.focus()
     const focused = () => page.evaluate<string>('document.activeElement.textContent')

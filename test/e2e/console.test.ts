@@ -10,7 +10,12 @@ import { until } from '../helpers/eventually.ts'
 import { pageText } from '../helpers/printed-calls.ts'
 import { sharedStack } from '../helpers/stack.ts'
 import { call, callOnce, tasksOf } from './support/client.ts'
-import { askConsole, type ConsoleRequest, lookAt, signInToConsole } from './support/console.ts'
+import {
+  askConsole,
+  type ConsoleRequest,
+  giveViewReason,
+  signInToConsole,
+} from './support/console.ts'
 
 /** The console over HTTP: sessions, attacks on them, bad input, and what each reader may see. */
 
@@ -183,7 +188,7 @@ t.test('ids of another tenant read byte for byte as missing ones', async (t) => 
       path,
     )
   }
-  await lookAt(url, operator, other.tenantId)
+  await giveViewReason(url, operator, other.tenantId)
   t.match(await ask(`/console/life/${otherCallId}`, { cookie: operator }), { status: 200 })
 })
 
@@ -331,7 +336,7 @@ t.test('every amount of a page is in the answer of the API that it names', async
 t.test('an operator sees all tenants, and one of them by its address', async (t) => {
   const all = await ask('/console', { cookie: operator })
   t.match(all, { status: 200, text: /All tenants, yesterday and today/ })
-  await lookAt(url, operator, other.tenantId)
+  await giveViewReason(url, operator, other.tenantId)
   const one = await ask(`/console?tenant_id=${other.tenantId}`, { cookie: operator })
   t.match(one, { status: 200, text: new RegExp(`<h1 class="title">${other.tenantId}`) })
   t.notMatch(one.text, callId)
@@ -352,15 +357,15 @@ t.test('what is found leads to the page of it that the reader may see', async (t
   const { tokenId } = await issueToken(access, { ...wanted, kind: 'model', name: 'Zebra 11' })
   await stack.caughtUp()
   const supporter = await signInToConsole(url, queries)
-  const history = `/console/tenants/${demo.tenantId}/history`
+  const activity = `/console/tenants/${demo.tenantId}/activity`
   const line = `${callId}:1`
   const tries = [
     [line, reader, `/console/ledger/lines/${encodeURIComponent(line)}`],
     [line, supporter, `/console/life/${callId}`],
-    ['Zebra 11', reader, `${history}?token_id=${tokenId}`],
+    ['Zebra 11', reader, `${activity}?token_id=${tokenId}`],
     ['Zebra 11', await signInToConsole(url, manages), `/console/tokens/${tokenId}`],
     ['Zebra 11', operator, `/console/tokens/${tokenId}`],
-    [demo.userId, reader, `${history}?user_id=${demo.userId}`],
+    [demo.userId, reader, `${activity}?user_id=${demo.userId}`],
     [demo.tenantId, supporter, `/console?tenant_id=${demo.tenantId}`],
   ] as const
   for (const [word, cookie, leadsTo] of tries) {
@@ -574,7 +579,7 @@ t.test('the page of proposed prices and approvals has both sides', async (t) => 
   const raise = { limits: [{ currency: 'USD', above: '77' }], lapse_hours: 2 }
   const raised = await put('approvals', raise)
   await stack.caughtUp()
-  await lookAt(url, operator, tenantId)
+  await giveViewReason(url, operator, tenantId)
   const textOf = async (id: string) => {
     const { text } = await ask(`/console/proposals/${tenantId}~${id}`, { cookie: operator })
     return text
@@ -633,7 +638,7 @@ t.test('a second user approves what another proposed: once, and with figures bef
   const list = await ask('/console/proposals', { cookie: operator })
   t.match(list, { status: 200, text: /invoice &lt;17>/ })
   t.match(await ask(path, { cookie: operator }), { status: 303 }, 'a reason is given first')
-  await lookAt(url, operator, tenantId)
+  await giveViewReason(url, operator, tenantId)
   t.match(list.text, `href="${path.replace('~', '%7E')}"`.replace('%7E', '~'))
   const shown = await ask(path, { cookie: operator })
   t.match(shown.text, /It posts 1234\.5 USD to waiting/)
@@ -645,7 +650,7 @@ t.test('a second user approves what another proposed: once, and with figures bef
   t.strictSame(terms, ['promotional', 'INV-17', 'g1', '0 USD', '1 234.5 USD'])
   const own = await ask(`${path}/approve`, { cookie: operator, form: { key: 'k1' } })
   t.match(own, { status: 403, text: /role="alert"/ }, 'its own proposer does not approve it')
-  for (const cookie of [finance, support]) await lookAt(url, cookie, tenantId)
+  for (const cookie of [finance, support]) await giveViewReason(url, cookie, tenantId)
   t.match(await ask(path, { cookie: support }), { text: /An operator of finance approves/ })
   t.match(await ask(`${path}/approve`, { cookie: support, form: { key: 'k2' } }), { status: 403 })
   t.match(await ask('/console/proposals', { cookie: reader }), { status: 403, text: /admin token/ })

@@ -101,7 +101,7 @@ function formsOf({ lifeId, lineId }: Scene, n: number): readonly Form[] {
       `/console/life/${lifeId}/refund`,
       { key: `refund${n}`, line_id: lineId, amount, code: 'goodwill', reason },
     ],
-    ['/console/look', { tenant_id: ACME, reason, next: '/console' }],
+    ['/console/view-reason', { tenant_id: ACME, reason, next: '/console' }],
   ]
 }
 

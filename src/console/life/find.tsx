@@ -8,7 +8,7 @@ import { fromTimestamp } from '../../kernel/clock.ts'
 import { activityHref, lifeHref, lineHref, overviewHref, paths, tokenHref } from '../kit/href.ts'
 import { Table, type TableColumn } from '../kit/table.tsx'
 import { Command, Id, Moment } from '../kit/values.tsx'
-import { Elsewhere, type Page, type View } from '../page.tsx'
+import { Redirect, type Page, type View } from '../page.tsx'
 
 type Found = Awaited<ReturnType<typeof readSearch>>
 type FoundItem = Found['items'][number]
@@ -73,18 +73,22 @@ function Tips(): JSX.Element {
 }
 
 /** Where a reason must be given before more than the ids of an item is shown; tenants are listed without one. */
-const lookBeforeItem = ({ kind, tenant_id: tenant }: FoundItem, { lookAt }: View) =>
-  kind === 'tenant' ? undefined : lookAt(tenant)
+const viewReasonForItem = ({ kind, tenant_id: tenant }: FoundItem, { viewReasonFor }: View) =>
+  kind === 'tenant' ? undefined : viewReasonFor(tenant)
 
 /** Shows the summary of an item, or the link to the form that asks for a reason first. */
 function About({ item, view }: { readonly item: FoundItem; readonly view: View }): JSX.Element {
-  const look = lookBeforeItem(item, view)
-  return look === undefined ? <>{item.summary}</> : <a href={look}>say why you look</a>
+  const reasonHref = viewReasonForItem(item, view)
+  return reasonHref === undefined ? (
+    <>{item.summary}</>
+  ) : (
+    <a href={reasonHref}>give a reason to view it</a>
+  )
 }
 
 function columnsIn(view: View): readonly TableColumn<FoundItem>[] {
   const { clock, token } = view
-  const isShown = (item: FoundItem): boolean => lookBeforeItem(item, view) === undefined
+  const isShown = (item: FoundItem): boolean => viewReasonForItem(item, view) === undefined
   const tz = clock.zone === 'UTC' ? undefined : clock.zone
   return [
     { name: 'what', cell: ({ kind }) => kind.replaceAll('_', ' ') },
@@ -165,7 +169,7 @@ export const findPage: Page<typeof query, FindFacts> = {
     const [only, second] = found.items
     const href =
       only === undefined || second !== undefined ? undefined : hrefOfItem(only, token, tz)
-    if (href !== undefined && !found.more) return new Elsewhere(href)
+    if (href !== undefined && !found.more) return new Redirect(href)
     return { ...found, word: q, tenantId: asked.tenant_id }
   },
   tenantsOf: (found) => [found?.tenantId],

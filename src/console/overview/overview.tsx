@@ -26,7 +26,7 @@ import { Table, type TableColumn } from '../kit/table.tsx'
 import { grouped, Id, Moment, type ZoneClock } from '../kit/values.tsx'
 import type { Page, View } from '../page.tsx'
 
-/** The state of a tenant, or of all of them, at one look: balances, spend, and what failed last. */
+/** The state of a tenant, or of all of them, on one page: balances, spend, and what failed last. */
 
 type Usage = Awaited<ReturnType<Awaited<ReturnType<typeof readUsage>>['page']>>
 type Failures = Awaited<ReturnType<Awaited<ReturnType<typeof readFailures>>['page']>>

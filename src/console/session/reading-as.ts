@@ -35,7 +35,7 @@ export function tenantsShown(
 }
 
 /** The form that must be sent before a page of tenants, the first of them first; undefined: none must. */
-export function lookBefore(
+export function viewReasonBefore(
   { method, url, viewedTenants }: Pick<FastifyRequest, 'method' | 'url' | 'viewedTenants'>,
   token: Principal,
   tenantIds: readonly (string | undefined)[],

@@ -41,7 +41,7 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** The holder of the session, as the head of its pages shows it. */
     reader: Reader | undefined
-    /** Tenants that the session has given a reason to look at. */
+    /** Tenants that the session has given a reason to view. */
     viewedTenants: readonly string[]
   }
 }

@@ -14,7 +14,7 @@ import { Table, type TableColumn } from '../kit/table.tsx'
 import { Id, Money, Moment } from '../kit/values.tsx'
 import { type Page, Unchanged, type View } from '../page.tsx'
 
-/** The history of a tenant by lives: a call or a task is one row, with how it stands now. */
+/** The activity of a tenant by lives: a call or a task is one row, with how it stands now. */
 
 type Lives = Awaited<ReturnType<Awaited<ReturnType<typeof readLives>>['page']>>
 type Life = Lives['items'][number]
@@ -26,7 +26,7 @@ type Query = Static<typeof query>
 
 const readId = fieldReader(Type.Object({ tenant_id: KnownId }))
 
-interface HistoryFacts {
+interface ActivityFacts {
   readonly tenantId: string
   readonly query: Query
   readonly list: PanelFacts<{ readonly lives: Lives; readonly range: TimeRange }>
@@ -42,7 +42,7 @@ const fields: readonly FilterField[] = [
   fieldOf.zone,
 ]
 
-function columnsIn({ tenantId, query }: HistoryFacts, view: View): readonly TableColumn<Life>[] {
+function columnsIn({ tenantId, query }: ActivityFacts, view: View): readonly TableColumn<Life>[] {
   const { clock } = view
   const { time_preset: _preset, ...asked } = query
   const fromOf = ({ at }: Life): string => {
@@ -87,7 +87,7 @@ const shellWord = (text: string): string =>
   /^[\w.:-]+$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`
 
 /** The same lives as a file: by the command, and by the route. */
-function fileOf({ tenantId, query }: HistoryFacts, range: TimeRange) {
+function fileOf({ tenantId, query }: ActivityFacts, range: TimeRange) {
   const { from, to, type, user_id: user, token_id: token, tz } = boundedOf(query, range)
   const options = { tenant: tenantId, from, to, type, user, token, tz, format: 'csv' }
   const words = Object.entries(options).flatMap(([name, value]) =>
@@ -101,7 +101,7 @@ function fileOf({ tenantId, query }: HistoryFacts, range: TimeRange) {
 }
 
 /** The address that shows the newest lives of the same filter, and the one that asks whether there is more. */
-function addressesOf({ tenantId, query }: HistoryFacts, lives: Lives) {
+function addressesOf({ tenantId, query }: ActivityFacts, lives: Lives) {
   const { cursor: _cursor, since: _since, ...asked } = query
   return {
     again: activityHref(tenantId, asked),
@@ -115,7 +115,7 @@ function List({
   range,
   view,
 }: {
-  readonly facts: HistoryFacts
+  readonly facts: ActivityFacts
   readonly lives: Lives
   readonly range: TimeRange
   readonly view: View
@@ -154,18 +154,18 @@ function List({
         next={lives.next_cursor}
       />
       <p class="note">
-        As of position {lives.as_of} of the log. <a href={again}>Look again</a>. As a file:{' '}
+        As of position {lives.as_of} of the log. <a href={again}>Refresh</a>. As a file:{' '}
         <code>{file.command}</code>, or <code>GET {file.path}</code> with a query token.
       </p>
     </div>
   )
 }
 
-function HistoryPage({ facts, view }: { readonly facts: HistoryFacts; readonly view: View }) {
+function ActivityPage({ facts, view }: { readonly facts: ActivityFacts; readonly view: View }) {
   const { tenantId, query, list } = facts
   return (
     <>
-      <h1 class="title">History of {tenantId}</h1>
+      <h1 class="title">Activity of {tenantId}</h1>
       <FilterForm action={activityHref(tenantId)} part={PART} fields={fields} values={query} />
       {'why' in list ? (
         <div class="panel" id={PART} aria-live="polite">
@@ -179,7 +179,7 @@ function HistoryPage({ facts, view }: { readonly facts: HistoryFacts; readonly v
 }
 
 /** Lives of the last day, unless another time is asked for. */
-export const historyPage: Page<typeof query, HistoryFacts> = {
+export const activityPage: Page<typeof query, ActivityFacts> = {
   path: paths.activity,
   roles: ['finance', 'support'],
   query,
@@ -202,6 +202,6 @@ export const historyPage: Page<typeof query, HistoryFacts> = {
     return { tenantId, query: shown, list }
   },
   tenantsOf: ({ tenantId }) => [tenantId],
-  title: ({ tenantId }) => `History of ${tenantId}`,
-  show: (facts, view) => <HistoryPage facts={facts} view={view} />,
+  title: ({ tenantId }) => `Activity of ${tenantId}`,
+  show: (facts, view) => <ActivityPage facts={facts} view={view} />,
 }

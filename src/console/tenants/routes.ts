@@ -1,13 +1,13 @@
 import { formRoute } from '../form-routes.ts'
-import { tenantsHref, tokenHref } from '../kit/href.ts'
-import { pageRoute } from '../page.tsx'
+import { activityHref, tenantsHref, tokenHref, viewReasonHref } from '../kit/href.ts'
+import { formerAddress, pageRoute } from '../page.tsx'
 import type { Subject } from '../subject.ts'
-import { historyPage } from './activity.tsx'
+import { activityPage } from './activity.tsx'
 import { limitForm, statusForm } from './forms.tsx'
 import { tenantPage } from './tenant.tsx'
 import { tenantsPage } from './tenants.tsx'
 import { disableForm, rotateForm, tokenPage } from './token.tsx'
-import { lookRoutes } from './view-reason.tsx'
+import { viewReasonRoles, viewReasonRoutes } from './view-reason.tsx'
 
 export const tenants: Subject = {
   place: {
@@ -21,11 +21,13 @@ export const tenants: Subject = {
     pageRoute(app, services, tenantsPage)
     pageRoute(app, services, tenantPage)
     pageRoute(app, services, tokenPage)
-    pageRoute(app, services, historyPage)
+    pageRoute(app, services, activityPage)
     formRoute(app, services, tenantPage, statusForm(settings))
     formRoute(app, services, tenantPage, limitForm(settings))
     formRoute(app, services, tokenPage, disableForm(tokens))
     formRoute(app, services, tokenPage, rotateForm(tokens))
-    lookRoutes(app, services)
+    viewReasonRoutes(app, services)
+    formerAddress(app, '/tenants/:id/history', activityPage.roles, activityHref)
+    formerAddress(app, '/look', viewReasonRoles, () => viewReasonHref())
   },
 }

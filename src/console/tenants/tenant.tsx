@@ -216,7 +216,7 @@ function TenantPage({ facts, view }: { readonly facts: TenantFacts; readonly vie
             ...(status.reason === '' ? [] : [['reason', status.reason] as const]),
             ['suspended users', String(status.suspendedUsers.length)],
             ['spend', <a href={overviewHref({ tenant_id: tenant.id })}>overview</a>],
-            ['calls and tasks', <a href={activityHref(tenant.id)}>history</a>],
+            ['calls and tasks', <a href={activityHref(tenant.id)}>activity</a>],
           ]}
         />
       </Panel>

@@ -7,7 +7,7 @@ import { paths, tenantHref, tenantsHref } from '../kit/href.ts'
 import { Table, type TableColumn } from '../kit/table.tsx'
 import { Pager } from '../kit/time-pages.tsx'
 import { Moment, type ZoneClock } from '../kit/values.tsx'
-import { Elsewhere, type Page } from '../page.tsx'
+import { Redirect, type Page } from '../page.tsx'
 import { adminScopeOfSession } from '../session/reading-as.ts'
 
 /** The tenants that an admin token manages. */
@@ -40,7 +40,7 @@ export const tenantsPage: Page<typeof query, TenantsFacts> = {
   query,
   read: async ({ accounts: { tenants } }, _who, { query: asked, token }) => {
     const scope = adminScopeOfSession(token, 'Tenants')
-    if (scope.kind !== 'all') return new Elsewhere(tenantHref(token.tenantId))
+    if (scope.kind !== 'all') return new Redirect(tenantHref(token.tenantId))
     const { cursor } = asked
     const page = { limit: 50, ...(cursor === undefined ? {} : { cursor }) }
     return { query: asked, ...(await readTenants(tenants, scope, page)) }

@@ -43,7 +43,7 @@ function factsOf({ token, issued }: TokenFacts, clock: ZoneClock) {
     ['last used', time(token.last_used_at, 'never')],
     [
       'calls and tasks',
-      <a href={activityHref(token.tenant_id, { token_id: token.id })}>history</a>,
+      <a href={activityHref(token.tenant_id, { token_id: token.id })}>activity</a>,
     ],
     ['issued', time(token.created_at, '')],
     ['rotated', time(token.rotated_at, 'never')],

@@ -1,8 +1,8 @@
 import type { JSX } from 'preact'
 import { viewReasonHref } from '../kit/href.ts'
 
-/** Asks a reader from outside a tenant for the reason of the look. */
-export function LookPage({
+/** Asks a reader from outside a tenant for the reason to view it. */
+export function ViewReasonPage({
   tenantId,
   next,
   fault,
@@ -15,8 +15,11 @@ export function LookPage({
 }): JSX.Element {
   return (
     <section class="panel sign-in">
-      <h1>Look at {tenantId}</h1>
-      <p>You are not of this tenant: say why you look at it. You are asked once a session.</p>
+      <h1>Reason to view {tenantId}</h1>
+      <p>
+        Your token belongs to another tenant. Say why you view this one; you are asked once per
+        session.
+      </p>
       <form method="post" action={viewReasonHref()}>
         <input type="hidden" name="tenant_id" value={tenantId} />
         <input type="hidden" name="next" value={next} />
@@ -39,10 +42,11 @@ export function LookPage({
             {fault.message}
           </p>
         )}
-        <button type="submit">Look</button>
+        <button type="submit">View tenant</button>
       </form>
       <p id="seen" class="note">
-        The log keeps it. The tenant sees that an operator looked, when and why, and not who.
+        The log keeps the reason. The tenant sees that an operator viewed it, when and why, but not
+        who.
       </p>
     </section>
   )

@@ -4,61 +4,68 @@ import { type Static, Type } from 'typebox'
 import { actorOf, KnownId, Reason } from '../../api/kit/routes/account-surface.ts'
 import { principalOf } from '../../api/kit/tokens/authenticate.ts'
 import { NameOf } from '../../api/query/schemas.ts'
+import type { TokenRole } from '../../domain/token/events.ts'
 import { DomainError } from '../../kernel/errors.ts'
 import { failureOf, isDefect } from '../failure.ts'
 import { fieldReader, writtenIn } from '../form-routes.ts'
 import { sessionIn } from '../session/guard.ts'
 import { nextPlace, paths } from '../kit/href.ts'
 import { type ConsoleServices, sendPage } from '../page.tsx'
-import { LookPage } from './view-reason-page.tsx'
-import { lookBefore, seesOtherTenants } from '../session/reading-as.ts'
+import { ViewReasonPage } from './view-reason-page.tsx'
+import { viewReasonBefore, seesOtherTenants } from '../session/reading-as.ts'
 
 /**
- * Looks at a tenant by people who are not of it: they say why, once a session and tenant, before its
- * first page is shown, and the log has it.
+ * The reason that a reader from outside a tenant gives before the tenant's first page is shown, once per
+ * session and tenant. The log keeps it.
  */
+
+/** The roles that may give one, in addition to tokens without a role. */
+export const viewReasonRoles: readonly TokenRole[] = ['finance', 'support']
 
 const Query = Type.Object({
   tenant_id: NameOf('The tenant.'),
   next: Type.Optional(Type.String({ maxLength: 4_096 })),
 })
 
-const readLook = fieldReader(
+const readViewReason = fieldReader(
   Type.Object({ tenant_id: KnownId, reason: Reason, next: Query.properties.next }),
 )
 
-/** The form, and what it does: the look is in the log before the session may see the tenant. */
-export function lookRoutes(app: FastifyInstance, { accounts, sessions }: ConsoleServices): void {
+/** The form, and what it does: the reason is in the log before the session may see the tenant. */
+export function viewReasonRoutes(
+  app: FastifyInstance,
+  { accounts, sessions }: ConsoleServices,
+): void {
   const show = (
     request: FastifyRequest,
     reply: FastifyReply,
     { tenant_id: tenantId = '', next }: Static<typeof Query>,
     fault?: { readonly message: string; readonly reason: string },
   ) => {
-    const children = <LookPage tenantId={tenantId} next={nextPlace(next)} fault={fault} />
-    return sendPage(request, reply, { title: `Look at ${tenantId}`, children })
+    const children = <ViewReasonPage tenantId={tenantId} next={nextPlace(next)} fault={fault} />
+    return sendPage(request, reply, { title: `Reason to view ${tenantId}`, children })
   }
   app
     .withTypeProvider<TypeBoxTypeProvider>()
     .get(
       paths.viewReason,
-      { config: { roles: ['finance', 'support'] }, schema: { hide: true, querystring: Query } },
+      { config: { roles: viewReasonRoles }, schema: { hide: true, querystring: Query } },
       async (request, reply) => {
         const { tenant_id: tenantId, next } = request.query
-        const isNeeded = lookBefore(request, principalOf(request), [tenantId]) !== undefined
+        const isNeeded = viewReasonBefore(request, principalOf(request), [tenantId]) !== undefined
         return isNeeded ? show(request, reply, request.query) : reply.redirect(nextPlace(next), 303)
       },
     )
   app.post(
     paths.viewReason,
-    { config: { roles: ['finance', 'support'] }, schema: { hide: true } },
+    { config: { roles: viewReasonRoles }, schema: { hide: true } },
     async (request, reply) => {
       const written = writtenIn(request, ['tenant_id', 'reason', 'next'])
       const { reason: wanted = '', next } = written
       if (!seesOtherTenants(principalOf(request)))
         throw new DomainError('scope_denied', 'this needs a token that sees all tenants', {})
       try {
-        const { tenant_id: tenantId, reason } = readLook(written)
+        const { tenant_id: tenantId, reason } = readViewReason(written)
         await accounts.viewTenant(actorOf(request), { tenantId, reason })
         await sessions.viewed(sessionIn(request) ?? '', tenantId)
       } catch (error) {

@@ -49,9 +49,9 @@ export async function signInToConsole(url: string, token: string): Promise<strin
   return cookie
 }
 
-/** Gives a reason for looking at a tenant, for the rest of a session whose token is of another one. */
-export async function lookAt(url: string, cookie: string, tenantId: string): Promise<void> {
+/** Gives a reason to view a tenant, for the rest of a session whose token is of another one. */
+export async function giveViewReason(url: string, cookie: string, tenantId: string): Promise<void> {
   const form = { tenant_id: tenantId, reason: 'a test', next: '' }
-  const { status, text } = await askConsole(url, '/console/look', { cookie, form })
+  const { status, text } = await askConsole(url, '/console/view-reason', { cookie, form })
   if (status !== 303) throw new Error(`${status} ${text}`)
 }
