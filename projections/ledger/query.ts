@@ -12,7 +12,7 @@ export {
   refundCell,
   type Cells,
 } from './read/export.ts'
-export { correctionsOf, lineFacts, linesByIds, type Correction } from './read/adjustments.ts'
+export { refundsOfLines, lineFacts, linesByIds, type LineRefund } from './read/adjustments.ts'
 export {
   creditKinds,
   listCredits,

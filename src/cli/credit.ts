@@ -8,7 +8,7 @@ import {
   setCreditLimit,
 } from '../app/accounts/credit.ts'
 import { balancesOf } from '../app/finance/balances.ts'
-import type { Correction } from '../domain/account/adjustments.ts'
+import type { AdjustmentTarget } from '../domain/account/adjustments.ts'
 import { creditKinds, reasonCodes, referenceShape } from '../domain/account/postings.ts'
 import { currencies, type Currency, formatAmount } from '../kernel/money.ts'
 import { CommandError, note, print, show, table, toJson, UsageError } from './output.ts'
@@ -190,7 +190,7 @@ function noteId(id: string): void {
 async function correctionOf(
   { pool, caughtUp }: Session,
   { line: lineId, grant }: { readonly line?: string; readonly grant?: string },
-): Promise<Correction> {
+): Promise<AdjustmentTarget> {
   if ((lineId === undefined) === (grant === undefined))
     throw new UsageError('give --line <line id> or --grant <grant id>')
   if (grant !== undefined) return { kind: 'grant', grantId: grant }

@@ -16,7 +16,7 @@ import {
   type SpoolEvent,
   type WriteOffEvent,
 } from './call/events.ts'
-import type { EventFacts, Movement } from './event-facts.ts'
+import type { EventFacts, MoneyEffect } from './event-facts.ts'
 import { fileEvents, fileFacts, fileStreams, type FileEvent } from './file/events.ts'
 import {
   installationEvents,
@@ -131,10 +131,10 @@ export function nativeIdOf<T extends AnyEventType>(event: EventOf<T>): string | 
   return eventFacts[event.type].nativeId?.(event.data)
 }
 
-const NOTHING: readonly Movement[] = []
+const NOTHING: readonly MoneyEffect[] = []
 
 /** The effects of an event on the money of its tenant, in order. */
-export function movementsOf<T extends AnyEventType>(event: EventOf<T>): readonly Movement[] {
+export function moneyEffectsOf<T extends AnyEventType>(event: EventOf<T>): readonly MoneyEffect[] {
   return eventFacts[event.type].moves?.(event.data) ?? NOTHING
 }
 

@@ -17,7 +17,7 @@ export interface EventFacts<Data> {
   /** The upstream's id of the source, where the event makes it known. */
   readonly nativeId?: (data: Data) => string
   /** Effects on the tenant's money, in order; absent: none. */
-  readonly moves?: (data: Data) => readonly Movement[]
+  readonly moves?: (data: Data) => readonly MoneyEffect[]
   /** One line for readers, in addition to time, type and money; may be empty. */
   readonly words: (data: Data) => string
 }
@@ -62,7 +62,7 @@ export interface HoldEnded {
 }
 
 /** One effect of an event on the money of a tenant. */
-export type Movement =
+export type MoneyEffect =
   | HoldPlaced
   | HoldEnded
   | {

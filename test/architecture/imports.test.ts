@@ -122,7 +122,7 @@ function offences(file: SourceFile): string[] {
     if (
       room === 'projections' &&
       targetRoom === 'src/domain' &&
-      !/events?\.ts$|(?:event-facts|settlement|usage)\.ts$/.test(target)
+      !/events?\.ts$|(?:event-facts|lives|settlement|usage)\.ts$/.test(target)
     )
       return say('projections know only events of the domain')
     if (
@@ -213,7 +213,8 @@ t.test('the audit computes movements of money itself', (t) => {
   t.ok(audit.length > 20, `read ${audit.length} files`)
   const readers = audit.filter(
     ({ text, imports }) =>
-      imports.includes('src/domain/event-facts.ts') || /\b(?:movementsOf|movingTypes)\b/.test(text),
+      imports.includes('src/domain/event-facts.ts') ||
+      /\b(?:moneyEffectsOf|movingTypes)\b/.test(text),
   )
   t.same(
     readers.map(({ path }) => path),

@@ -142,7 +142,7 @@ function finance(line: Line): Readonly<Record<string, Read>> {
     'amounts of sources': (db) => ledger.settledAmounts(db, [sourceId]),
     'facts of a line': (db) => ledger.lineFacts(db, line.line_id),
     'corrections of a line': (db) =>
-      ledger.correctionsOf(db, [line.line_id], { asOf: 2n ** 62n, limit: 100 }),
+      ledger.refundsOfLines(db, [line.line_id], { asOf: 2n ** 62n, limit: 100 }),
     'adjustments of a tenant': (db) =>
       ledger.listCredits(db, { ...big, kinds: ['adjustment'] }, newest),
     'credits of a month, oldest first': (db) =>

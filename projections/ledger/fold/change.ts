@@ -1,4 +1,4 @@
-import type { Movement } from '../../../src/domain/event-facts.ts'
+import type { MoneyEffect } from '../../../src/domain/event-facts.ts'
 import type { Corrects } from '../../../src/domain/pricing/settlement.ts'
 import type { LedgerLine } from '../line.ts'
 
@@ -59,7 +59,7 @@ interface SettledSource {
   readonly position: bigint
 }
 
-type MovementOf<Kind extends Movement['kind']> = Extract<Movement, { readonly kind: Kind }>
+type MovementOf<Kind extends MoneyEffect['kind']> = Extract<MoneyEffect, { readonly kind: Kind }>
 
 /** A correction of a line or a grant, with who posted it. */
 interface Adjustment {

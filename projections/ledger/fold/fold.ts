@@ -1,7 +1,7 @@
 import { invariant } from '../../../src/kernel/assert.ts'
 import { parseAmount } from '../../../src/kernel/money.ts'
-import { movementsOf } from '../../../src/domain/any-event.ts'
-import type { Movement } from '../../../src/domain/event-facts.ts'
+import { moneyEffectsOf } from '../../../src/domain/any-event.ts'
+import type { MoneyEffect } from '../../../src/domain/event-facts.ts'
 import type { RecordedEvent } from '../../../src/eventlog/log/types.ts'
 import { balanceOf, emptyChange, enter, type Hold, type LedgerChange } from './change.ts'
 import { endHold, placeHold } from './holds.ts'
@@ -11,7 +11,7 @@ import { settle } from './settle.ts'
 function giveCredit(
   change: LedgerChange,
   position: bigint,
-  given: Extract<Movement, { kind: 'granted' | 'adjusted' }>,
+  given: Extract<MoneyEffect, { kind: 'granted' | 'adjusted' }>,
 ): void {
   const { kind, sourceId, tenantId, currency } = given
   const amountPico = parseAmount(given.amount)
@@ -31,7 +31,7 @@ function giveCredit(
   })
 }
 
-function apply(change: LedgerChange, event: RecordedEvent, movement: Movement): void {
+function apply(change: LedgerChange, event: RecordedEvent, movement: MoneyEffect): void {
   const { position, metadata } = event
   switch (movement.kind) {
     case 'hold_placed':
@@ -80,20 +80,20 @@ export function closingSources(batch: readonly RecordedEvent[]): readonly string
   const placed = new Set<string>()
   const closing = new Set<string>()
   for (const event of batch)
-    for (const movement of movementsOf(event))
+    for (const movement of moneyEffectsOf(event))
       if (movement.kind === 'hold_placed') placed.add(movement.sourceId)
       else if (movement.kind === 'hold_ended' && !placed.has(movement.sourceId))
         closing.add(movement.sourceId)
   return [...closing]
 }
 
-function isSettling(movement: Movement): movement is Extract<Movement, { kind: 'settled' }> {
+function isSettling(movement: MoneyEffect): movement is Extract<MoneyEffect, { kind: 'settled' }> {
   return movement.kind === 'settled'
 }
 
 /** The source that an event settles, if it settles one. */
 export function settledSourceOf(event: RecordedEvent): string | undefined {
-  return movementsOf(event).find(isSettling)?.sourceId
+  return moneyEffectsOf(event).find(isSettling)?.sourceId
 }
 
 /**
@@ -107,7 +107,7 @@ export function foldLedger(
 ): LedgerChange {
   const change = emptyChange(holds)
   for (const event of batch)
-    for (const movement of movementsOf(event))
+    for (const movement of moneyEffectsOf(event))
       if (movement.kind !== 'settled' || !settledBefore.has(movement.sourceId))
         apply(change, event, movement)
   return change

@@ -23,7 +23,7 @@ export async function lineFacts(db: Queryable, lineId: string): Promise<LineFact
 }
 
 /** A correction as a receipt shows it. */
-export interface Correction {
+export interface LineRefund {
   readonly adjustmentId: string
   readonly lineId: string
   /** Signed decimal string: positive gave to the tenant. */
@@ -58,13 +58,13 @@ export async function linesByIds(
 }
 
 /** Adjustments of lines up to a position, oldest first; at most `limit` are read. */
-export async function correctionsOf(
+export async function refundsOfLines(
   db: Queryable,
   lineIds: readonly string[],
   { asOf, limit }: { readonly asOf: bigint; readonly limit: number },
-): Promise<readonly Correction[]> {
+): Promise<readonly LineRefund[]> {
   if (lineIds.length === 0) return []
-  const { rows } = await db.query<Omit<Correction, 'postedAtMs'> & { posted_at: Date }>({
+  const { rows } = await db.query<Omit<LineRefund, 'postedAtMs'> & { posted_at: Date }>({
     name: 'ledger.corrections-of-lines',
     text: `select adjustment_id as "adjustmentId", line_id as "lineId", reason, actor, posted_at,
                   position::text as position, trim_scale(amount)::text as amount

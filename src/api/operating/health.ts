@@ -103,7 +103,7 @@ function isFull({ sizeBytes, maxBytes }: Backlog): boolean {
 }
 
 /** The results of all checks. */
-type Found = Omit<Readiness, 'ready' | 'spool'>
+type CheckResults = Omit<Readiness, 'ready' | 'spool'>
 
 /**
  * Describes a read model that cannot answer: the routes that read it report that, other routes
@@ -120,7 +120,7 @@ function lookAtProjections(states: readonly ReadModelState[] | undefined): reado
 }
 
 /** Runs all checks in parallel; never throws. */
-async function lookAround(health: Health): Promise<Found> {
+async function lookAround(health: Health): Promise<CheckResults> {
   const [up, projections, degraded] = await Promise.all([
     Promise.all(health.dependencies.map(isUp)),
     withProbeTimeout(health.projections).catch(() => undefined),

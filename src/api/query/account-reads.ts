@@ -72,7 +72,7 @@ type Names = Readonly<Record<keyof NamedIds, ReadonlyMap<string, string>>>
 
 /** An item of a token with the last four characters of its secret, where they are known. */
 export type OfToken<Item> = Item & { readonly tokenLastFour: string | undefined }
-type Page = Parameters<typeof failedRequests>[2]
+type FailurePage = Parameters<typeof failedRequests>[2]
 
 /** The reads behind the lists and totals of finance and support. */
 export interface AccountReads {
@@ -116,7 +116,7 @@ export interface AccountReads {
   /** Failed requests, newest first, behind a place in their list. */
   readonly failures: (
     filter: FailureFilter,
-    page: Page,
+    page: FailurePage,
   ) => Promise<{
     readonly items: readonly OfToken<FailedRequest>[]
     readonly next: string | undefined
@@ -124,7 +124,7 @@ export interface AccountReads {
   /** Counts of failed answers, the newest hour first, behind a place in their list. */
   readonly refusals: (
     filter: RefusalFilter,
-    page: Page,
+    page: FailurePage,
   ) => Promise<{
     readonly items: readonly OfToken<CountedRefusals>[]
     readonly next: string | undefined
@@ -132,7 +132,7 @@ export interface AccountReads {
   /** Calls and tasks of a tenant, newest first, behind a place in their list. */
   readonly lives: (
     filter: LivesFilter,
-    page: Page,
+    page: FailurePage,
   ) => Promise<{ readonly items: readonly ListedLife[]; readonly next: string | undefined }>
   readonly usage: (query: UsageQuery) => Promise<readonly UsageGroup[]>
   /** The keys of tags that a tenant has declared. @throws errors of the log */

@@ -146,7 +146,7 @@ interface From {
 }
 
 /** A page of a list, and the start of the next one. */
-interface Found<Item> {
+interface FoundPage<Item> {
   readonly items: readonly Item[]
   readonly next: string | undefined
 }
@@ -154,7 +154,7 @@ interface Found<Item> {
 type ReadFrom<Item> = (page: {
   readonly after: string | undefined
   readonly limit: number
-}) => Promise<Found<Item>>
+}) => Promise<FoundPage<Item>>
 
 /** All items of a list, page by page, up to `limit` if there is one. */
 export async function* pagesFrom<Item>(

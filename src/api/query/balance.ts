@@ -94,7 +94,7 @@ const BalanceAnswerSchema = successOf(
 
 type BalanceQuery = Partial<Static<typeof BalanceQuerySchema>>
 
-interface Page {
+interface BalancePage {
   readonly after: string | undefined
   readonly limit: number
 }
@@ -138,7 +138,7 @@ export async function readBalance(
   const { listKey, after, asOf: asked } = placeOf(['balance', visible], query)
   const { currency } = query
   const moment = await momentOf(queries, query, asked)
-  const read = async ({ after: behind, limit }: Page) => {
+  const read = async ({ after: behind, limit }: BalancePage) => {
     const found =
       tenantId === undefined
         ? await accounts.tenants({ after: behind, limit: limit + 1 })

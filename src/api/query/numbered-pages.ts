@@ -40,7 +40,7 @@ interface AskedPage {
 }
 
 /** Number of rows before a page, and number of its rows. */
-interface Place {
+interface PageBounds {
   readonly offset: number
   readonly limit: number
 }
@@ -59,7 +59,7 @@ export async function* pagesBehind<Row>(
 
 /** All rows of a list that is read by the number of rows before a page. */
 export async function* pagesByOffset<Row>(
-  read: (place: Place) => Promise<readonly Row[]>,
+  read: (place: PageBounds) => Promise<readonly Row[]>,
 ): AsyncGenerator<readonly Row[]> {
   for (let offset = 0; ; offset += EXPORTED_AT_ONCE) {
     const rows = await read({ offset, limit: EXPORTED_AT_ONCE })
@@ -73,7 +73,7 @@ export function numberedList<Row, Shown, Further extends object>(
   asked: AskedPage,
   list: {
     readonly read: (
-      place: Place,
+      place: PageBounds,
     ) => Promise<{ readonly rows: readonly Row[]; readonly total: number }>
     readonly all: () => AsyncIterable<readonly Row[]>
     /** Shows the rows of a page. */

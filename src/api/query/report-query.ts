@@ -103,7 +103,7 @@ export async function readReport(
 }
 
 /** A place in a list: what it is behind, and the position of the log that the list is as of. */
-interface Place {
+interface CursorPlace {
   /** The list, as `listKeyOf` names it. */
   readonly listKey: string
   readonly after: string | undefined
@@ -120,7 +120,7 @@ export function placeOf(
   of: readonly unknown[],
   query: { cursor?: string; as_of?: string },
   isPlace: (after: string) => boolean = () => true,
-): Place {
+): CursorPlace {
   const { cursor, as_of: asOf } = query
   const listKey = listKeyOf(of, query)
   const text = fromCursor(cursor, listKey)

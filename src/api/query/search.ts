@@ -68,7 +68,7 @@ const FoundSchema = Type.Object(
   },
   { named: 'Found' },
 )
-type Found = Static<typeof FoundSchema>
+type FoundItem = Static<typeof FoundSchema>
 
 const SearchAnswerSchema = successOf(
   Type.Object({
@@ -89,8 +89,8 @@ const historiesOf: Readonly<Record<UnbilledLifeKind, 'tasks' | 'assets'>> = {
 }
 
 /** Paths and commands by kind; `id` is encoded in paths, and plain in commands. */
-type Place = (ids: { readonly id: string; readonly tenantId: string }) => string
-const places: Readonly<Record<string, readonly [path: Place | undefined, command: Place]>> = {
+type PathOf = (ids: { readonly id: string; readonly tenantId: string }) => string
+const places: Readonly<Record<string, readonly [path: PathOf | undefined, command: PathOf]>> = {
   ...Object.fromEntries(lifeKinds.map((kind) => [kind, ofLife(kind)])),
   token: [undefined, ({ id }) => `tollgate replay ${id}`],
   tenant: [({ id }) => `balance?tenant_id=${id}`, ({ id }) => `tollgate replay --tenant ${id}`],
@@ -108,20 +108,20 @@ const places: Readonly<Record<string, readonly [path: Place | undefined, command
 }
 
 /** Lives that are not billed are shown by the events of a history. */
-function ofLife(kind: LifeKind): readonly [Place, Place] {
-  const path: Place = ({ id }) =>
+function ofLife(kind: LifeKind): readonly [PathOf, PathOf] {
+  const path: PathOf = ({ id }) =>
     isUnbilled(kind) ? `${historiesOf[kind]}/${id}/history` : `lives/${id}`
   return [path, ({ id }) => `tollgate replay ${id}`]
 }
 
-function ofCredits(list: string): readonly [Place, Place] {
+function ofCredits(list: string): readonly [PathOf, PathOf] {
   return [
     ({ tenantId }) => `${list}?tenant_id=${tenantId}`,
     ({ tenantId }) => `tollgate report ${list} --tenant ${tenantId}`,
   ]
 }
 
-function shownItem({ kind, id, tenantId, userId, atMs, ...item }: SearchItem): Found {
+function shownItem({ kind, id, tenantId, userId, atMs, ...item }: SearchItem): FoundItem {
   const [path, command] = places[kind] ?? []
   const encoded = { id: encodeURIComponent(id), tenantId: encodeURIComponent(tenantId) }
   const isPlain = isSafeInShell(id) && isSafeInShell(tenantId)

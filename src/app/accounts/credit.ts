@@ -1,5 +1,5 @@
 import type { ProposalRow } from '../../../projections/proposals/query.ts'
-import { type Correction, correctsOf, nameOf } from '../../domain/account/adjustments.ts'
+import { type AdjustmentTarget, correctsOf, nameOf } from '../../domain/account/adjustments.ts'
 import { canonicalAmount } from '../../domain/account/amount.ts'
 import type { AccountCommand } from '../../domain/account/decider.ts'
 import type { CreditKind, Person, ReasonCode } from '../../domain/account/postings.ts'
@@ -96,7 +96,7 @@ export interface AdjustmentInput {
   readonly currency: Currency
   /** Signed decimal string: positive credits the tenant. */
   readonly amount: string
-  readonly correction: Correction
+  readonly correction: AdjustmentTarget
   readonly reason: string
   readonly code?: ReasonCode | undefined
   readonly by?: Person

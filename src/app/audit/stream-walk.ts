@@ -47,7 +47,7 @@ interface WalkDeps {
 type Rows = readonly AuditedRow[]
 
 /** Rows of some owners at one moment. */
-interface Page {
+interface StreamPage {
   readonly owners: readonly string[]
   /** In the order of the tables, by owner. */
   readonly rows: readonly ReadonlyMap<string, Rows>[]
@@ -86,7 +86,7 @@ export class StreamWalk {
       .map(({ table, owner }) => ({ table: table.name, column: owner, changedAfter }))
     const page = await inSnapshot(
       this.#deps.pool,
-      async ({ db, position, passedOver }): Promise<Page> => {
+      async ({ db, position, passedOver }): Promise<StreamPage> => {
         const owners = await nextKeys(db, columns, { after, limit })
         const rows = await allSettledOrThrow(
           this.#tables.map(async ({ table, owner }) =>
@@ -102,7 +102,7 @@ export class StreamWalk {
     return page.owners.length < limit ? undefined : page.owners.at(-1)
   }
 
-  async #history(owner: string, { position }: Page): Promise<readonly RecordedEvent[]> {
+  async #history(owner: string, { position }: StreamPage): Promise<readonly RecordedEvent[]> {
     const positions = this.#tables.map(({ model }) => position(model))
     const last = positions.reduce((most, each) => (each > most ? each : most))
     const events: RecordedEvent[] = []
@@ -114,7 +114,7 @@ export class StreamWalk {
   #compare(
     owner: string,
     history: readonly RecordedEvent[],
-    { rows, position, passedOver }: Page,
+    { rows, position, passedOver }: StreamPage,
   ): void {
     for (const [n, of] of this.#tables.entries()) {
       const stored = rows[n]?.get(owner) ?? []

@@ -14,7 +14,7 @@ const MAX_TOKENS = 20_000
 const TOKENS_COUNTED: Shares = { perUser: 5, perTenant: 20 }
 
 type Recorded = Parameters<Journal['record']>
-type Refusal = readonly [
+type RecordedRefusal = readonly [
   event: Extract<Recorded[0], { readonly type: 'CallFailed' }>,
   metadata: Recorded[1],
 ]
@@ -22,7 +22,7 @@ type Refusal = readonly [
 /** The refusals of a token, or of further tokens of a tenant, since the one that was recorded. */
 interface Counted {
   count: number
-  last: Refusal | undefined
+  last: RecordedRefusal | undefined
   readonly timer: NodeJS.Timeout
   readonly forget: () => void
 }

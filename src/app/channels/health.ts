@@ -219,7 +219,7 @@ const noCounts = (startedAtMs: number): SharedCounts => ({
 /** A refusal of the gateway's own account without a success since is shown for this long. */
 const SHOWN_FOR_MS = 600_000
 
-interface Refusal {
+interface AccountRefusal {
   readonly status: number | undefined
   readonly atMs: number
   readonly log: RetryLog
@@ -234,7 +234,7 @@ export class AccountRefusals {
   readonly #clock: Clock
   readonly #logger: Pick<Log, 'warn'>
   /** The last refusal of each channel and model of the channel file. */
-  readonly #refusals = new Map<string, Refusal>()
+  readonly #refusals = new Map<string, AccountRefusal>()
 
   /** @param clock for durations only */
   constructor(clock: Clock, logger: Pick<Log, 'warn'>) {

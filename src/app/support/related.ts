@@ -50,23 +50,23 @@ function reasonOf(own: OpeningFacts, other: OpeningFacts): RelatedReason | undef
   return key !== undefined && key === other.idempotency?.keyHash ? 'same_key' : undefined
 }
 
-type Found = Omit<RelatedLife, 'amount' | 'currency'>
+type FoundLife = Omit<RelatedLife, 'amount' | 'currency'>
 
-function foundOf(other: RelatedOpening, atMs: number, why: RelatedReason): Found {
+function foundOf(other: RelatedOpening, atMs: number, why: RelatedReason): FoundLife {
   const { retry } = factsOf(other)
   return { id: other.sourceId, why, afterMs: other.atMs - atMs, retry }
 }
 
 /** Each life once, by the first reason that names it. */
-function once(found: readonly Found[]): readonly Found[] {
-  const byId = new Map<string, Found>()
+function once(found: readonly FoundLife[]): readonly FoundLife[] {
+  const byId = new Map<string, FoundLife>()
   for (const one of found) if (!byId.has(one.id)) byId.set(one.id, one)
   return [...byId.values()]
 }
 
 async function withAmounts(
   db: Queryable,
-  found: readonly Found[],
+  found: readonly FoundLife[],
 ): Promise<readonly RelatedLife[]> {
   if (found.length === 0) return []
   const amounts = await settledAmounts(

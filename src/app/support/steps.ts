@@ -1,5 +1,5 @@
-import { movementsOf } from '../../domain/any-event.ts'
-import type { Correction } from '../../../projections/ledger/query.ts'
+import { moneyEffectsOf } from '../../domain/any-event.ts'
+import type { LineRefund } from '../../../projections/ledger/query.ts'
 import type { RecordedEvent } from '../../eventlog/log/types.ts'
 import { fromTimestamp } from '../../kernel/clock.ts'
 import { formatAmount, parseAmount } from '../../kernel/money.ts'
@@ -67,7 +67,7 @@ function moved(event: RecordedEvent, before: Sums): Pick<Draft, 'money' | 'formu
   const formulas: string[] = []
   let { held, charged } = before
   let isHoldEnded = false
-  for (const movement of movementsOf(event)) {
+  for (const movement of moneyEffectsOf(event)) {
     if (movement.kind === 'hold_placed') {
       held += parseAmount(movement.amount)
       money.push({ word: 'held', amount: movement.amount })
@@ -102,7 +102,7 @@ function eventStep(event: RecordedEvent, before: Sums): Draft {
   }
 }
 
-function correctionStep(one: Correction, before: Sums): Draft {
+function correctionStep(one: LineRefund, before: Sums): Draft {
   const pico = parseAmount(one.amount)
   const isGiven = pico >= 0n
   const amount = formatAmount(isGiven ? pico : -pico)
@@ -151,7 +151,7 @@ function joined(before: Draft, settled: Draft): Draft {
  */
 export function stepsOf(
   events: readonly RecordedEvent[],
-  corrections: readonly Correction[],
+  corrections: readonly LineRefund[],
 ): readonly Step[] {
   const drafts: Draft[] = []
   const sums = (): Sums => drafts.at(-1)?.sums ?? NO_MONEY

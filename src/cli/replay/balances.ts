@@ -1,5 +1,5 @@
-import { movementsOf } from '../../domain/any-event.ts'
-import type { Movement } from '../../domain/event-facts.ts'
+import { moneyEffectsOf } from '../../domain/any-event.ts'
+import type { MoneyEffect } from '../../domain/event-facts.ts'
 import type { RecordedEvent } from '../../eventlog/log/types.ts'
 import { currencies, formatAmount, parseAmount, type Currency } from '../../kernel/money.ts'
 import { table, toJson } from '../output.ts'
@@ -19,7 +19,7 @@ export class BalanceFold {
 
   /** Takes an event of the tenant, in the order of the log. */
   addEvent(event: RecordedEvent): void {
-    for (const movement of movementsOf(event)) this.#move(movement)
+    for (const movement of moneyEffectsOf(event)) this.#move(movement)
   }
 
   /** The sums as a table, or as one line of JSON. */
@@ -50,7 +50,7 @@ export class BalanceFold {
     return ['', ...table(['currency', 'credit', 'settled', 'held', 'limit', 'available'], rows)]
   }
 
-  #move(movement: Movement): void {
+  #move(movement: MoneyEffect): void {
     switch (movement.kind) {
       case 'hold_placed': {
         const { sourceId, currency } = movement

@@ -1,5 +1,5 @@
 import { failureTypes } from '../../../projections/timeline/query.ts'
-import { movementsOf, sourceOf } from '../../domain/any-event.ts'
+import { moneyEffectsOf, sourceOf } from '../../domain/any-event.ts'
 import type { RecordedEvent } from '../../eventlog/log/types.ts'
 
 /** Narrows the events that were found to those that a replay shows. */
@@ -22,7 +22,7 @@ const failures: ReadonlySet<string> = new Set([
 
 function isOfMoney(event: RecordedEvent): boolean {
   if (event.type === 'CallFailed') return event.data.absorbed !== undefined
-  return event.type === 'CallWrittenOff' || movementsOf(event).length > 0
+  return event.type === 'CallWrittenOff' || moneyEffectsOf(event).length > 0
 }
 
 /** Whether a replay shows an event. */

@@ -1,5 +1,5 @@
-import { movementsOf, sourceOf, wordsOf } from '../../domain/any-event.ts'
-import type { Movement } from '../../domain/event-facts.ts'
+import { moneyEffectsOf, sourceOf, wordsOf } from '../../domain/any-event.ts'
+import type { MoneyEffect } from '../../domain/event-facts.ts'
 import type { RecordedEvent } from '../../eventlog/log/types.ts'
 import { toTimestamp } from '../../kernel/clock.ts'
 import { currencies, formatAmount, parseAmount, type Currency } from '../../kernel/money.ts'
@@ -17,7 +17,7 @@ const OF = 32
 /** Longer words, such as those of a provider, are cut: `--json` has all of them. */
 const MAX_CHARACTERS = 120
 
-function moneyWordsOf(movement: Movement): readonly string[] {
+function moneyWordsOf(movement: MoneyEffect): readonly string[] {
   switch (movement.kind) {
     case 'hold_placed':
       return [`hold ${movement.amount} ${movement.currency}`]
@@ -44,7 +44,7 @@ function moneyOf(event: RecordedEvent): string {
     const { amount, currency } = event.data.absorbed.settlement
     return `ours: ${amount} ${currency}`
   }
-  return movementsOf(event).flatMap(moneyWordsOf).join(', ')
+  return moneyEffectsOf(event).flatMap(moneyWordsOf).join(', ')
 }
 
 /** What happened, in a few words that fit a terminal, and who had it done. */
@@ -109,7 +109,7 @@ export class EventTable {
   }
 
   #sum(event: RecordedEvent): void {
-    for (const movement of movementsOf(event)) {
+    for (const movement of moneyEffectsOf(event)) {
       if (movement.kind !== 'settled') continue
       const { currency, amount } = movement.settled.settlement
       this.#settledPico.set(currency, (this.#settledPico.get(currency) ?? 0n) + parseAmount(amount))

@@ -20,7 +20,7 @@ interface SettledLineFacts {
 }
 
 /** The line or the grant to adjust. */
-export type Correction =
+export type AdjustmentTarget =
   | { readonly kind: 'line'; readonly line: SettledLineFacts }
   | { readonly kind: 'grant'; readonly grantId: string }
 
@@ -60,7 +60,7 @@ export function correctedPico({ corrected }: Correctable, corrects: Corrects): b
 }
 
 /** Reads from the event of an adjustment which line or grant it adjusts. */
-export function correctsOf(correction: Correction): Corrects {
+export function correctsOf(correction: AdjustmentTarget): Corrects {
   return correction.kind === 'line'
     ? { kind: 'line', lineId: correction.line.lineId }
     : { kind: 'grant', grantId: correction.grantId }
@@ -81,7 +81,7 @@ export function checkCorrection(
     readonly tenantId: string
     readonly currency: Currency
     readonly amount: string
-    readonly correction: Correction
+    readonly correction: AdjustmentTarget
   },
   state: Correctable,
 ): void {
@@ -111,7 +111,7 @@ export function checkCorrection(
 }
 
 function sourceOf(
-  correction: Correction,
+  correction: AdjustmentTarget,
   tenantId: string,
   state: Correctable,
 ): Omit<SettledLineFacts, 'lineId'> | undefined {

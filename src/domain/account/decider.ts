@@ -6,7 +6,7 @@ import { parseAmount, type Currency } from '../../kernel/money.ts'
 import type { Decider } from '../decider.ts'
 import {
   checkCorrection,
-  type Correction,
+  type AdjustmentTarget,
   correctsOf,
   nameOf,
   nothingCorrectable,
@@ -81,7 +81,7 @@ export type AccountCommand =
       readonly currency: Currency
       /** Signed: positive gives to the tenant. */
       readonly amount: string
-      readonly correction: Correction
+      readonly correction: AdjustmentTarget
       readonly reason: string
       readonly code?: ReasonCode | undefined
       readonly by?: Person | undefined

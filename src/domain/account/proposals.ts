@@ -1,6 +1,6 @@
 import { fromTimestamp, toTimestamp } from '../../kernel/clock.ts'
 import { DomainError } from '../../kernel/errors.ts'
-import { checkCorrection, type Correctable, type Correction } from './adjustments.ts'
+import { checkCorrection, type Correctable, type AdjustmentTarget } from './adjustments.ts'
 import { personKey } from './approvals.ts'
 import { checkPosted, type CreditState, limitIn } from './credit.ts'
 import type { PriceBook } from '../pricing/price-book.ts'
@@ -61,7 +61,7 @@ export interface ApprovePosting {
   /** Who is behind its token and that of the proposer. */
   readonly origins: ApprovalOrigins
   /** The settled line that the posting corrects, if it corrects one. */
-  readonly line?: Extract<Correction, { readonly kind: 'line' }>['line'] | undefined
+  readonly line?: Extract<AdjustmentTarget, { readonly kind: 'line' }>['line'] | undefined
   readonly at: string
 }
 
@@ -271,7 +271,7 @@ function checkAgain(
   checkPosted(state, currency, amount)
 }
 
-function correctionOf(corrects: Corrects, line: ApprovePosting['line']): Correction {
+function correctionOf(corrects: Corrects, line: ApprovePosting['line']): AdjustmentTarget {
   if (corrects.kind === 'grant') return corrects
   if (line?.lineId === corrects.lineId) return { kind: 'line', line }
   throw new DomainError('adjustment_source_invalid', `there is no line ${corrects.lineId}`, {

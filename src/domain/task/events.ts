@@ -5,7 +5,7 @@ import {
   settlementWords,
   sortedMembers,
   type FactsOf,
-  type Movement,
+  type MoneyEffect,
 } from '../event-facts.ts'
 import { QuoteSchema, SettlementSchema } from '../pricing/settlement.ts'
 import { UsageSchema } from '../pricing/usage.ts'
@@ -189,7 +189,7 @@ export const taskEvents = {
 
 const ofTask = (data: { readonly platformId: string }): string => data.platformId
 
-const released = (sourceId: string, endedAt: string): readonly Movement[] => [
+const released = (sourceId: string, endedAt: string): readonly MoneyEffect[] => [
   { kind: 'hold_ended', sourceId, state: 'released', endedAt },
 ]
 

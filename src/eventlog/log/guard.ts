@@ -39,7 +39,7 @@ interface GuardOptions {
 }
 
 /** Place in the log of an event that the process knows. */
-interface Place {
+interface GuardedPlace {
   readonly id: string
   readonly stream: string
   readonly revision: bigint
@@ -54,7 +54,7 @@ export class LogGuard {
   #doubts = 0
   #compared = 0
   #refused: Refused | undefined
-  #newest: Place | undefined
+  #newest: GuardedPlace | undefined
   #comparing: Promise<void> | undefined
   #compareOnce: (() => Promise<void>) | undefined
   #closed = false
@@ -130,7 +130,7 @@ export class LogGuard {
     return this.#compared === this.#doubts && this.#refused === undefined
   }
 
-  #remember(place: Place | undefined): void {
+  #remember(place: GuardedPlace | undefined): void {
     if (place === undefined || place.position <= (this.#newest?.position ?? -1n)) return
     const { id, stream, revision, position } = place
     this.#newest = { id, stream, revision, position }

@@ -5,8 +5,8 @@ import type { TaskState } from '../../../src/app/audit/task-state.ts'
 import { Findings } from '../../../src/app/audit/findings.ts'
 import { LogChecks } from '../../../src/app/audit/log-checks.ts'
 import { advance, isTaskEvent } from '../../../src/app/audit/task-state.ts'
-import { movementsOf, movingTypes, sourceOf } from '../../../src/domain/any-event.ts'
-import type { Movement } from '../../../src/domain/event-facts.ts'
+import { moneyEffectsOf, movingTypes, sourceOf } from '../../../src/domain/any-event.ts'
+import type { MoneyEffect } from '../../../src/domain/event-facts.ts'
 import type { Quote } from '../../../src/domain/pricing/settlement.ts'
 import type { RecordedEvent } from '../../../src/eventlog/log/types.ts'
 import { formatAmount, parseAmount } from '../../../src/kernel/money.ts'
@@ -36,7 +36,7 @@ function openTask(event: RecordedEvent): TaskState {
 }
 
 /** What movements add to a balance, of which `HOLD` is held. */
-function balanceOf(moves: readonly Movement[]): Omit<BalanceChange, 'tenantId' | 'currency'> {
+function balanceOf(moves: readonly MoneyEffect[]): Omit<BalanceChange, 'tenantId' | 'currency'> {
   const sums: {
     granted?: bigint
     adjusted?: bigint
@@ -61,7 +61,7 @@ function balanceOf(moves: readonly Movement[]): Omit<BalanceChange, 'tenantId' |
 t.test('the audit and the facts of every event agree on which events move money', (t) => {
   let moving = 0
   for (const event of events) {
-    const moves = movementsOf(event)
+    const moves = moneyEffectsOf(event)
     const effect = ledgerEffect(event, openTask(event))
     t.equal(effect !== undefined, moves.length > 0, event.type)
     t.equal(movingTypes.has(event.type), moves.length > 0, event.type)
@@ -134,7 +134,7 @@ t.test(
 
 t.test('the audit expects no hold to end of a task that has ended', (t) => {
   const ends = events.filter((event) =>
-    movementsOf(event).some(({ kind }) => kind === 'hold_ended'),
+    moneyEffectsOf(event).some(({ kind }) => kind === 'hold_ended'),
   )
   t.ok(ends.length >= 5, `${ends.length} events end a hold`)
   for (const event of ends) {

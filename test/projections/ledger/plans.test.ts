@@ -6,7 +6,7 @@ import { prepareTables } from '../../../projections/engine/follower.ts'
 import { inSchema } from '../../../projections/engine/transaction.ts'
 import { ledgerProjection } from '../../../projections/ledger/projection.ts'
 import {
-  correctionsOf,
+  refundsOfLines,
   creditsByPrefix,
   linesById,
   linesByIds,
@@ -213,7 +213,7 @@ t.test('every query of finance and support uses an index, with any filter', asyn
       ['lines_source', (db: Queryable) => settledSource(db, 'task_300')],
       [
         'adjustments_line',
-        (db: Queryable) => correctionsOf(db, ['task_300:1'], { asOf: 9_000n, limit: 1_000 }),
+        (db: Queryable) => refundsOfLines(db, ['task_300:1'], { asOf: 9_000n, limit: 1_000 }),
       ],
     ] as const
     for (const [index, read] of reads) {

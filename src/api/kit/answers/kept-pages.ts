@@ -35,7 +35,7 @@ function encodingOf(request: FastifyRequest): Encoding | undefined {
   return accepted.has('br') ? 'br' : accepted.has('gzip') ? 'gzip' : undefined
 }
 
-class Page {
+class KeptPage {
   readonly #bytes: Buffer
   readonly #mediaType: string
   readonly #tag: string
@@ -95,7 +95,7 @@ async function bytesOf(payload: unknown): Promise<Buffer | undefined> {
 
 /** Keeps the pages of text below a plugin that answers all callers with the same. */
 export function useKeptPages(app: FastifyInstance): void {
-  const kept = new Map<string, Page>()
+  const kept = new Map<string, KeptPage>()
   const answered = new WeakSet<FastifyRequest>()
   app.addHook('onRequest', async (request, reply) => {
     const page = kept.get(nameOf(request) ?? '')
@@ -110,7 +110,7 @@ export function useKeptPages(app: FastifyInstance): void {
     if (name === undefined || !isPage || answered.has(request)) return payload
     const bytes = await bytesOf(payload)
     if (bytes === undefined) return payload
-    const page = kept.get(name) ?? new Page(bytes, mediaType)
+    const page = kept.get(name) ?? new KeptPage(bytes, mediaType)
     kept.set(name, page)
     return page.answer(request, reply)
   })

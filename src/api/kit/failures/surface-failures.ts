@@ -8,7 +8,7 @@ import { type FailureCode, failureTable } from './failure-table.ts'
 import { RequestError, toRequestError } from '../request-error.ts'
 
 /** A surface's name of a failure, and its differences from the table. */
-type Entry =
+type FailureEntry =
   | string
   | (Partial<FailureRow> & {
       readonly code: string
@@ -17,8 +17,8 @@ type Entry =
     })
 
 /** The failures a surface can meet; any other is a defect of the gateway and reads `internal`. */
-export type SurfaceFailures = Readonly<Partial<Record<FailureCode, Entry>>> & {
-  readonly internal: Entry
+export type SurfaceFailures = Readonly<Partial<Record<FailureCode, FailureEntry>>> & {
+  readonly internal: FailureEntry
 }
 
 /** A failure as a surface names it, before its envelope gives it a shape. */

@@ -1,5 +1,5 @@
 import type { Queryable } from '../../../../projections/engine/queryable.ts'
-import { correctionsOf, linesByIds } from '../../../../projections/ledger/query.ts'
+import { refundsOfLines, linesByIds } from '../../../../projections/ledger/query.ts'
 import { historyOf, type TimelineScope } from '../../../../projections/timeline/query.ts'
 import type { ExpiryCatalog } from '../../../domain/catalog/latest-end.ts'
 import type { RecordedEvent } from '../../../eventlog/log/types.ts'
@@ -75,7 +75,7 @@ export async function findReceipt(
   const lineIds = Array.from({ length: count }, (_, index) => `${sourceId}:${index + 1}`)
   const [lines, corrections] = await Promise.all([
     linesByIds(db, lineIds, asOf),
-    correctionsOf(db, lineIds, { asOf, limit: MAX_RECEIPT_CORRECTIONS }),
+    refundsOfLines(db, lineIds, { asOf, limit: MAX_RECEIPT_CORRECTIONS }),
   ])
   if (lines.length < count)
     throw new DomainError('read_model_behind', 'the ledger has not reached the settlement', {})

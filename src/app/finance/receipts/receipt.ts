@@ -1,4 +1,4 @@
-import type { AdjustedLine, Correction } from '../../../../projections/ledger/query.ts'
+import type { AdjustedLine, LineRefund } from '../../../../projections/ledger/query.ts'
 import type { SettlementLine } from '../../../domain/pricing/settlement.ts'
 import { type ExpiryCatalog, latestEndMs } from '../../../domain/catalog/latest-end.ts'
 import type { RecordedEvent } from '../../../eventlog/log/types.ts'
@@ -19,7 +19,7 @@ interface ReceiptParts {
    * Corrections of these lines, oldest first; `adjusted` of a line includes corrections that are
    * not listed.
    */
-  readonly corrections: readonly Correction[]
+  readonly corrections: readonly LineRefund[]
   readonly catalog: ExpiryCatalog
   /** Position of the log that all of these are as of. */
   readonly asOf: bigint

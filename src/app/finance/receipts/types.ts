@@ -1,4 +1,4 @@
-import type { Correction } from '../../../../projections/ledger/query.ts'
+import type { LineRefund } from '../../../../projections/ledger/query.ts'
 import type { BilledLifeKind } from '../../../domain/lives.ts'
 import type { ReportingLabels } from '../../../domain/reporting-labels.ts'
 import type { Currency } from '../../../kernel/money.ts'
@@ -40,7 +40,7 @@ export interface Receipt {
   /** How the quantities were measured; undefined without lines. */
   readonly measurement: 'reported' | 'estimated' | 'mixed' | undefined
   readonly lines: readonly ReceiptLine[]
-  readonly corrections: readonly Correction[]
+  readonly corrections: readonly LineRefund[]
   readonly timeline: readonly {
     readonly position: string
     readonly type: string

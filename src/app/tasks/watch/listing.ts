@@ -29,7 +29,7 @@ export interface Listing {
   readonly completeAfterMs: number
 }
 
-type Page = Awaited<ReturnType<TaskProvider['list']>>
+type ListedPage = Awaited<ReturnType<TaskProvider['list']>>
 
 /**
  * Lists newest first back to `sinceMs`, page by page. If upstream fails or contradicts itself, the
@@ -95,7 +95,12 @@ const firstCursor: ListCursor = {
  * twice and none is missed. Removed tasks, which the total shows, pull others onto a page that was
  * read already: that page is read again.
  */
-function follow(place: ListCursor, answer: Page, askedSize: number, sinceMs: number): ListCursor {
+function follow(
+  place: ListCursor,
+  answer: ListedPage,
+  askedSize: number,
+  sinceMs: number,
+): ListCursor {
   const { page, again } = place
   const count = answer.items.length + answer.unreadable
   const total = answer.total ?? Number.POSITIVE_INFINITY
@@ -139,7 +144,7 @@ async function readPage(
   channel: Channel,
   page: number,
   signal: AbortSignal,
-): Promise<Page | undefined> {
+): Promise<ListedPage | undefined> {
   for (let left = PAGE_TRIES - 1; ; left -= 1) {
     try {
       return await deps.paces
