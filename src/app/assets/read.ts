@@ -2,7 +2,7 @@ import { CountedTotals, findAssets, findGroups } from '../../../projections/asse
 import type { RecordedAsset } from '../../domain/asset/decider.ts'
 import { fromTimestamp } from '../../kernel/clock.ts'
 import { isDomainError } from '../../kernel/errors.ts'
-import { catchUp } from '../access/visibility.ts'
+import { catchUp } from '../access/own-writes.ts'
 import { callOptions, callUpstream, REFRESH_TIMEOUT_MS } from '../channels/call-upstream.ts'
 import { ProviderError } from '../ports/provider.ts'
 import type { AssetDeps } from './deps.ts'

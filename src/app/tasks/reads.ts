@@ -3,7 +3,7 @@ import { listTasks, pageTasks, type TaskRow, taskPlace } from '../../../projecti
 import { type Cost, costOf } from '../../domain/pricing/settlement.ts'
 import { DomainError } from '../../kernel/errors.ts'
 import { withTimeout } from '../../kernel/pause.ts'
-import { catchUp, findOwnTask, isProjected } from '../access/visibility.ts'
+import { catchUp, findOwnTask, isProjected } from '../access/own-writes.ts'
 import type { TaskDeps } from './deps.ts'
 import { isTerminal } from './observe.ts'
 import type { Refresher } from './refresh.ts'

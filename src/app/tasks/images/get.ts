@@ -1,6 +1,6 @@
 import type { TaskRow } from '../../../../projections/tasks/query.ts'
 import { RESULT_LIFE_MS } from '../../../storage/object-key.ts'
-import { findOwnTask } from '../../access/visibility.ts'
+import { findOwnTask } from '../../access/own-writes.ts'
 import { costOfTask } from '../reads.ts'
 import type { ImageTaskDeps } from './deps.ts'
 import { shownResult } from './results.ts'

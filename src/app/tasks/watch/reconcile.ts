@@ -1,4 +1,4 @@
-import { isProjected } from '../../access/visibility.ts'
+import { isProjected } from '../../access/own-writes.ts'
 import { createRound } from '../../queue/leases.ts'
 import { findKnownNativeIds, findOpenSubmissions } from '../../../../projections/tasks/query.ts'
 import type { TaskRequest } from '../../../domain/task/state.ts'
