@@ -8,7 +8,7 @@ import { isPlatformId } from '../../kernel/ids.ts'
 import type { ReadModels } from '../read-models/read-models.ts'
 import type { RecentWrites } from './recent-writes.ts'
 
-/** Makes reads include the process's own writes: a read must include what the log has. */
+/** Reads wait for the writes of their process: what the log has, a read shows. */
 
 /** The projection may take this long to catch up before an id counts as missing. */
 const CONFIRM_ABSENCE_MS = 3_000
