@@ -9,23 +9,23 @@ export interface Problem {
 }
 
 const titles: Readonly<Record<number, string>> = {
-  400: 'Not understood',
+  400: 'Invalid request',
   403: 'Not allowed',
   404: 'Not found',
-  405: 'Not offered',
-  413: 'Too large',
-  415: 'Not understood',
-  422: 'Too much at once',
+  405: 'Method not allowed',
+  413: 'Request too large',
+  415: 'Unsupported format',
+  422: 'Too much for one page',
   429: 'Too many requests',
-  503: 'Not available now',
+  503: 'Temporarily unavailable',
 }
 
 const SHOULD_WAIT = 'Nothing was changed. Load the page again in a moment.'
 const advice: Readonly<Record<number, string>> = {
-  404: 'Check the id, or find it by a part of it. What belongs to others reads as missing.',
+  404: 'Check the id, or search for its beginning. Records that this token may not see are shown as missing.',
   422: 'Choose a shorter time, or one tenant.',
   429: 'Wait a moment, then load the page again.',
-  500: 'This is a defect of the gateway: report the id of the request.',
+  500: 'This is a defect of the gateway. Report the request id below.',
   503: SHOULD_WAIT,
 }
 
@@ -43,7 +43,7 @@ export function ProblemPage({ problem }: { readonly problem: Problem }): JSX.Ele
       <p>{message}</p>
       {next === undefined ? null : <p class="note">{next}</p>}
       <p class="note">
-        <a href={overviewHref()}>To the first page</a> · request <code>{requestId}</code>
+        <a href={overviewHref()}>Go to the overview</a> · request <code>{requestId}</code>
       </p>
     </section>
   )

@@ -100,7 +100,7 @@ t.test('filters narrow it, and links hold them', async (t) => {
     ['?from=2020-01-01&type=call&tz=Asia/Tokyo', [ofSecond, first]],
   ]
   for (const [query, ids] of tries) t.same(livesIn((await page(query)).text), ids, query)
-  t.match((await page('?user_id=missing')).text, /Choose a longer time, or leave a field empty/)
+  t.match((await page('?user_id=missing')).text, /Choose a longer time, or clear a filter/)
   t.match((await page('?type=task&tz=Asia/Tokyo')).text, /type=task/)
 })
 

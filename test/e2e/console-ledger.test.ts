@@ -178,7 +178,7 @@ t.test('every amount is one that the API answers, for each kind of reader', asyn
   await checkAmounts(t, '/console/prices?all=true', administrator, 100)
   const asked = 'against=next&time_preset=this_month'
   const text = await checkAmounts(t, `/console/prices/${version}?${asked}`, operator, 100)
-  t.match(text, 'Usage of this time under this book')
+  t.match(text, 'Cost of past usage at these prices')
   t.match(text, `Changes from next to ${version}`)
 })
 
@@ -281,7 +281,7 @@ t.test('movements of a day on which the clocks change are those of the zone', as
   t.match(await ask('/console/ledger/movements', operator), { status: 200, text: /Name a tenant/ })
 })
 
-t.test('a line says how it was worked out, and what was given back', async (t) => {
+t.test('a line shows its calculation and its refunds', async (t) => {
   const { text } = await ask(line)
   const { body } = await call(`${url}/api/query/v1/receipts/${taskId}:1`, {
     token: demo.queryToken,
@@ -343,7 +343,7 @@ t.test('roles and kinds of tokens see the pages that their routes answer', async
     for (const who of [finance, reader]) {
       const { status, text } = await ask(path, who)
       t.equal(status, isOfPrices ? 403 : 200, path)
-      if (isOfPrices) t.match(text, /Prices are shown to sessions of an admin token/)
+      if (isOfPrices) t.match(text, /Prices are shown only to sessions of an admin token/)
       t.notMatch(text, /href="\/console\/prices"/)
     }
   }

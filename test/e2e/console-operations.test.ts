@@ -28,7 +28,7 @@ t.test('it says what readiness and metrics say', async (t) => {
   t.ok(channels.length > 0)
   for (const [, id = ''] of channels) t.match(text, `>${id}<`, id)
   t.match(text, />process_/, 'a worker is present')
-  t.match(text, /None has ended yet/)
+  t.match(text, /No audit has finished yet/)
   for (const command of ['spool list', 'poll ID', 'give-up ID', 'audit'])
     t.match(text, `tollgate ${command}`, command)
 })

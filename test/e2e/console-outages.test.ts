@@ -26,7 +26,7 @@ t.test('without Postgres the page says so, and callers are served', async (t) =>
   await postgres.front.fallSilent('refuse')
   const { status, text, headers } = await life()
   t.equal(status, 503)
-  t.match(text, /Not available now/)
+  t.match(text, /Temporarily unavailable/)
   t.match(text, /Nothing was changed/)
   t.match(headers.get('content-type'), 'text/html')
   t.equal(headers.get('set-cookie'), null, 'the session is kept')
@@ -76,6 +76,6 @@ t.test('a read model that stands still is said by its panels, and the others sta
     t.match(text, stands, path)
   }
   await until(async () => (await ask('/ledger/lines')).text.includes(newer))
-  t.match(await ask(`/life/${callId}`), { status: 503, text: /Not available now/ })
+  t.match(await ask(`/life/${callId}`), { status: 503, text: /Temporarily unavailable/ })
   t.match(await callOnce(stack.url, demo.modelToken), /^call_/)
 })

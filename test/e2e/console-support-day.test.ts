@@ -133,20 +133,23 @@ async function day(t: Test, page: Page, hand: Hand, name: string): Promise<void>
   t.comment('8. It was bad: I want half of it back')
   await find(video)
   await sees(/Settled once: /)
-  await unfold('Give money back')
-  await write('Reason, which readers of the ledger see', 'flickers')
+  await unfold('Refund')
+  await write('Reason (shown in the ledger)', 'flickers')
   const amountField = page.getByLabel(/^Amount in/)
   const amount = await amountField.inputValue()
-  await press('Propose it')
-  t.match(await sees(/Proposed refund of a line/), /An operator of finance approves or rejects it/)
+  await press('Propose refund')
+  t.match(
+    await sees(/Proposed refund of a line/),
+    /An operator with the role finance, or without a role, approves/,
+  )
   await follow('Proposals')
   await sees(/flickers/)
 
   t.comment('and a note for the next one')
   await find(video)
-  await unfold('Write a note')
+  await unfold('Add a note')
   await write('Note', `proposed ${amount}, ${name}`)
-  await press('Write a note')
+  await press('Add a note')
   await sees(new RegExp(`proposed ${amount}, ${name}`))
 
   await unfold('support')

@@ -267,7 +267,7 @@ t.test(
           t.notOk(stop.covered, `${stop.name} is covered by nothing`)
           t.ok(stop.height >= 24, `${stop.name}: ${stop.height} px`)
         }
-        t.equal(stops[0], 'To the content')
+        t.equal(stops[0], 'Skip to content')
         const order = [
           'Tollgate',
           'Overview',
@@ -276,7 +276,7 @@ t.test(
           'API',
           'One step back',
           'One step on',
-          'As a reply to the customer',
+          'Reply to the customer',
         ]
         t.same(
           order.toSorted((a, b) => stops.indexOf(a) - stops.indexOf(b)),

@@ -54,7 +54,7 @@ const ofToken = ({ tenant_id: tenant, token_last_four: last }: Failure | Refused
   last === null ? tenant : `${tenant} …${last}`
 
 const failureColumns = (clock: ZoneClock): readonly TableColumn<Failure>[] => [
-  { name: 'when', cell: ({ at }) => <Moment atMs={fromTimestamp(at)} clock={clock} /> },
+  { name: 'time', cell: ({ at }) => <Moment atMs={fromTimestamp(at)} clock={clock} /> },
   { name: 'id', narrow: 'lead', cell: ({ id }) => <Id id={id} href={lifeHref(id)} /> },
   { name: 'code', cell: (failure) => <code>{failure.code}</code> },
   {
@@ -62,7 +62,7 @@ const failureColumns = (clock: ZoneClock): readonly TableColumn<Failure>[] => [
     cell: ({ message, count }) => (count === 1 ? message : `${message} (${count} times)`),
   },
   { name: 'model', cell: ({ model }) => model },
-  { name: 'of', cell: ofToken },
+  { name: 'owner', cell: ofToken },
   {
     name: 'not charged',
     right: true,
@@ -85,11 +85,14 @@ function LastRequest({ samples }: Refused): JSX.Element {
 }
 
 const refusalColumns = (clock: ZoneClock): readonly TableColumn<Refused>[] => [
-  { name: 'last', cell: ({ last_at: at }) => <Moment atMs={fromTimestamp(at)} clock={clock} /> },
+  {
+    name: 'last time',
+    cell: ({ last_at: at }) => <Moment atMs={fromTimestamp(at)} clock={clock} />,
+  },
   { name: 'count', right: true, cell: ({ count }) => grouped(String(count)) },
-  { name: 'code', narrow: 'lead', cell: (one) => <code>{one.code ?? 'of any reason'}</code> },
+  { name: 'code', narrow: 'lead', cell: (one) => <code>{one.code ?? 'any'}</code> },
   { name: 'route', cell: ({ route }) => route ?? 'any' },
-  { name: 'of', cell: ofToken },
+  { name: 'owner', cell: ofToken },
   { name: 'last request', cell: LastRequest },
 ]
 
@@ -112,7 +115,7 @@ function FailedPage({ facts, view }: { readonly facts: FailedFacts; readonly vie
                 columns={failureColumns(clock)}
                 rows={list.items}
                 keyOf={({ id }) => id}
-                empty="No request failed in this time. Choose a longer time, or leave a field empty."
+                empty="No request failed in this time. Choose a longer time, or clear a filter."
               />
               <Pager href={failedHref} query={query} range={range} next={list.next_cursor} />
             </>
@@ -125,7 +128,8 @@ function FailedPage({ facts, view }: { readonly facts: FailedFacts; readonly vie
           show={({ items, next_cursor: next }) => (
             <>
               <p class="note">
-                Counted by token, route and reason; a killed process loses some seconds.
+                Counted by token, route and reason. A process that is killed loses the counts of its
+                last seconds.
               </p>
               <Table
                 label="Refused requests"
@@ -135,7 +139,7 @@ function FailedPage({ facts, view }: { readonly facts: FailedFacts; readonly vie
                 empty="No request was refused in this time."
               />
               {next === null ? null : (
-                <p class="note">There are more: choose a shorter time, a token or a code.</p>
+                <p class="note">There are more. Choose a shorter time, a token or a code.</p>
               )}
             </>
           )}

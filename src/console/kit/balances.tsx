@@ -40,8 +40,7 @@ export function Tiles({ of }: { readonly of: PanelFacts<Balances> }): JSX.Elemen
   const accounts = of.facts.items.flatMap(({ tenant_id: tenantId, accounts: all }) =>
     all.map((account) => ({ account, from: apiPath('/balance', { tenant_id: tenantId }) })),
   )
-  if (accounts.length === 0)
-    return <p class="panel note">No credit was given yet: an operator grants it.</p>
+  if (accounts.length === 0) return <p class="panel note">No credit yet: an operator grants it.</p>
   return (
     <div class="tiles">
       {accounts.map(({ account, from }) => (

@@ -116,7 +116,7 @@ function Page(options: PageOptions): JSX.Element {
       </head>
       <body>
         <a class="skip" href="#content">
-          To the content
+          Skip to content
         </a>
         <Head {...options} />
         <main id="content" tabIndex={-1}>

@@ -31,7 +31,7 @@ export async function panelFacts<Facts>(
 /** The next step after a failure that passes in a moment, or with a shorter time. */
 const passing: Readonly<Record<number, string>> = {
   422: 'Choose a shorter time, or one tenant.',
-  503: 'It may be behind the log, or a store is away: load the page again in a moment.',
+  503: 'It may be behind the log, or a store may be unavailable. Load the page again in a moment.',
 }
 
 /** The facts of the main panel of a page, or the words of a failure that passes. @throws any other */

@@ -19,7 +19,7 @@ import type { Page, View } from '../page.tsx'
 
 type Receipt = Awaited<ReturnType<typeof readReceipt>>
 type ReceiptLine = Receipt['lines'][number]
-type Correction = Receipt['corrections'][number]
+type LineRefund = Receipt['corrections'][number]
 type Line = Awaited<ReturnType<Awaited<ReturnType<typeof readLines>>['page']>>['items'][number]
 
 const query = Type.Object({ tz: timeRangeMembers.tz })
@@ -75,12 +75,12 @@ function Sum({ facts, view }: { readonly facts: LineFacts; readonly view: View }
   const money = (amount: string) => <Money amount={amount} currency={line.currency} from={lines} />
   const per = line.per === 1 ? '' : ` per ${grouped(String(line.per))}`
   return (
-    <Panel id="worked-out" title="How it was worked out">
+    <Panel id="calculation" title="Calculation">
       <p class="formula">{proof.formula}</p>
       <Facts
         facts={[
           ['amount', money(line.amount)],
-          ['given back', money(line.adjusted)],
+          ['refunded', money(line.adjusted)],
           ['net', money(line.net)],
           ['quantity', `${grouped(String(line.quantity))} ${line.unit}, ${line.measurement}`],
           [
@@ -90,11 +90,14 @@ function Sum({ facts, view }: { readonly facts: LineFacts; readonly view: View }
               {per} {line.unit}
             </>,
           ],
-          ['price of', <Price line={line} view={view} />],
+          ['price source', <Price line={line} view={view} />],
           ['rule', <code>{line.rule}</code>],
         ]}
       />
-      <p class="note">Quantity times price, divided by what the price is for: never rounded.</p>
+      <p class="note">
+        The amount is the quantity times the price, divided by the units that the price is for. It
+        is never rounded.
+      </p>
     </Panel>
   )
 }
@@ -103,7 +106,7 @@ function About({ facts, clock }: { readonly facts: LineFacts; readonly clock: Zo
   const { line } = facts
   const of = (name: string | null, id: string): string => (name === null ? id : `${name} (${id})`)
   return (
-    <Panel id="about" title="What it was for">
+    <Panel id="about" title="Details">
       <Facts
         facts={[
           ['settled', <Moment atMs={fromTimestamp(line.settled_at)} clock={clock} />],
@@ -119,21 +122,23 @@ function About({ facts, clock }: { readonly facts: LineFacts; readonly clock: Zo
   )
 }
 
-const correctionColumns = (
+const refundColumns = (
   { clock, token }: Pick<View, 'clock' | 'token'>,
   currency: string,
   from: string,
-): readonly TableColumn<Correction>[] => [
+): readonly TableColumn<LineRefund>[] => [
   {
     name: 'posted',
     cell: ({ posted_at: at }) => <Moment atMs={fromTimestamp(at)} clock={clock} />,
   },
-  { name: 'correction', narrow: 'lead', cell: ({ adjustment_id: id }) => <Id id={id} /> },
+  { name: 'refund', narrow: 'lead', cell: ({ adjustment_id: id }) => <Id id={id} /> },
   { name: 'reason', cell: ({ reason }) => reason },
   // The API names the poster to operators alone.
-  ...(isOperator(token) ? [{ name: 'by', cell: ({ actor }: Correction) => actor ?? '' }] : []),
+  ...(isOperator(token)
+    ? [{ name: 'posted by', cell: ({ actor }: LineRefund) => actor ?? '' }]
+    : []),
   {
-    name: 'given back',
+    name: 'refunded',
     right: true,
     cell: ({ amount }) => <Money amount={amount} currency={currency} from={from} />,
   },
@@ -157,16 +162,16 @@ function LinePage({ facts, view }: { readonly facts: LineFacts; readonly view: V
       />
       <Sum facts={facts} view={view} />
       <About facts={facts} clock={clock} />
-      <Panel id="corrections" title="Corrections">
+      <Panel id="refunds" title="Refunds">
         <Table
-          label="Corrections of the line"
-          columns={correctionColumns(view, line.currency, from)}
+          label="Refunds of the line"
+          columns={refundColumns(view, line.currency, from)}
           rows={receipt.corrections.filter((one) => one.line_id === id)}
           keyOf={(one) => one.adjustment_id}
-          empty="Nothing was given back. A line never changes; a correction is a posting of its own."
+          empty="Nothing was refunded. A line never changes; a refund is a separate posting."
         />
       </Panel>
-      <Panel id="proof" title="How to verify it">
+      <Panel id="proof" title="Verification">
         <Facts
           facts={[
             ['position in the log', grouped(line.position)],
@@ -175,8 +180,8 @@ function LinePage({ facts, view }: { readonly facts: LineFacts; readonly view: V
         />
         <p class="note">
           <code>tollgate receipt {id}</code> prints the formula and the hash from the stores;{' '}
-          <code>tollgate audit</code> works out every line and the chain of hashes again, and
-          reports each that differs.
+          <code>tollgate audit</code> recalculates every line and the chain of hashes, and reports
+          each difference.
         </p>
       </Panel>
     </>

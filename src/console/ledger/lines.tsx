@@ -46,7 +46,7 @@ const columnsIn = (clock: ZoneClock, tz: string | undefined): readonly TableColu
   },
   { name: 'SKU', cell: ({ sku }) => sku },
   {
-    name: 'of',
+    name: 'owner',
     cell: (line) => `${line.tenant_name ?? line.tenant_id}, ${line.user_name ?? line.user_id}`,
   },
   {
@@ -67,7 +67,7 @@ const columnsIn = (clock: ZoneClock, tz: string | undefined): readonly TableColu
     cell: (line) => <Money amount={line.amount} currency={line.currency} from={fromOf(line)} />,
   },
   {
-    name: 'given back',
+    name: 'refunded',
     right: true,
     cell: (line) =>
       line.adjusted === '0' ? '' : <Money amount={line.adjusted} from={fromOf(line)} />,
@@ -95,7 +95,7 @@ function List({
         columns={columnsIn(clock, query.tz)}
         rows={lines.items}
         keyOf={({ line_id: id }) => id}
-        empty="Nothing was settled in this time. Choose a longer time, or leave a field empty."
+        empty="Nothing was settled in this time. Choose a longer time, or clear a filter."
       />
       <Pager href={linesHref} query={query} range={range} next={lines.next_cursor} />
       <p class="note">

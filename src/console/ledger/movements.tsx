@@ -72,7 +72,7 @@ async function read(
 const kinds = {
   grant: 'credit',
   refund: 'refund',
-  adjustment: 'adjustment',
+  adjustment: 'correction',
   usage: 'usage',
 } as const
 
@@ -129,7 +129,7 @@ function columnsOf(
 ): readonly TableColumn<Movement>[] {
   return [
     {
-      name: 'when',
+      name: 'time',
       cell: ({ posted_at: at, date }) =>
         at === null ? (
           <time datetime={date}>
@@ -139,9 +139,9 @@ function columnsOf(
           <Moment atMs={fromTimestamp(at)} clock={clock} />
         ),
     },
-    { name: 'what', narrow: 'lead', cell: ({ kind }) => kinds[kind] },
-    { name: 'why', cell: wordsOf },
-    { name: 'of', cell: (one) => <About one={one} asked={asked} account={account} /> },
+    { name: 'kind', narrow: 'lead', cell: ({ kind }) => kinds[kind] },
+    { name: 'reason', cell: wordsOf },
+    { name: 'source', cell: (one) => <About one={one} asked={asked} account={account} /> },
     { name: 'amount', right: true, cell: ({ amount }) => <Money amount={amount} from={from} /> },
     {
       name: 'balance after',
@@ -213,7 +213,7 @@ function AccountPanel({
       />
       {items.length > MAX_ROWS ? (
         <p class="note">
-          {grouped(String(items.length))} movements are too many for a page: choose a shorter time.
+          {grouped(String(items.length))} movements do not fit on a page. Choose a shorter time.
         </p>
       ) : (
         <Table
@@ -221,7 +221,7 @@ function AccountPanel({
           columns={columnsOf(asked, account, clock, from)}
           rows={items}
           keyOf={({ id, date }) => id ?? date}
-          empty="Nothing moved in this time. Choose a longer time."
+          empty="No movements in this time. Choose a longer time."
         />
       )}
       <p class="note">As of position {account.as_of} of the log.</p>
@@ -246,7 +246,9 @@ function MovementsPage({
       <FilterForm action={movementsHref()} part={PART} fields={fields} values={asked} />
       <div id={PART} aria-live="polite">
         {accounts.length === 0 ? (
-          <p class="panel note">Name a tenant: an account is of one tenant and one currency.</p>
+          <p class="panel note">
+            Name a tenant: each account belongs to one tenant and has one currency.
+          </p>
         ) : null}
         {accounts.map(({ currency: one, of }) => (
           <Panel key={one} id={`account-${one}`} title={`Account in ${one}`}>

@@ -61,7 +61,7 @@ const MAX_ROWS = 1_000
 const MAX_DAYS = 800
 
 const fields: readonly FilterField[] = [
-  { name: 'by', label: 'By', options: dimensions, noChoice: null },
+  { name: 'by', label: 'Group by', options: dimensions, noChoice: null },
   { name: 'and', label: 'Then by', options: dimensions, noChoice: 'none' },
   ...lineFields,
 ]
@@ -124,7 +124,7 @@ function columnsOf(facts: SummaryFacts, sums: Sums, from: string): readonly Tabl
       cell: (item) => <Money amount={item.amount} currency={item.currency} from={from} />,
     },
     {
-      name: 'given back',
+      name: 'refunded',
       right: true,
       cell: ({ refunded }) => (refunded === '0' ? '' : <Money amount={refunded} from={from} />),
     },
@@ -143,7 +143,7 @@ function Totals({ totals, from }: { readonly totals: Usage['totals']; readonly f
             {refunded === '0' ? null : (
               <>
                 : <Money amount={amount} from={from} /> settled,{' '}
-                <Money amount={refunded} from={from} /> given back
+                <Money amount={refunded} from={from} /> refunded
               </>
             )}
           </span>
@@ -175,7 +175,7 @@ function Charts({
     .daysBetween(fromMs, sums.bounds.toMs)
     .map(({ name }) => name)
   if (days.length > MAX_DAYS)
-    return <p class="panel note">A chart has at most {MAX_DAYS} days: sum by month.</p>
+    return <p class="panel note">A chart shows at most {MAX_DAYS} days. Group by month instead.</p>
   return (
     <div class={days.length > 40 ? 'charts wide' : 'charts'}>
       {totals.map(({ currency }) => (
@@ -210,8 +210,8 @@ function SumsOf({ facts, sums }: { readonly facts: SummaryFacts; readonly sums: 
       <div class="panel">
         {items.length > MAX_ROWS ? (
           <p class="note">
-            {grouped(String(items.length))} rows are too many for a page: choose a shorter time, or
-            one dimension.
+            {grouped(String(items.length))} rows do not fit on a page. Choose a shorter time, or
+            group by one dimension.
           </p>
         ) : (
           <Table
@@ -219,7 +219,7 @@ function SumsOf({ facts, sums }: { readonly facts: SummaryFacts; readonly sums: 
             columns={columnsOf(facts, sums, from)}
             rows={items}
             keyOf={(item) => JSON.stringify([valuesOf(item, by), item.currency])}
-            empty="Nothing was settled in this time. Choose a longer time, or leave a field empty."
+            empty="Nothing was settled in this time. Choose a longer time, or clear a filter."
           />
         )}
         <p class="note">

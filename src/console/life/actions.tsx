@@ -51,9 +51,9 @@ function mayDo({ kind, role }: Principal, { roles }: LifeAction): boolean {
 }
 
 const titles = {
-  note: 'Write a note',
+  note: 'Add a note',
   poll: 'Ask the provider again',
-  'give-up': 'Give it up',
+  'give-up': 'Give up',
 } as const
 
 function Words({ name, view }: { readonly name: LifeAction['name']; readonly view: LifeView }) {
@@ -61,19 +61,20 @@ function Words({ name, view }: { readonly name: LifeAction['name']; readonly vie
   if (name === 'note')
     return (
       <>
-        It stands in this life and is never changed or deleted.{' '}
+        The note is shown in this life, and is never changed or deleted.{' '}
         {isOperator(token)
-          ? 'Operators read it; the tenant does not.'
-          : 'All who see the whole tenant read it.'}
+          ? 'Operators can read it; the tenant cannot.'
+          : 'Tokens that see the whole tenant can read it.'}
       </>
     )
-  if (name === 'poll') return <>The next free worker asks at once. Nothing is sent a second time.</>
+  if (name === 'poll')
+    return <>The next free worker asks for the result. The request is not sent again.</>
   const held = life.receipt?.held ?? '0'
   return (
     <>
-      It ends as failed: {held === '0' ? 'nothing' : `${grouped(held)} ${currency}`} is freed,
-      nothing is charged, and a cost that the provider reports later is the operator's. It cannot be
-      taken back.
+      The task ends as failed: {held === '0' ? 'nothing' : `${grouped(held)} ${currency}`} is
+      released and nothing is charged. The operator bears a cost that the provider reports later.
+      This cannot be undone.
     </>
   )
 }
@@ -95,7 +96,7 @@ export function Actions(view: LifeView): JSX.Element {
   if (offered.length === 0)
     return (
       <p class="panel note">
-        Notes are written with an admin token, or with <code>tollgate note {life.id}</code>.
+        To add a note, sign in with an admin token, or use <code>tollgate note {life.id}</code>.
       </p>
     )
   return (

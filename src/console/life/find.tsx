@@ -39,15 +39,12 @@ function hrefOfItem(
 
 /** Examples of what can be looked for, each with what it opens. */
 const examples = [
-  ['call_… video_… image_… speech_…', 'the id of a call or a task, also its beginning'],
+  ['call_… video_… image_… speech_…', 'the id of a call or a task, or the beginning of one'],
   ['chatcmpl-… resp_… cgt-…', 'the id of an answer, or of a task at its provider'],
-  ['req_…', 'the x-request-id of an answer, also of a refused one'],
+  ['req_…', 'the x-request-id of an answer, or of a refusal'],
   ['Bs5k', 'the last four characters of a token'],
   ['acme, ann, batch jobs', 'the name or the id of a tenant, a user or a token'],
-  [
-    '{"error":{"message":…}}',
-    'a whole error or log line as it was pasted: the ids in it are found',
-  ],
+  ['{"error":{"message":…}}', 'a whole error or log line: the ids in it are found'],
 ] as const
 
 function Tips(): JSX.Element {
@@ -55,8 +52,8 @@ function Tips(): JSX.Element {
     <section class="panel start">
       <h1>What are you looking for?</h1>
       <p>
-        Put it into the field above and press Enter: an id, its beginning, a name, or anything that
-        a customer has pasted.
+        Type it into the field above and press Enter: an id, the beginning of an id, a name, or any
+        text from a customer.
       </p>
       <dl class="examples">
         {examples.map(([example, opens]) => (
@@ -91,27 +88,27 @@ function columnsIn(view: View): readonly TableColumn<FoundItem>[] {
   const isShown = (item: FoundItem): boolean => viewReasonForItem(item, view) === undefined
   const tz = clock.zone === 'UTC' ? undefined : clock.zone
   return [
-    { name: 'what', cell: ({ kind }) => kind.replaceAll('_', ' ') },
+    { name: 'kind', cell: ({ kind }) => kind.replaceAll('_', ' ') },
     {
       name: 'id',
       narrow: 'lead',
       cell: (item) => <Id id={item.id} href={hrefOfItem(item, token, tz)} />,
     },
     {
-      name: 'of',
+      name: 'owner',
       cell: (item) =>
         item.user_id === null || !isShown(item)
           ? item.tenant_id
           : `${item.tenant_id}, ${item.user_id}`,
     },
     {
-      name: 'begun',
+      name: 'started',
       cell: (item) => (isShown(item) ? <Moment atMs={fromTimestamp(item.at)} clock={clock} /> : ''),
     },
     { name: 'state', cell: (item) => (isShown(item) ? item.state : '') },
-    { name: 'about', cell: (item) => <About item={item} view={view} /> },
+    { name: 'summary', cell: (item) => <About item={item} view={view} /> },
     {
-      name: 'more',
+      name: 'command',
       narrow: 'drop',
       cell: ({ command }) => (command === null ? '' : <Command>{command}</Command>),
     },
@@ -121,7 +118,7 @@ function columnsIn(view: View): readonly TableColumn<FoundItem>[] {
 function Nothing({ word }: { readonly word: string }): JSX.Element {
   return (
     <>
-      Nothing that this token may see is called <code>{word.slice(0, 200)}</code>. An id can be
+      No record that this token may see matches <code>{word.slice(0, 200)}</code>. An id can be
       shortened to its kind and six characters (<code>call_01M8BM</code>); a name needs two letters,
       and the last four of a token exactly four.
     </>
@@ -141,13 +138,15 @@ function FindPage({ found, view }: { readonly found: Asked; readonly view: View 
         </p>
       ))}
       <Table
-        label="What was found"
+        label="Results"
         columns={columnsIn(view)}
         rows={items}
         keyOf={({ kind, id }) => `${kind} ${id}`}
         empty={<Nothing word={word} />}
       />
-      {more ? <p class="note">There is more: add characters, or the id of the tenant.</p> : null}
+      {more ? (
+        <p class="note">There are more results. Add characters, or the id of the tenant.</p>
+      ) : null}
     </section>
   )
 }

@@ -43,11 +43,11 @@ function factsOf({ life, clock }: LifeView) {
             <Id id={receipt.request_id} href={findHref({ q: receipt.request_id })} />,
           ] as const,
         ]),
-    ...(receipt?.native_id ? [['at the provider', <Id id={receipt.native_id} />] as const] : []),
+    ...(receipt?.native_id ? [['id at the provider', <Id id={receipt.native_id} />] as const] : []),
     ...text('route', receipt?.surface),
     ...text('price book', receipt?.price_book_version),
     ...(life.attempts > 1 ? text('attempts', String(life.attempts)) : []),
-    ...(life.polls === null ? [] : text('asked', `${life.polls} times`)),
+    ...(life.polls === null ? [] : text('polls', String(life.polls))),
     ...(life.deadline_at === null
       ? []
       : [['deadline', <Moment atMs={fromTimestamp(life.deadline_at)} clock={clock} />] as const]),

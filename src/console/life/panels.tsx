@@ -64,7 +64,7 @@ export function Sum({ life, currency }: LifeView): JSX.Element | null {
   )
   return (
     <section class="panel sum" aria-labelledby="sum">
-      <h2 id="sum">What it costs</h2>
+      <h2 id="sum">Cost</h2>
       <table class="plain">
         <tbody>
           {lines.map((line) => (
@@ -76,7 +76,7 @@ export function Sum({ life, currency }: LifeView): JSX.Element | null {
               {money(line.amount)}
             </SumRow>
           ))}
-          {adjusted === '0' ? null : <SumRow name="given back">{money(`-${adjusted}`)}</SumRow>}
+          {adjusted === '0' ? null : <SumRow name="refunded">{money(`-${adjusted}`)}</SumRow>}
           {held === '0' ? null : <SumRow name="held until it ends">{money(held)}</SumRow>}
           {lines.length === 0 ? null : (
             <SumRow name="to pay" isTotal={true}>
@@ -143,7 +143,7 @@ const changeNames: Readonly<Record<string, string>> = {
   title: 'state',
   held: 'held',
   charged: 'charged',
-  given_back: 'given back',
+  given_back: 'refunded',
   net: 'to pay',
 }
 
@@ -192,7 +192,7 @@ export function Related({ life, tz }: LifeView): JSX.Element | null {
 export function Reply({ reply }: LifeView): JSX.Element {
   return (
     <details class="panel reply">
-      <summary>As a reply to the customer</summary>
+      <summary>Reply to the customer</summary>
       <textarea readOnly rows={reply.split('\n').length + 1} aria-label="Reply">
         {reply}
       </textarea>
@@ -201,12 +201,12 @@ export function Reply({ reply }: LifeView): JSX.Element {
 }
 
 export function Events({ history: of }: LifeView): JSX.Element {
-  if ('why' in of) return <p class="panel note">The events as the log has them: {of.why}</p>
+  if ('why' in of) return <p class="panel note">Events in the log: {of.why}</p>
   const { facts: history } = of
   return (
     <details class="panel raw">
       <summary>
-        {history.length} {history.length === 1 ? 'event' : 'events'}, as the log has them
+        {history.length} {history.length === 1 ? 'event' : 'events'} in the log
       </summary>
       {history.map(({ position, type, data, metadata }) => (
         <section key={position + type}>

@@ -18,12 +18,12 @@ import type { ConsoleServices } from '../page.tsx'
 import { readingAs } from '../session/reading-as.ts'
 import { lifePath, type LifeView } from './panels.tsx'
 
-/** The form that gives a part of a settled line back, or proposes it. */
+/** The form that refunds a part of a settled line, or proposes it. */
 
 const { line_id, code, reason } = NewAdjustmentSchema.properties
 const refundFields = Type.Object({
   line_id,
-  amount: Amount('What is given back of the line.'),
+  amount: Amount('The amount to refund.'),
   code,
   reason,
 })
@@ -32,7 +32,7 @@ const codes = reasonCodes.map((name) => [name, name.replace('_', ' ')] as const)
 
 type Line = NonNullable<LifeView['life']['receipt']>['lines'][number]
 
-/** The amount of a line that can still be given back. */
+/** The amount of a line that can still be refunded. */
 const leftOf = ({ amount, adjusted }: Line): string =>
   formatAmount(parseAmount(amount) - parseAmount(adjusted))
 
@@ -46,7 +46,7 @@ export function refundForm({ accounts, queries }: ConsoleServices): PageForm<typ
       const { line_id: lineId, ...terms } = fields
       const life = await readLife(queries.reads, readingAs(principalOf(request)), id, {})
       if (life.receipt?.lines.every((line) => line.line_id !== lineId) !== false)
-        throw new DomainError('line_not_found', 'The life has no such line', {})
+        throw new DomainError('line_not_found', 'This life has no such line', {})
       const input = { tenantId: life.tenant_id, lineId, ...terms, id: undefined, key }
       const done = await accounts.tenants.adjust(adminScopeOf(request), actorOf(request), input)
       if (done.proposal === undefined) return lifeHref(id)
@@ -65,11 +65,11 @@ export function Refund({ life, token, currency, fault, requestKey }: LifeView): 
   )
   const columns: readonly TableColumn<Line>[] = [
     { name: 'line', narrow: 'lead', cell: (line) => <code>{line.line_id}</code> },
-    { name: 'of', cell: ({ sku }) => sku },
+    { name: 'SKU', cell: ({ sku }) => sku },
     { name: 'charged', right: true, cell: ({ amount }) => money(amount) },
-    { name: 'given back', right: true, cell: ({ adjusted }) => money(adjusted) },
+    { name: 'refunded', right: true, cell: ({ adjusted }) => money(adjusted) },
     {
-      name: 'remains',
+      name: 'refundable',
       right: true,
       cell: (line) => <Money amount={leftOf(line)} currency={currency} />,
     },
@@ -78,10 +78,10 @@ export function Refund({ life, token, currency, fault, requestKey }: LifeView): 
   return (
     <ActionForm
       name="refund"
-      title="Give money back"
+      title="Refund"
       page={lifeHref(life.id)}
       requestKey={requestKey}
-      button={token.role === 'support' ? 'Propose it' : 'Give it back'}
+      button={token.role === 'support' ? 'Propose refund' : 'Refund'}
       fault={fault}
       fields={[
         {
@@ -94,21 +94,21 @@ export function Refund({ life, token, currency, fault, requestKey }: LifeView): 
           label: `Amount in ${currency}`,
           value: first === undefined ? '' : leftOf(first),
         },
-        { name: 'code', label: 'Why, for reports', options: codes },
-        { name: 'reason', label: 'Reason, which readers of the ledger see' },
+        { name: 'code', label: 'Code (for reports)', options: codes },
+        { name: 'reason', label: 'Reason (shown in the ledger)' },
       ]}
     >
       <Table
-        label="Lines that can be given back"
+        label="Lines that can be refunded"
         columns={columns}
         rows={lines}
         keyOf={({ line_id: id }) => id}
-        empty="All of it was given back."
+        empty="Everything was refunded."
       />
       <p>
         {token.role === 'support'
-          ? 'It is proposed, and moves no money until a user of finance approves it.'
-          : 'The tenant gets it as credit at once. Above what one person may post alone in 24 hours, it is proposed, and another user approves it.'}
+          ? 'This proposes a refund, which moves no money until a user of finance approves it.'
+          : 'The tenant is credited at once. Above the limit that one person may post in 24 hours, the refund is proposed, and another user approves it.'}
       </p>
     </ActionForm>
   )

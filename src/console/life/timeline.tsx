@@ -126,7 +126,7 @@ const afterNames = [
 
 const byNames = {
   caller: 'caller',
-  gateway: 'we',
+  gateway: 'gateway',
   provider: 'provider',
   operator: 'operator',
 } as const
@@ -165,7 +165,7 @@ function Row({
       <ul class="moves" aria-label="Money">
         {step.money.map(({ word, amount }) => (
           <li key={word} class={`move ${word.replace(' ', '-')}`}>
-            <span class="word">{word}</span>
+            <span class="word">{word === 'given back' ? 'refunded' : word}</span>
             <span class="money">{grouped(amount)}</span>
             <span class="currency">{currency}</span>
           </li>
@@ -225,8 +225,8 @@ export function Timeline({
       <div class="heading" aria-hidden="true">
         <span>{shownDay}</span>
         <Axis scale={scale} />
-        <span class="right">moved</span>
-        <span class="right">after it</span>
+        <span class="right">money</span>
+        <span class="right">afterwards</span>
       </div>
       <ol>
         {steps.map((step, index) => (
@@ -239,9 +239,10 @@ export function Timeline({
               <span class="wait">in {formatDuration(Math.max(0, ahead.deadlineMs - nowMs))}</span>
             </p>
             <p class="what">
-              <strong>deadline</strong> <span class="by">we</span>
+              <strong>deadline</strong> <span class="by">gateway</span>
               <span class="detail">
-                asked again until then, then it expires and what is held is freed
+                the gateway asks the provider until then; then the task expires and its hold is
+                released
                 {ahead.lastAskedMs === undefined
                   ? ''
                   : `; last asked ${formatDuration(Math.max(0, nowMs - ahead.lastAskedMs))} ago`}

@@ -5,7 +5,7 @@ import { RequestError } from '../../api/kit/request-error.ts'
 import { timeRangeMembers } from '../../api/query/time-range.ts'
 import type { Principal } from '../../app/access/principal.ts'
 import { isOperator } from '../../domain/token/events.ts'
-import { formatElapsed } from '../../kernel/duration.ts'
+import { formatDuration } from '../../kernel/duration.ts'
 import { paths } from '../kit/href.ts'
 import { FactsPanel, Panel, type PanelFacts, panelFacts } from '../kit/panel.tsx'
 import { Table, type TableColumn } from '../kit/table.tsx'
@@ -32,19 +32,19 @@ const query = Type.Object({ tz: timeRangeMembers.tz })
 /** @throws RequestError for a session of any other token */
 function requireOperatorOf(token: Principal): void {
   if (isOperator(token)) return
-  const message = 'Operations are shown to sessions of an admin token of all tenants'
+  const message = 'Operations are shown only to sessions of an admin token of all tenants'
   throw new RequestError('wrong_token_kind', message)
 }
 
 function ProcessPanel({ readiness }: { readonly readiness: Readiness }): JSX.Element {
   const { ready, reasons, degraded, dependencies, spool } = readiness
-  const waits = spool === undefined ? 'none' : `${grouped(String(spool.records))} records wait`
-  const since = spool === undefined || spool.records === 0 ? '' : `, ${formatElapsed(spool.ageMs)}`
+  const waits = spool === undefined ? 'none' : `${grouped(String(spool.records))} records waiting`
+  const since = spool === undefined || spool.records === 0 ? '' : `, ${formatDuration(spool.ageMs)}`
   return (
     <Panel id="process" title="This process">
       <Facts
         facts={[
-          ['takes requests', ready ? 'yes' : 'no'],
+          ['accepts requests', ready ? 'yes' : 'no'],
           ...Object.entries(dependencies).map(
             ([name, state]) => [name.replaceAll('_', ' '), state] as const,
           ),
@@ -57,8 +57,9 @@ function ProcessPanel({ readiness }: { readonly readiness: Readiness }): JSX.Ele
         </p>
       ))}
       <p class="note">
-        The same is at <code>/readyz</code>, also without a token. What a spool holds is shown by{' '}
-        <Command>tollgate spool list</Command> with the <code>DATA_DIR</code> of its replica.
+        <code>/readyz</code> reports the same, without a token.{' '}
+        <Command>tollgate spool list</Command> shows the spool of the replica whose{' '}
+        <code>DATA_DIR</code> it has.
       </p>
     </Panel>
   )
@@ -68,22 +69,22 @@ const modelColumns: readonly TableColumn<Readiness['projections'][number]>[] = [
   { name: 'read model', narrow: 'lead', cell: ({ name }) => name },
   { name: 'position', right: true, cell: ({ position }) => grouped(position ?? '') },
   {
-    name: 'behind',
+    name: 'lag',
     right: true,
-    cell: ({ lagMs }) => (lagMs === 0 ? 'no' : formatElapsed(lagMs)),
+    cell: ({ lagMs }) => (lagMs === 0 ? 'none' : formatDuration(lagMs)),
   },
   {
     name: 'state',
     cell: ({ name, stopped, rebuilding }) =>
       stopped === undefined ? (
         rebuilding ? (
-          'an older version is read until its rebuild is done'
+          'rebuilding: an older version is read until then'
         ) : (
           'follows the log'
         )
       ) : (
         <>
-          stands still: {stopped}. Compare it: <Command>tollgate rebuild {name} --check</Command>
+          stopped: {stopped}. To check it: <Command>tollgate rebuild {name} --check</Command>
         </>
       ),
   },
@@ -91,27 +92,27 @@ const modelColumns: readonly TableColumn<Readiness['projections'][number]>[] = [
 
 const workerColumns: readonly TableColumn<Read<'workers'>[number]>[] = [
   { name: 'process', narrow: 'lead', cell: ({ owner }) => <Id id={owner} /> },
-  { name: 'last seen', right: true, cell: ({ silentMs }) => `${formatElapsed(silentMs)} ago` },
+  { name: 'last seen', right: true, cell: ({ silentMs }) => `${formatDuration(silentMs)} ago` },
 ]
 
 const breakerWords: Readonly<Record<string, string>> = {
-  closed: 'takes calls',
-  open: 'pauses after failures, and then tries again by itself',
-  half_open: 'tries a few calls after failures',
+  closed: 'accepts calls',
+  open: 'paused after failures, tries again by itself',
+  half_open: 'tries a few calls after a pause',
 }
 
 const channelColumns: readonly TableColumn<OperationsFacts['channels'][number]>[] = [
   { name: 'channel', narrow: 'lead', cell: ({ id }) => id },
   { name: 'state', cell: ({ breaker }) => breakerWords[breaker] ?? breaker },
-  { name: 'shut for users', right: true, cell: ({ shutUsers }) => shutUsers },
+  { name: 'users it is paused for', right: true, cell: ({ shutUsers }) => shutUsers },
 ]
 
 const workWords: Readonly<Record<string, string>> = {
-  poll: 'tasks at providers',
-  reconcile: 'submissions looked for at providers',
+  poll: 'tasks to ask providers for',
+  reconcile: 'submissions to look for at providers',
   watch: 'tasks that a provider may show late',
-  make: 'tasks that wait for a worker',
-  finish: 'tasks that a worker makes',
+  make: 'tasks waiting for a worker',
+  finish: 'tasks being made by a worker',
 }
 
 const workColumns: readonly TableColumn<Read<'work'>[number]>[] = [
@@ -125,17 +126,17 @@ function LedgerPanels({ facts: { spools, audit } }: { readonly facts: Operations
     <>
       <FactsPanel
         id="silent"
-        title="Spools of processes that are away"
+        title="Spools of stopped processes"
         of={spools}
         show={(rows) =>
           rows.length === 0 ? (
-            <p class="empty">No settlement waits in a spool of a process that is away.</p>
+            <p class="empty">No settlement is waiting in the spool of a stopped process.</p>
           ) : (
             rows.map(({ currency, spools: count, amount, oldestSeconds }) => (
               <p key={currency} class="note">
                 {count === 1 ? '1 spool holds' : `${count} spools hold`} {grouped(amount)}{' '}
-                {currency}, the oldest for {formatElapsed(oldestSeconds * 1_000)}. Start a process
-                with that <code>DATA_DIR</code>: it appends them.
+                {currency}, the oldest for {formatDuration(oldestSeconds * 1_000)}. Start a process
+                with that <code>DATA_DIR</code>: it appends the settlements to the log.
               </p>
             ))
           )
@@ -148,8 +149,8 @@ function LedgerPanels({ facts: { spools, audit } }: { readonly facts: Operations
         show={({ last }) => (
           <p class="note">
             {last === undefined
-              ? 'None has ended yet. '
-              : `It ended ${formatElapsed(last.ageSeconds * 1_000)} ago and found ${
+              ? 'No audit has finished yet. '
+              : `The last audit finished ${formatDuration(last.ageSeconds * 1_000)} ago and found ${
                   last.findings === 0 ? 'no difference' : `${last.findings} differences`
                 }. `}
             <Command>tollgate audit</Command> compares every read model with the log.
@@ -173,13 +174,13 @@ function OperationsPage({
       <h1 class="title">Operations</h1>
       <ProcessPanel readiness={readiness} />
       <UnclearPanels facts={facts} clock={clock} />
-      <Panel id="channels" title="Channels, as this process sees them">
+      <Panel id="channels" title="Channels of this process">
         <Table
           label="Channels"
           columns={channelColumns}
           rows={channels}
           keyOf={({ id }) => id}
-          empty="No channel is configured: see the configuration of channels."
+          empty="No channel is configured."
         />
       </Panel>
       <Panel id="read-models" title="Read models">
@@ -188,7 +189,7 @@ function OperationsPage({
           columns={modelColumns}
           rows={readiness.projections}
           keyOf={({ name }) => name}
-          empty="Their state could not be read in time."
+          empty="The state of the read models could not be read in time."
         />
       </Panel>
       <WorkPanels facts={facts} />
@@ -203,7 +204,7 @@ function WorkPanels({ facts }: { readonly facts: OperationsFacts }): JSX.Element
     <>
       <FactsPanel
         id="work"
-        title="Work in the background"
+        title="Background work"
         of={work}
         show={(rows) => (
           <Table
@@ -217,15 +218,15 @@ function WorkPanels({ facts }: { readonly facts: OperationsFacts }): JSX.Element
       />
       <FactsPanel
         id="workers"
-        title="Processes that do it"
+        title="Workers"
         of={workers}
         show={(rows) => (
           <Table
-            label="Processes"
+            label="Worker processes"
             columns={workerColumns}
             rows={rows}
             keyOf={({ owner }) => owner}
-            empty="No process with the role of a worker is present: tasks are not asked for."
+            empty="No worker is running: providers are not asked for tasks."
           />
         )}
       />

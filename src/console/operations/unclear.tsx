@@ -52,26 +52,32 @@ export function UnclearPanels({
         show={(rows) => (
           <>
             {list('Uncertain submissions', rows, 'The outcome of every submission is known.')}
-            {rows.length > MAX_UNCLEAR ? <p class="note">There are more than 50.</p> : null}
+            {rows.length > MAX_UNCLEAR ? (
+              <p class="note">The first {MAX_UNCLEAR} are shown; there are more.</p>
+            ) : null}
             <p class="note">
-              The gateway looks for each at its provider until it expires.{' '}
-              <Command>tollgate poll ID</Command> asks now; <Command>tollgate give-up ID</Command>{' '}
-              ends one and frees its hold.
+              The gateway looks for each task at its provider until the task expires.{' '}
+              <Command>tollgate poll ID</Command> asks the provider now;{' '}
+              <Command>tollgate give-up ID</Command> ends the task and releases its hold.
             </p>
           </>
         )}
       />
       <FactsPanel
         id="usage"
-        title="Made, and usage not known"
+        title="Completed, usage missing"
         of={withoutUsage}
         show={({ open, tasks }) => (
           <>
-            {list('Tasks without usage', tasks, 'Every result that was made has its usage.')}
-            {open > tasks.length ? <p class="note">There are {grouped(String(open))}.</p> : null}
+            {list('Tasks without usage', tasks, 'Every completed task has its usage.')}
+            {open > tasks.length ? (
+              <p class="note">
+                The first {tasks.length} of {grouped(String(open))} are shown.
+              </p>
+            ) : null}
             <p class="note">
-              Each is asked for until it expires, and is then not charged:{' '}
-              <Command>tollgate poll ID</Command> asks now.
+              The gateway asks for the usage of each task until the task expires, which is then not
+              charged. <Command>tollgate poll ID</Command> asks now.
             </p>
           </>
         )}

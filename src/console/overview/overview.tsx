@@ -26,7 +26,7 @@ import { Table, type TableColumn } from '../kit/table.tsx'
 import { grouped, Id, Moment, type ZoneClock } from '../kit/values.tsx'
 import type { Page, View } from '../page.tsx'
 
-/** The state of a tenant, or of all of them, on one page: balances, spend, and what failed last. */
+/** The state of a tenant, or of all of them, on one page: balances, spend, and the latest failures. */
 
 type Usage = Awaited<ReturnType<Awaited<ReturnType<typeof readUsage>>['page']>>
 type Failures = Awaited<ReturnType<Awaited<ReturnType<typeof readFailures>>['page']>>
@@ -42,7 +42,7 @@ type Query = Static<typeof query>
 const DAYS = 14
 const DAYS_OF_ALL = 2
 const DAY_MS = 86_400_000
-const FAILED_LAST = 8
+const LATEST_FAILURES = 8
 const MOST_TENANTS = 20
 
 interface OverviewFacts {
@@ -53,7 +53,7 @@ interface OverviewFacts {
   readonly days: readonly ZonedPeriod[]
   readonly balances: PanelFacts<Balances> | undefined
   readonly spend: PanelFacts<Usage>
-  /** Tenants by what they used yesterday; undefined for one tenant. */
+  /** Top tenants yesterday; undefined for one tenant. */
   readonly tenants: PanelFacts<Usage> | undefined
   readonly failures: PanelFacts<Failures>
 }
@@ -84,7 +84,7 @@ async function read(services: QueryServices, who: Principal, asked: Query): Prom
       ? panelFacts(who, ['finance'], usage({ time_preset: 'yesterday', group_by: 'tenant' }))
       : undefined,
     panelFacts(who, ['finance', 'support'], async () =>
-      (await readFailures(services, who, { ...ofTenant, limit: FAILED_LAST })).page(),
+      (await readFailures(services, who, { ...ofTenant, limit: LATEST_FAILURES })).page(),
     ),
   ])
   const tenantId = isOfAll ? undefined : (tenant_id ?? who.tenantId)
@@ -97,7 +97,7 @@ function Spend({ facts }: { readonly facts: OverviewFacts }): JSX.Element {
   const { items, totals } = spend.facts
   const from = apiPath('/usage', { from: days[0]?.name, group_by: 'day,model', ...query })
   if (totals.length === 0)
-    return <p class="panel note">Nothing was settled in {days.length} days.</p>
+    return <p class="panel note">Nothing was settled in the last {days.length} days.</p>
   const linesOf = (day: string, currency: string): string => {
     const period = days.find(({ name }) => name === day)
     const bounds = period && { from: toTimestamp(period.fromMs), to: toTimestamp(period.toMs) }
@@ -127,11 +127,11 @@ function Spend({ facts }: { readonly facts: OverviewFacts }): JSX.Element {
 }
 
 const failureColumns = (clock: ZoneClock): readonly TableColumn<Failure>[] => [
-  { name: 'when', cell: ({ at }) => <Moment atMs={fromTimestamp(at)} clock={clock} /> },
+  { name: 'time', cell: ({ at }) => <Moment atMs={fromTimestamp(at)} clock={clock} /> },
   { name: 'life', narrow: 'lead', cell: ({ id }) => <Id id={id} href={lifeHref(id)} /> },
   { name: 'model', cell: ({ model }) => model },
-  { name: 'of', cell: (one) => one.user_id ?? one.tenant_id },
-  { name: 'why', cell: ({ code }) => <code>{code}</code> },
+  { name: 'owner', cell: (one) => one.user_id ?? one.tenant_id },
+  { name: 'code', cell: ({ code }) => <code>{code}</code> },
 ]
 
 const tenantColumns: readonly TableColumn<Usage['items'][number]>[] = [
@@ -154,7 +154,7 @@ function Tenants({ of }: { readonly of: PanelFacts<Usage> }): JSX.Element {
   return (
     <FactsPanel
       id="tenants"
-      title="Tenants by what they used yesterday"
+      title="Top tenants yesterday"
       of={of}
       show={({ items }) => (
         <Table
@@ -180,11 +180,11 @@ function Places({
   readonly token: View['token']
 }): JSX.Element {
   const places = [
-    [activityHref(tenantId, { tz }), 'History of its calls and tasks'],
+    [activityHref(tenantId, { tz }), 'Activity'],
     ...(role === 'support'
       ? []
-      : [[movementsHref({ tenant_id: tenantId, tz }), 'Movements of its accounts']]),
-    ...(kind === 'admin' ? [[tenantHref(tenantId, { tz }), 'Its users, tokens and limits']] : []),
+      : [[movementsHref({ tenant_id: tenantId, tz }), 'Account movements']]),
+    ...(kind === 'admin' ? [[tenantHref(tenantId, { tz }), 'Users, tokens and limits']] : []),
   ] as const
   return (
     <p class="note places">
@@ -215,12 +215,12 @@ function OverviewPage({
       <Spend facts={facts} />
       {tenants === undefined ? null : <Tenants of={tenants} />}
       <FactsPanel
-        id="failed-last"
-        title="Failed last"
+        id="latest-failures"
+        title="Latest failures"
         of={failures}
         show={({ items }) => (
           <Table
-            label="Failed last"
+            label="Latest failures"
             columns={failureColumns(view.clock)}
             rows={items}
             keyOf={({ id }) => id}

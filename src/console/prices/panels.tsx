@@ -63,7 +63,7 @@ const changeColumns = (from: string): readonly TableColumn<Change>[] => [
     right: true,
     cell: ({ after }) => (after === undefined ? '' : <PriceOf of={after} from={from} />),
   },
-  { name: 'by', right: true, cell: ({ percent }) => percentWords(percent) },
+  { name: 'difference', right: true, cell: ({ percent }) => percentWords(percent) },
 ]
 
 export function DifferencePanel({
@@ -89,9 +89,9 @@ export function DifferencePanel({
             columns={changeColumns(from)}
             rows={changesOf(found)}
             keyOf={(one) => `${one.word} ${nameOf(one)} ${(one.after ?? one.before)?.currency}`}
-            empty="Both have the same prices."
+            empty="Both price books have the same prices."
           />
-          <p class="note">{grouped(String(found.unchanged))} prices are the same.</p>
+          <p class="note">{grouped(String(found.unchanged))} prices are unchanged.</p>
         </>
       )}
     />
@@ -114,10 +114,10 @@ const rowColumns = (from: string): readonly TableColumn<WhatIf['rows'][number]>[
     cell: ({ recorded, currency }) => <Money amount={recorded} currency={currency} from={from} />,
   },
   {
-    name: 'by this book',
+    name: 'at these prices',
     right: true,
     cell: ({ what_if: cost }) =>
-      cost === null ? 'no price: refused' : <Money amount={cost} from={from} />,
+      cost === null ? 'no price, refused' : <Money amount={cost} from={from} />,
   },
   {
     name: 'difference',
@@ -145,8 +145,8 @@ function WhatIfTotals({
             <Money amount={difference} from={from} />
             {unpriced.lines === 0 ? null : (
               <>
-                ; without {grouped(String(unpriced.lines))} lines of{' '}
-                <Money amount={unpriced.recorded} from={from} /> that it has no price for
+                ; not included: {grouped(String(unpriced.lines))} lines of{' '}
+                <Money amount={unpriced.recorded} from={from} /> without a price in this book
               </>
             )}
           </span>
@@ -160,22 +160,24 @@ export function WhatIfPanel({ of, from }: Cost): JSX.Element {
   return (
     <FactsPanel
       id="what-if"
-      title="Usage of this time under this book"
+      title="Cost of past usage at these prices"
       of={of}
       show={({ rows, totals }) => (
         <>
           <WhatIfTotals totals={totals} from={from} />
           <FirstRows
             from={from}
-            label="Usage under this book"
+            label="Past usage at these prices"
             columns={rowColumns(from)}
             rows={rows}
             keyOf={({ tenant_id: tenant, sku, currency, unit }) =>
               `${tenant} ${sku} ${currency} ${unit}`
             }
-            empty="Nothing was settled in this time. Choose a longer time, or leave the tenant empty."
+            empty="Nothing was settled in this time. Choose a longer time, or clear the tenant."
           />
-          <p class="note">A tenant's own prices stay as they were. Nothing is written.</p>
+          <p class="note">
+            Own prices of tenants still apply. This is a calculation: nothing is changed.
+          </p>
         </>
       )}
     />

@@ -106,7 +106,7 @@ const priceColumns = (from: string, prices: readonly Price[]): readonly TableCol
         {
           name: 'applies',
           cell: ({ demonstration }: Price) =>
-            demonstration === true ? 'on the sandbox alone' : 'everywhere',
+            demonstration === true ? 'sandbox only' : 'everywhere',
         },
       ]
     : []),
@@ -127,7 +127,7 @@ function BookPage({ facts, view }: { readonly facts: BookFacts; readonly view: V
     <>
       <h1 class="title">Price book {version}</h1>
       <LedgerTabs at={paths.book} token={view.token} asked={asked} />
-      <Panel id="terms" title="Book">
+      <Panel id="terms" title="Terms">
         <Facts
           facts={[
             [
@@ -135,7 +135,7 @@ function BookPage({ facts, view }: { readonly facts: BookFacts; readonly view: V
               <Moment atMs={fromTimestamp(book.effective_from)} clock={view.clock} />,
             ],
             ['published', <Moment atMs={fromTimestamp(book.published_at)} clock={view.clock} />],
-            ['by', book.published_by ?? 'not recorded'],
+            ['published by', book.published_by ?? 'not recorded'],
             ['prices', grouped(String(prices.length))],
           ]}
         />
@@ -154,7 +154,7 @@ function BookPage({ facts, view }: { readonly facts: BookFacts; readonly view: V
           columns={priceColumns(from, prices)}
           rows={prices}
           keyOf={({ sku, currency }) => `${sku} ${currency}`}
-          empty="It has no prices."
+          empty="This price book has no prices."
         />
       </Panel>
     </>

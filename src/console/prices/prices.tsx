@@ -98,7 +98,7 @@ const bookColumns = (clock: ZoneClock, tz: string | undefined): readonly TableCo
     name: 'published',
     cell: ({ published_at: at }) => <Moment atMs={fromTimestamp(at)} clock={clock} />,
   },
-  { name: 'by', cell: ({ published_by: by }) => by ?? '' },
+  { name: 'published by', cell: ({ published_by: by }) => by ?? '' },
   { name: 'prices', right: true, cell: (book) => grouped(String(book.price_count)) },
 ]
 
@@ -121,7 +121,7 @@ const priceColumns = (
 ): readonly TableColumn<TenantPrice>[] => [
   { name: 'SKU', narrow: 'lead', cell: ({ sku }) => sku },
   {
-    name: 'from',
+    name: 'source',
     cell: ({ own }) => (own ? 'own price' : multiplier === null ? 'list' : `list × ${multiplier}`),
   },
   {
@@ -157,9 +157,9 @@ function TenantPanel({
         <>
           <Facts
             facts={[
-              ['list', version ?? 'none is in effect'],
+              ['price book', version ?? 'none in effect'],
               ['multiplier', multiplier ?? 'none'],
-              ['revision', revision === 0 ? 'never set' : String(revision)],
+              ['revision', revision === 0 ? 'not set' : String(revision)],
             ]}
           />
           <FirstRows
@@ -170,13 +170,13 @@ function TenantPanel({
             keyOf={({ sku, currency }) => `${sku} ${currency}`}
             empty={
               multiplier === null
-                ? 'It pays the prices of the list.'
-                : `It pays the prices of the list times ${multiplier}.`
+                ? 'The tenant pays list prices.'
+                : `The tenant pays list prices times ${multiplier}.`
             }
           />
           {all === 'true' ? null : (
             <p class="note">
-              <a href={pricesHref({ tenant_id: id, tz, all: 'true' })}>All prices that it pays</a>
+              <a href={pricesHref({ tenant_id: id, tz, all: 'true' })}>Show all prices</a>
             </p>
           )}
         </>
@@ -205,7 +205,7 @@ function PricesPage({ facts, view }: { readonly facts: PricesFacts; readonly vie
                 columns={bookColumns(view.clock, asked.tz)}
                 rows={items}
                 keyOf={({ version }) => version}
-                empty="No price book was published yet: tollgate prices publish FILE."
+                empty="No price book is published yet. To publish one: tollgate prices publish FILE."
               />
               <Pager href={pricesHref} query={asked} next={next} />
             </>

@@ -81,7 +81,7 @@ function ListPage({
           columns={columnsIn(view.clock)}
           rows={facts.items}
           keyOf={proposalHref}
-          empty="Nothing waits for a second user, and nothing did."
+          empty="There are no proposals."
         />
         <Pager href={proposalsHref} query={facts.query} next={facts.next_cursor} />
       </section>
@@ -141,7 +141,7 @@ function factsOf(facts: ProposalFacts, { clock, token }: View) {
   const { row } = facts
   const { posting, by } = row
   const persons = isOperator(token)
-    ? [['proposed by', by === null ? 'a shell' : `${by.userId} of ${by.tenantId}`] as const]
+    ? [['proposed by', by === null ? 'command line' : `${by.userId} of ${by.tenantId}`] as const]
     : []
   return [
     ['tenant', <a href={tenantHref(row.tenantId)}>{row.tenantId}</a>],
@@ -151,8 +151,14 @@ function factsOf(facts: ProposalFacts, { clock, token }: View) {
     ...persons,
     ['proposed', <Moment atMs={row.proposedAtMs} clock={clock} />],
     ['lapses', <Moment atMs={row.expiresAtMs} clock={clock} />],
-    ...(row.reason === null ? [] : [['rejected because', row.reason] as const]),
+    ...(row.reason === null ? [] : [['reason for rejection', row.reason] as const]),
   ] as const
+}
+
+const ended: Readonly<Record<Exclude<ProposalRow['state'], 'proposed'>, string>> = {
+  approved: 'This proposal was approved.',
+  rejected: 'This proposal was rejected.',
+  lapsed: 'This proposal has lapsed.',
 }
 
 function Decision({ row, view }: { readonly row: ProposalRow; readonly view: View }): JSX.Element {
@@ -161,34 +167,38 @@ function Decision({ row, view }: { readonly row: ProposalRow; readonly view: Vie
     return (
       <>
         <UnplacedFault fault={fault} />
-        <p class="panel note">It is {row.state}.</p>
+        <p class="panel note">{ended[row.state]}</p>
       </>
     )
   if (!isOperator(token) || token.role === 'support')
-    return <p class="panel note">An operator of finance approves or rejects it.</p>
+    return (
+      <p class="panel note">
+        An operator with the role finance, or without a role, approves or rejects this proposal.
+      </p>
+    )
   const page = proposalHref(row)
   return (
     <>
       <ActionForm
         name="approve"
-        title="Approve it"
+        title="Approve"
         page={page}
         requestKey={requestKey}
         button="Approve"
         fault={fault}
       >
-        {effectOf(row)}, as it was proposed. Another user than the one who proposed it approves it.
+        {effectOf(row)}. A proposal is approved by a user other than its proposer.
       </ActionForm>
       <ActionForm
         name="reject"
-        title="Reject it"
+        title="Reject"
         page={page}
         requestKey={requestKey}
         fields={[{ name: 'reason', label: 'Reason' }]}
         button="Reject"
         fault={fault}
       >
-        It ends, and nothing is given; the same is proposed again under a new id.
+        The proposal ends and changes nothing. To propose the same again, use a new id.
       </ActionForm>
     </>
   )
@@ -237,7 +247,7 @@ export const proposalPage: Page<typeof oneQuery, ProposalFacts> = {
       <h1 class="title">
         Proposed {kindOf(facts.row)} for {facts.row.tenantId}
       </h1>
-      <Panel id="terms" title="What would change">
+      <Panel id="terms" title="Proposed change">
         <Facts facts={factsOf(facts, view)} />
         {isSettingChange(facts.row.posting) ? (
           <ChangeTables {...facts} change={facts.row.posting} />

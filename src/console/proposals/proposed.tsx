@@ -30,7 +30,7 @@ export function kindOf({ posting }: ProposalRow): string {
 /** Describes the effect of an approval. */
 export function effectOf({ posting, tenantId }: ProposalRow): string {
   if (isSettingChange(posting))
-    return `It sets the ${posting.kind} of ${tenantId}, if they are still those of revision ${posting.basis}`
+    return `It replaces the ${posting.kind} of ${tenantId}, if their revision is still ${posting.basis}`
   const { amount, currency } = posting
   return posting.kind === 'limit'
     ? `It lets the balance of ${tenantId} go ${posting.limit} ${currency} below zero`
@@ -57,7 +57,7 @@ export function termsOf(posting: Posting) {
   return [
     corrects.kind === 'line'
       ? ([
-          'corrects the line',
+          'refunds the line',
           <Id id={corrects.lineId} href={lineHref(corrects.lineId)} />,
         ] as const)
       : (['corrects the grant', <Id id={corrects.grantId} />] as const),
@@ -94,12 +94,12 @@ const limitOf = (above: string | undefined, currency: LimitChange['currency']) =
 const limitColumns: readonly TableColumn<LimitChange>[] = [
   { name: 'currency', narrow: 'lead', cell: ({ currency }) => currency },
   {
-    name: 'one person gives now',
+    name: 'limit now',
     right: true,
     cell: ({ currency, before }) => limitOf(before, currency),
   },
   {
-    name: 'one person would give',
+    name: 'limit after',
     right: true,
     cell: ({ currency, after }) => limitOf(after, currency),
   },
@@ -111,16 +111,16 @@ function Limits({ change }: { readonly change: ApprovalChange }): JSX.Element {
     <>
       <Facts
         facts={[
-          ['proposals lapse after, now', `${before.lapseHours} h`],
-          ['proposals would lapse after', `${after.lapseHours} h`],
+          ['proposals lapse after (now)', `${before.lapseHours} h`],
+          ['proposals lapse after (proposed)', `${after.lapseHours} h`],
         ]}
       />
       <Table
-        label="What one person may give alone in 24 hours"
+        label="Limits for one person in 24 hours"
         columns={limitColumns}
         rows={limitChanges(change)}
         keyOf={({ currency }) => currency}
-        empty="No currency has a limit, before or after."
+        empty="No currency has a limit, now or after."
       />
     </>
   )
@@ -164,7 +164,7 @@ function Prices({
         facts={[
           ['multiplier when it was proposed', before.multiplier ?? 'none'],
           ['multiplier after', after.multiplier ?? 'none'],
-          ['list in effect', known?.price_book_version ?? 'none is known'],
+          ['list in effect', known?.price_book_version ?? 'unknown'],
         ]}
       />
       {list !== undefined && 'why' in list ? <p class="note">{list.why}</p> : null}

@@ -53,5 +53,8 @@ export function viewReasonBefore(
 /** The scope of a session of an admin token. @throws RequestError where the API refuses a query token */
 export function adminScopeOfSession(token: Principal, shown: string): AdminScope {
   if (token.kind === 'admin') return scopeOfAdminToken(token)
-  throw new RequestError('wrong_token_kind', `${shown} are shown to sessions of an admin token`)
+  throw new RequestError(
+    'wrong_token_kind',
+    `${shown} are shown only to sessions of an admin token`,
+  )
 }

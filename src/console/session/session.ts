@@ -72,7 +72,7 @@ export interface RefusedSignIn {
 }
 
 const OPEN_ADDRESS =
-  'Tokens are not sent over an open connection: use https, or a browser on the machine itself'
+  'Tokens are accepted over an encrypted connection only: use https, or a browser on the machine of the gateway'
 
 /** @throws RequestError where the secret would cross a network unencrypted */
 export function requireConfidential(request: FastifyRequest): void {
@@ -148,7 +148,7 @@ export function sessionRoutes(
     requireConfidential(request)
     const secret = deps.codes.use(fieldsOf(request, ['code']).code)
     const fault =
-      'The link was used, or is older than five minutes. Sign in with a token of data/demo.json.'
+      'This link was already used, or is older than five minutes. Sign in with a token of data/demo.json.'
     const refused =
       secret === undefined ? { status: 403, fault } : await signIn(deps, request, reply, secret)
     const first = overviewHref()

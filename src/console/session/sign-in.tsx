@@ -37,9 +37,9 @@ export function SignInPage({
         <button type="submit">Sign in</button>
       </form>
       <p id="which" class="note">
-        A query token <code>qak-…</code> or an admin token <code>adm-…</code>. The session sees and
-        may do what the token may, and ends with it: after 30 minutes without a page, after 12
-        hours, or when the token is disabled.
+        Use a query token <code>qak-…</code> or an admin token <code>adm-…</code>. The session has
+        the rights of the token. It ends after 30 minutes without a page, after 12 hours, or when
+        the token is disabled.
       </p>
     </section>
   )

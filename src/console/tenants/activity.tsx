@@ -36,7 +36,7 @@ const PART = 'lives'
 
 const fields: readonly FilterField[] = [
   ...timeFields('recent'),
-  { name: 'type', label: 'What', options: ['task', 'call'] },
+  { name: 'type', label: 'Kind', options: ['task', 'call'] },
   fieldOf.user,
   fieldOf.token,
   fieldOf.zone,
@@ -57,7 +57,7 @@ function columnsIn({ tenantId, query }: ActivityFacts, view: View): readonly Tab
       <Money amount={life[name]} currency={life.currency ?? undefined} from={fromOf(life)} />
     )
   return [
-    { name: 'begun', cell: ({ at }) => <Moment atMs={fromTimestamp(at)} clock={clock} /> },
+    { name: 'started', cell: ({ at }) => <Moment atMs={fromTimestamp(at)} clock={clock} /> },
     {
       name: 'life',
       narrow: 'lead',
@@ -145,7 +145,7 @@ function List({
         rows={lives.items}
         keyOf={({ id }) => id}
         isFollowed
-        empty="No call and no task of this tenant began in this time. Choose a longer time, or leave a field empty."
+        empty="No call or task of this tenant started in this time. Choose a longer time, or clear a filter."
       />
       <Pager
         href={(of) => activityHref(tenantId, of)}

@@ -124,7 +124,7 @@ function heldInWords({ balances }: TenantFacts): string {
     .flatMap(({ accounts }) => accounts)
     .filter(({ held: amount }) => amount !== null && /[1-9]/.test(amount))
     .map(({ held: amount, currency }) => `${grouped(amount ?? '0')} ${currency}`)
-  return held.length === 0 ? 'nothing' : held.join(' and ')
+  return `: ${held.length === 0 ? 'nothing' : held.join(' and ')} is held for them now`
 }
 
 function StatusOfTenant({ facts, view }: FormProps): JSX.Element | null {
@@ -135,7 +135,7 @@ function StatusOfTenant({ facts, view }: FormProps): JSX.Element | null {
   return (
     <ActionForm
       name="status"
-      title={isOpen ? 'Suspend the tenant' : 'Resume the tenant'}
+      title={isOpen ? 'Suspend tenant' : 'Resume tenant'}
       page={tenantHref(tenant.id)}
       requestKey={requestKey}
       button={isOpen ? 'Suspend' : 'Resume'}
@@ -145,11 +145,11 @@ function StatusOfTenant({ facts, view }: FormProps): JSX.Element | null {
         status: isOpen ? 'suspended' : 'open',
         expected_revision: String(status.revision),
       }}
-      fields={isOpen ? [{ name: 'reason', label: 'Reason, which its callers read' }] : []}
+      fields={isOpen ? [{ name: 'reason', label: 'Reason (shown to callers)' }] : []}
     >
       {isOpen
-        ? `All its tokens begin nothing more. What runs goes on and is billed: ${heldInWords(facts)} is held for it now. Its users still read results, usage and receipts.`
-        : `Its tokens may call again. It was suspended because: ${status.reason}`}
+        ? `Its tokens can start nothing new. Running calls and tasks continue and are billed${heldInWords(facts)}. Its users can still read results, usage and receipts.`
+        : `Its tokens can be used again. Reason of the suspension: ${status.reason}`}
     </ActionForm>
   )
 }
@@ -168,7 +168,7 @@ function StatusOfUser({ facts, view }: FormProps): JSX.Element {
       title="Suspend or resume a user"
       page={tenantHref(tenant.id)}
       requestKey={view.requestKey}
-      button="Set the status"
+      button="Set status"
       fault={view.fault}
       hidden={{ subject: 'user', expected_revision: String(status.revision) }}
       fields={[
@@ -176,12 +176,12 @@ function StatusOfUser({ facts, view }: FormProps): JSX.Element {
         { name: 'status', label: 'Status', options: statuses },
         {
           name: 'reason',
-          label: 'Reason, which its callers read; none for open',
+          label: 'Reason (shown to callers; leave empty for open)',
           isOptional: true,
         },
       ]}
     >
-      The tokens of a suspended user begin nothing more, and what runs goes on.{' '}
+      The tokens of a suspended user can start nothing new. Running calls and tasks continue.{' '}
       {suspended.length === 0 ? 'No user is suspended now.' : `Suspended: ${suspended.join(', ')}.`}
     </ActionForm>
   )
@@ -204,10 +204,10 @@ function Limits({
   return (
     <ActionForm
       name="limits"
-      title={kind === 'tenant' ? 'Change the limits of the tenant' : 'Change the limits of a user'}
+      title={kind === 'tenant' ? 'Change tenant limits' : 'Change user limits'}
       page={tenantHref(tenant.id)}
       requestKey={view.requestKey}
-      button="Set the limits"
+      button="Set limits"
       fault={view.fault}
       hidden={{ subject: kind, expected_revision: String(limits.facts.revision) }}
       fields={[
@@ -219,9 +219,9 @@ function Limits({
       ]}
     >
       {kind === 'tenant'
-        ? 'These hold for all its users together, from the next request on.'
-        : 'These hold for all tokens of the user together, and replace the four figures that stand above for it.'}{' '}
-      A figure that is left empty is not limited.
+        ? 'The limits apply to all users of the tenant together, from the next request on.'
+        : 'The limits apply to all tokens of the user together. They replace the limits of the user in the table above.'}{' '}
+      An empty field means no limit.
     </ActionForm>
   )
 }
@@ -230,12 +230,12 @@ function Limits({
 export function TenantForms(props: FormProps): JSX.Element {
   const { facts, view } = props
   if (view.token.role !== undefined)
-    return <p class="panel note">An admin token without a role changes what is here.</p>
+    return <p class="panel note">Changes need an admin token without a role.</p>
   if (facts.status.status === 'closed')
     return (
       <>
         <UnplacedFault fault={view.fault} />
-        <p class="panel note">It is closed, which is final.</p>
+        <p class="panel note">This tenant is closed for good.</p>
       </>
     )
   const isOperators = isOperator(view.token)
@@ -256,9 +256,9 @@ export function TenantForms(props: FormProps): JSX.Element {
 /** Commands for all else that can be changed. */
 export function Commands({ tenantId }: { readonly tenantId: string }): JSX.Element {
   const commands = [
-    ['a name', `tollgate tenant rename ${tenantId} NAME`],
-    ['a further user', `tollgate tenant add-user NAME --tenant ${tenantId}`],
-    ['the end of the contract', `tollgate tenant close ${tenantId} --reason REASON`],
+    ['rename', `tollgate tenant rename ${tenantId} NAME`],
+    ['add a user', `tollgate tenant add-user NAME --tenant ${tenantId}`],
+    ['close', `tollgate tenant close ${tenantId} --reason REASON`],
     ['tokens', 'tollgate token --help'],
     ['credit', 'tollgate credit --help'],
     ['budgets', 'tollgate budget --help'],
@@ -268,7 +268,7 @@ export function Commands({ tenantId }: { readonly tenantId: string }): JSX.Eleme
   ] as const
   return (
     <details class="panel commands">
-      <summary>Everything else, by commands</summary>
+      <summary>Other changes, by command</summary>
       <dl class="facts">
         {commands.map(([name, command]) => (
           <div key={name}>

@@ -51,7 +51,7 @@ const tokenColumns = (clock: ZoneClock): readonly TableColumn<ShownToken>[] => [
   {
     name: 'limits',
     narrow: 'drop',
-    cell: ({ kind, limits }) => (kind === 'model' ? limitsInWords(limits, 'the usual') : '–'),
+    cell: ({ kind, limits }) => (kind === 'model' ? limitsInWords(limits, 'default') : '–'),
   },
   {
     name: 'last used',
@@ -66,7 +66,7 @@ const tokenColumns = (clock: ZoneClock): readonly TableColumn<ShownToken>[] => [
 const figure = (limit: number | undefined) => limit ?? '–'
 const limitColumns: readonly TableColumn<SubjectLimits>[] = [
   {
-    name: 'of',
+    name: 'owner',
     narrow: 'lead',
     cell: ({ subject }) => (subject.kind === 'user' ? subject.userId : 'the tenant'),
   },
@@ -84,7 +84,7 @@ function budgetColumns(tenantId: string): readonly TableColumn<Budget>[] {
   const amount = (text: string | null) =>
     text === null ? '–' : <Money amount={text} from={from} />
   return [
-    { name: 'of', narrow: 'lead', cell: subjectOf },
+    { name: 'owner', narrow: 'lead', cell: subjectOf },
     { name: 'per', cell: ({ period, currency }) => `${period}, ${currency}` },
     { name: 'spent', right: true, cell: ({ spent }) => amount(spent) },
     { name: 'warns at', right: true, cell: ({ soft }) => amount(soft) },
@@ -136,7 +136,7 @@ function Access({ facts, clock }: { readonly facts: TenantFacts; readonly clock:
               columns={userColumns(facts.tenant.id, clock)}
               rows={items}
               keyOf={({ id }) => id}
-              empty="It has no user yet."
+              empty="The tenant has no users yet."
             />
             <More facts={facts} list="users" next={next} />
           </>
@@ -153,7 +153,7 @@ function Access({ facts, clock }: { readonly facts: TenantFacts; readonly clock:
               columns={tokenColumns(clock)}
               rows={items}
               keyOf={({ id }) => id}
-              empty="It has no token yet."
+              empty="The tenant has no tokens yet."
             />
             <More facts={facts} list="tokens" next={next} />
           </>
@@ -176,7 +176,7 @@ function Bounds({ facts }: { readonly facts: TenantFacts }): JSX.Element {
             columns={limitColumns}
             rows={limits}
             keyOf={({ subject }) => (subject.kind === 'user' ? `user ${subject.userId}` : 'tenant')}
-            empty="No limit is set: those of the tokens apply."
+            empty="No limits are set: those of the tokens apply."
           />
         )}
       />
@@ -190,7 +190,7 @@ function Bounds({ facts }: { readonly facts: TenantFacts }): JSX.Element {
             columns={budgetColumns(facts.tenant.id)}
             rows={budgets}
             keyOf={(one) => `${subjectOf(one)} ${one.currency} ${one.period}`}
-            empty="No budget is set."
+            empty="No budgets are set."
           />
         )}
       />
@@ -204,15 +204,12 @@ function TenantPage({ facts, view }: { readonly facts: TenantFacts; readonly vie
   return (
     <>
       <h1 class="title">{tenant.name}</h1>
-      <Panel id="tenant" title={`It is ${status.status}`}>
+      <Panel id="tenant" title={`Status: ${status.status}`}>
         <Facts
           facts={[
             ['tenant', <code>{tenant.id}</code>],
             ['opened', <Moment atMs={fromTimestamp(tenant.opened_at)} clock={clock} />],
-            [
-              'status since',
-              <TimeOr at={status.since ?? null} none="it was opened" clock={clock} />,
-            ],
+            ['status since', <TimeOr at={status.since ?? null} none="opening" clock={clock} />],
             ...(status.reason === '' ? [] : [['reason', status.reason] as const]),
             ['suspended users', String(status.suspendedUsers.length)],
             ['spend', <a href={overviewHref({ tenant_id: tenant.id })}>overview</a>],

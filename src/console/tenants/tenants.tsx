@@ -55,11 +55,11 @@ export const tenantsPage: Page<typeof query, TenantsFacts> = {
           columns={columnsIn(clock)}
           rows={items}
           keyOf={({ id }) => id}
-          empty="No tenant is open yet: tollgate tenant open NAME opens one."
+          empty="No tenant yet. To open one: tollgate tenant open NAME."
         />
         <Pager href={tenantsHref} query={asked} next={next} />
         <p class="note">
-          Another one is opened with <code>tollgate tenant open NAME</code>.
+          To open another: <code>tollgate tenant open NAME</code>.
         </p>
       </section>
     </>

@@ -39,7 +39,7 @@ function factsOf({ token, issued }: TokenFacts, clock: ZoneClock) {
     ['sees', token.scope?.level.replaceAll('_', ' ') ?? 'its own'],
     ['models', token.models?.join(', ') ?? 'all'],
     ['addresses', token.addresses?.join(', ') ?? 'any'],
-    ['limits', token.kind === 'model' ? limitsInWords(token.limits, 'the usual') : 'none'],
+    ['limits', token.kind === 'model' ? limitsInWords(token.limits, 'default') : 'none'],
     ['last used', time(token.last_used_at, 'never')],
     [
       'calls and tasks',
@@ -49,7 +49,7 @@ function factsOf({ token, issued }: TokenFacts, clock: ZoneClock) {
     ['rotated', time(token.rotated_at, 'never')],
     ['expires', time(token.expires_at, 'never')],
     ['disabled', time(token.disabled_at, 'no')],
-    ['tokens that it issued', issued],
+    ['tokens it issued', issued],
   ] as const
 }
 
@@ -57,12 +57,12 @@ function Forms({ facts, view }: { readonly facts: TokenFacts; readonly view: Vie
   const { token, issued } = facts
   const { requestKey, fault, clock } = view
   if (view.token.role !== undefined)
-    return <p class="panel note">An admin token without a role changes it.</p>
+    return <p class="panel note">Changes need an admin token without a role.</p>
   if (token.disabled_at !== null)
     return (
       <>
         <UnplacedFault fault={fault} />
-        <p class="panel note">It is disabled, which is final: issue another token.</p>
+        <p class="panel note">This token is disabled for good. Issue another one instead.</p>
       </>
     )
   const page = tokenHref(token.id)
@@ -70,7 +70,7 @@ function Forms({ facts, view }: { readonly facts: TokenFacts; readonly view: Vie
     <>
       <ActionForm
         name="rotate"
-        title="Rotate it"
+        title="Rotate secret"
         page={page}
         requestKey={requestKey}
         button="Rotate"
@@ -79,17 +79,17 @@ function Forms({ facts, view }: { readonly facts: TokenFacts; readonly view: Vie
         fields={[
           {
             name: 'overlap_seconds',
-            label: 'Seconds for which the old secret still works',
+            label: 'Seconds until the old secret stops working',
             value: String(DEFAULT_OVERLAP_S),
           },
         ]}
       >
-        It gets a new secret, which the next page shows once. The secret that ends in{' '}
+        The token gets a new secret, which the next page shows once. The secret that ends in{' '}
         <code>{token.last_four}</code> stops working after the time below.
       </ActionForm>
       <ActionForm
         name="disable"
-        title="Disable it"
+        title="Disable token"
         page={page}
         requestKey={requestKey}
         button="Disable"
@@ -97,7 +97,7 @@ function Forms({ facts, view }: { readonly facts: TokenFacts; readonly view: Vie
         fields={[
           {
             name: 'issued',
-            label: `Also the tokens that it issued (${issued})`,
+            label: `Also disable the tokens it issued (${issued})`,
             options: [
               ['false', 'no'],
               ['true', 'yes'],
@@ -105,9 +105,9 @@ function Forms({ facts, view }: { readonly facts: TokenFacts; readonly view: Vie
           },
         ]}
       >
-        It stops working at once, on every replica, and its sessions end. Tasks that run go on. It
-        was last used: <TimeOr at={token.last_used_at} none="never" clock={clock} />. It cannot be
-        taken back.
+        The token stops working at once, on every replica, and its sessions end. Running tasks
+        continue. Last used: <TimeOr at={token.last_used_at} none="never" clock={clock} />. This
+        cannot be undone.
       </ActionForm>
     </>
   )
@@ -186,14 +186,14 @@ export const rotateForm = (tokens: Tokens): PageForm<typeof rotateFields> => ({
             <input type="text" readOnly value={secret} aria-label="Secret" />
           </p>
           <p class="note">
-            Copy it now: it is shown once and stored nowhere. The secret that ends in{' '}
+            Copy it now: it is shown once and is not stored. The secret that ends in{' '}
             <code>{lastFour}</code>{' '}
             {overlapS === 0
               ? 'has stopped working.'
               : `works for ${formatDuration(overlapMs)} more.`}
           </p>
           <p class="note">
-            <a href={tokenHref(id)}>To the token</a>
+            <a href={tokenHref(id)}>Back to the token</a>
           </p>
         </section>
       ),
