@@ -43,7 +43,7 @@ export const failuresQuerySchema = (surfaceNames: readonly string[]) =>
     surface: Type.Optional(Type.Enum([...surfaceNames])),
     model: NameOf('Only of this model, by its external name.'),
     status: Type.Optional(
-      Type.Enum([...failureStatuses], { description: 'Only requests that ended so.' }),
+      Type.Enum([...failureStatuses], { description: 'Only requests with this outcome.' }),
     ),
   })
 type FailuresQuery = Partial<Static<ReturnType<typeof failuresQuerySchema>>>
