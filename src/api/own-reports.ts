@@ -88,7 +88,7 @@ function usageRoute(instance: FastifyInstance, services: OwnServices): void {
           ? { ...asked, time_preset: USUAL_RANGE as typeof USUAL_RANGE }
           : asked
       requireShortRange(readTimeRange(query, clock.nowMs()), clock.nowMs())
-      await readNames({ catalog: models.catalog, looks: queries.knownNames }, principal, query)
+      await readNames({ catalog: models.catalog, lookups: queries.knownNames }, principal, query)
       const list = await readUsage(services, principal, query)
       void reply.header('cache-control', 'no-store')
       return { object: 'usage' as const, ...(await list.page()) }

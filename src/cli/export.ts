@@ -25,9 +25,9 @@ import type { Session } from './session.ts'
 const EXPORT_HELP = `
 Writes every settled line, newest first, as of one position of the log, on stdout or to a file:
 
-  csv     a table, with what was given back of each line, names and its hash
+  csv     a table, with the refunds of each line, names and its hash
   ndjson  the same, a line of JSON for each
-  focus   FOCUS 1.4: usage, what was given back in the time, and the credit that was granted in it
+  focus   FOCUS 1.4: usage, the refunds of the time, and the credit that was granted in it
 
 A month, and a date of --from or --to, are those of --tz. The same --as-of gives the same lines again, whatever was
 settled since: csv and ndjson have present names, and a FOCUS file is the same in full. Progress, the position and the

@@ -104,7 +104,7 @@ export function textOf(receipt: Receipt, zone?: TimeZone): readonly string[] {
       ]),
     ),
     ...section(
-      ['correction', 'of line', 'amount', 'posted', 'by', 'reason'],
+      ['refund', 'of line', 'amount', 'posted', 'by', 'reason'],
       receipt.corrections.map((one) => [
         one.adjustmentId,
         one.lineId.slice(receipt.sourceId.length + 1),

@@ -109,7 +109,7 @@ const eventFacts: { readonly [T in AnyEventType]: EventFacts<DataOf[T]> } = {
 }
 
 /**
- * Id of the task, call, file, asset, group, verification, token or looked-at tenant that an event is about; undefined for
+ * Id of the task, call, file, asset, group, verification, token or viewed tenant that an event is about; undefined for
  * an event of the account itself.
  */
 export function sourceOf<T extends AnyEventType>(event: EventOf<T>): string | undefined {

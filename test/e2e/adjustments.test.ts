@@ -3,7 +3,7 @@ import { openTestTenant, sharedStack } from '../helpers/stack.ts'
 import { call, queriesOf } from './support/client.ts'
 import { issueToken } from '../../src/app/accounts/account-commands.ts'
 
-/** Money that is given back over HTTP: of a line of the tenant, within what it cost, once. */
+/** Refunds over HTTP: of a line of the tenant, within what it cost, once. */
 
 const { url, access, caughtUp } = await sharedStack(t)
 const tenant = await openTestTenant(access, 'refunded')
@@ -43,7 +43,7 @@ const used = async () => {
   return data.totals[0]
 }
 
-t.test('a part of a line is given back once, and every report is net of it', async (t) => {
+t.test('a part of a line is refunded once, and every report is net of it', async (t) => {
   t.match(await used(), { amount: '0.011', refunded: '0', net: '0.011' })
   const key = { 'idempotency-key': 'refund 1' }
   const answers = await Promise.all([post(body, key), post(body, key), post(body, key)])
@@ -61,7 +61,7 @@ t.test('a part of a line is given back once, and every report is net of it', asy
   t.match(month.body.data.items[0], { refunded: '0.004', net: '0.007', requests: null })
 })
 
-t.test('what was given back can be taken back, and no more', async (t) => {
+t.test('a refund can be taken back, and no more', async (t) => {
   const named = (amount: string, adjustment_id: string) => post({ ...body, amount, adjustment_id })
   t.match(await named('0.0071', 'a'), {
     status: 409,

@@ -66,44 +66,41 @@ t.test('a receipt of each id of a request, and of no other token', async (t) => 
     }
 })
 
-t.test(
-  'a receipt of a task by each of its ids, and usage net of what was given back',
-  async (t) => {
-    const tasks = tasksOf(url, modelToken)
-    const nativeId = await tasks.created({ resolution: '480p' })
-    await tasks.reaches(nativeId, 'succeeded')
-    await caughtUp()
-    const byNative = await own(`/receipts/${nativeId}`)
-    t.match(byNative, {
-      status: 200,
-      body: { kind: 'task', native_id: nativeId, state: 'settled' },
-    })
-    const platformId = String(byNative.body.id)
-    t.same((await own(`/receipts/${platformId}`)).body, byNative.body)
-    const missing = await own(`/receipts/${platformId}`, second.secret)
-    t.match(missing, { status: 404, body: { error: { code: 'receipt_not_found' } } })
+t.test('a receipt of a task by each of its ids, and usage net of refunds', async (t) => {
+  const tasks = tasksOf(url, modelToken)
+  const nativeId = await tasks.created({ resolution: '480p' })
+  await tasks.reaches(nativeId, 'succeeded')
+  await caughtUp()
+  const byNative = await own(`/receipts/${nativeId}`)
+  t.match(byNative, {
+    status: 200,
+    body: { kind: 'task', native_id: nativeId, state: 'settled' },
+  })
+  const platformId = String(byNative.body.id)
+  t.same((await own(`/receipts/${platformId}`)).body, byNative.body)
+  const missing = await own(`/receipts/${platformId}`, second.secret)
+  t.match(missing, { status: 404, body: { error: { code: 'receipt_not_found' } } })
 
-    const line = {
-      lineId: `${first.callId}:1`,
-      tenantId,
-      currency: 'USD',
-      amount: '0.011',
-    } as const
-    await postAdjustment(access, {
-      tenantId,
-      adjustmentId: 'own-refund',
-      currency: 'USD',
-      amount: '0.004',
-      correction: { kind: 'line', line },
-      reason: 'broken',
-    })
-    await caughtUp()
-    t.match((await own('/usage?group_by=model&model=image-2')).body.items, [
-      { amount: '0.022', refunded: '0.004', net: '0.018' },
-    ])
-    t.match((await own(`/receipts/${first.callId}`)).body, { amount: '0.011', net: '0.007' })
-  },
-)
+  const line = {
+    lineId: `${first.callId}:1`,
+    tenantId,
+    currency: 'USD',
+    amount: '0.011',
+  } as const
+  await postAdjustment(access, {
+    tenantId,
+    adjustmentId: 'own-refund',
+    currency: 'USD',
+    amount: '0.004',
+    correction: { kind: 'line', line },
+    reason: 'broken',
+  })
+  await caughtUp()
+  t.match((await own('/usage?group_by=model&model=image-2')).body.items, [
+    { amount: '0.022', refunded: '0.004', net: '0.018' },
+  ])
+  t.match((await own(`/receipts/${first.callId}`)).body, { amount: '0.011', net: '0.007' })
+})
 
 t.test('a question that is not right is refused by its parameter', async (t) => {
   for (const [query, param] of [

@@ -200,7 +200,7 @@ void t.test('a correction is on the receipt; its actor is for operators', async 
     adjusted: '1.5',
     net: '3.5094',
     verdict:
-      'Settled once: 5.0094 CNY in 1 line, all of it as reported. 1.5 CNY of it was given back: 3.5094 CNY remains.',
+      'Settled once: 5.0094 CNY in 1 line, all of it as reported. 1.5 CNY of it was refunded: 3.5094 CNY remains.',
   })
   t.match(data.corrections, [
     { line_id: `${platformId}:1`, amount: '1.5', reason: 'it was broken' },

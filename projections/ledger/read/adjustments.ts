@@ -22,7 +22,7 @@ export async function lineFacts(db: Queryable, lineId: string): Promise<LineFact
   return rows[0]
 }
 
-/** A correction as a receipt shows it. */
+/** A refund of a line as a receipt shows it; negative: a part of an earlier refund that is taken back. */
 export interface LineRefund {
   readonly adjustmentId: string
   readonly lineId: string

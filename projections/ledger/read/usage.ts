@@ -25,9 +25,9 @@ export interface UsageGroup {
   readonly quantity: string | undefined
   /** Exact decimal: what was charged. */
   readonly amount: string
-  /** Exact decimal: what was given back meanwhile, of these or of earlier lines. */
+  /** Exact decimal: the refunds of this time, of these or of earlier lines. */
   readonly refunded: string
-  /** Exact decimal: the amount without what was given back. */
+  /** Exact decimal: the amount less the refunds. */
   readonly net: string
   /** Lines that are the first of their result: by SKU and in parts of results no number of requests. */
   readonly requests: number

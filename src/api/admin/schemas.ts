@@ -78,7 +78,7 @@ export const NewGrantSchema = Type.Object(
 export const NewAdjustmentSchema = Type.Object(
   {
     line_id: Type.String({ maxLength: 200, description: '`line_id` of the ledger.' }),
-    amount: SignedAmount('What is given back of the line; negative: what is taken back again.'),
+    amount: SignedAmount('The refund; negative: a part of an earlier refund that is taken back.'),
     code: Type.Enum([...reasonCodes], { description: 'Why, for reports.' }),
     reason: Reason,
     adjustment_id: Type.Optional(

@@ -164,7 +164,7 @@ export function readGrants(
   })
 }
 
-/** Corrections of lines and grants, newest first: `adjustments` of the query API. */
+/** Refunds of lines and corrections of grants, newest first: `adjustments` of the query API. */
 export function readAdjustments(
   services: Pick<QueryServices, 'queries' | 'clock'>,
   principal: Principal,
@@ -202,7 +202,7 @@ export function queryCreditRoutes(instance: FastifyInstance, services: QueryServ
     schema: {
       ...describeQuery({
         operationId: 'listAdjustments',
-        summary: 'List the corrections of lines and grants, newest first',
+        summary: 'List refunds of lines and corrections of grants, newest first',
         ok: answerOf(AdjustmentSchema),
         ...documented,
       }),

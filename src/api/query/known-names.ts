@@ -26,14 +26,14 @@ const filters = ['tenant_id', 'user_id', 'token_id', 'model', 'sku'] as const
 type Filter = (typeof filters)[number]
 
 /** Checks the value of one filter within the token's scope. */
-interface Look {
+interface NameLookup {
   readonly isKnown: (name: string, within: Visible) => Promise<boolean>
   /** Candidates for a suggestion; none if the values are ids. */
   readonly others: (within: Visible) => Promise<Iterable<string>>
   readonly noun: string
 }
 
-export type Looks = Readonly<Record<Filter, Look>>
+export type NameLookups = Readonly<Record<Filter, NameLookup>>
 
 /** The most names that are compared with an unknown one. */
 const MAX_COMPARED = 1_000
@@ -45,7 +45,7 @@ export function createKnownNames(deps: {
   readonly catalog: Catalog
   readonly clock: Clock
   readonly served: readonly ServedModel[]
-}): Looks {
+}): NameLookups {
   const { db, logEnd, catalog, clock, served } = deps
   const models = createKnownModels(deps)
   const sold = catalog.soldSkus(served)
@@ -100,7 +100,7 @@ type NamedQuery = Partial<Record<Filter, unknown>>
 
 /** Replaces a version alias in a query by its model. @throws RequestError for an unknown name */
 export async function readNames(
-  { catalog, looks }: { readonly catalog: Catalog; readonly looks: Looks },
+  { catalog, lookups }: { readonly catalog: Catalog; readonly lookups: NameLookups },
   principal: Principal,
   query: NamedQuery,
 ): Promise<void> {
@@ -116,7 +116,7 @@ export async function readNames(
   for (const filter of filters) {
     const name = text(filter)
     if (name === undefined) continue
-    const { isKnown, others, noun } = looks[filter]
+    const { isKnown, others, noun } = lookups[filter]
     if (await isKnown(name, within)) continue
     const hint = didYouMean(name, await others(within))
     throw new RequestError('parameter_invalid', `there is no ${noun} \`${name}\`${hint}`, filter)
@@ -124,10 +124,14 @@ export async function readNames(
 }
 
 /** Replaces version aliases by their models, and refuses unknown names, on every route. */
-export function useKnownNames(instance: FastifyInstance, catalog: Catalog, looks: Looks): void {
+export function useKnownNames(
+  instance: FastifyInstance,
+  catalog: Catalog,
+  lookups: NameLookups,
+): void {
   instance.addHook('preHandler', async (request) => {
     const query = request.query as NamedQuery
     if (filters.some((name) => typeof query[name] === 'string'))
-      await readNames({ catalog, looks }, principalOf(request), query)
+      await readNames({ catalog, lookups }, principalOf(request), query)
   })
 }

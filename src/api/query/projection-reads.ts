@@ -115,10 +115,10 @@ export function projectionReads(deps: ProjectionReadsDeps): QueryReads {
   const ledgerPosition = positionsOf('ledger', { db, logEnd, readModels })
   /**
    * Reads what depends on the timeline and the ledger as of a position, by default of all that the log has. A read
-   * model that is behind must not answer that an item does not exist, that it is still running, or that nothing was
-   * given back of it. While the log is away, what has ended is shown as of the position of the ledger.
+   * model that is behind must not answer that an item does not exist, that it is still running, or that it has no
+   * refunds. While the log is away, what has ended is shown as of the position of the ledger.
    */
-  const confirmedLook = async <Found extends object>(
+  const confirmedLookup = async <Found extends object>(
     asked: bigint | undefined,
     find: (asOf: bigint) => Promise<Found | undefined>,
     isFinal: (found: Found | undefined) => boolean,
@@ -134,18 +134,23 @@ export function projectionReads(deps: ProjectionReadsDeps): QueryReads {
     const asOf = asked ?? (await end())
     if (asOf === undefined) return undefined
     await ledgerPosition(asOf)
-    const look = () => withQueryTimeout(NARROW_HISTORY, () => find(asOf))
-    const found = await look()
+    const lookUp = () => withQueryTimeout(NARROW_HISTORY, () => find(asOf))
+    const found = await lookUp()
     if (isFinal(found)) return found
     if (away !== undefined) throw away
-    return (await confirmed('timeline', asOf)) ? look() : found
+    return (await confirmed('timeline', asOf)) ? lookUp() : found
   }
   return {
     receipt: async (id, scope, asked) =>
-      (await confirmedLook(asked, (asOf) => findReceipt(db, id, scope, { catalog, asOf }), isFinal))
-        ?.receipt,
+      (
+        await confirmedLookup(
+          asked,
+          (asOf) => findReceipt(db, id, scope, { catalog, asOf }),
+          isFinal,
+        )
+      )?.receipt,
     life: (id, scope) =>
-      confirmedLook(undefined, (asOf) => findLife(db, id, scope, { catalog, asOf }), isLifeFinal),
+      confirmedLookup(undefined, (asOf) => findLife(db, id, scope, { catalog, asOf }), isLifeFinal),
     exports: ledgerExports({ db, readModels }),
     ledgerPosition,
     listLines: async (filter, page) => {

@@ -66,7 +66,7 @@ function kind<Schema extends TObject>(
       if ('error' in found) throw toRequestError({ validation: found.error })
       const named = { ...(found.value as ReportRow) }
       const { models, queries } = services
-      await readNames({ catalog: models.catalog, looks: queries.knownNames }, principal, named)
+      await readNames({ catalog: models.catalog, lookups: queries.knownNames }, principal, named)
       const list: unknown = await read(services, principal, named as Static<Schema>)
       return list as ReportList
     },
@@ -87,7 +87,7 @@ export function reportKinds(catalog: Catalog, surfaceNames: readonly string[]) {
     kind('grants', 'credit that was given', GrantsQuerySchema, readGrants),
     kind(
       'adjustments',
-      'corrections of lines and of grants',
+      'refunds of lines and corrections of grants',
       adjustmentsQuerySchema(surfaceNames),
       readAdjustments,
     ),

@@ -66,7 +66,7 @@ export const Limit = Type.Optional(
   }),
 )
 
-/** Sums of a currency: what was charged, given back, and left. */
+/** Sums of a currency: what was charged, what was refunded, and what is left. */
 export const totalMembers = {
   currency: Type.String({ description: 'Currencies are never added up.' }),
   requests: Type.Union([Type.Integer(), Type.Null()], {
@@ -75,7 +75,7 @@ export const totalMembers = {
   lines: Type.Integer(),
   amount: Type.String({ description: 'Exact decimal: what was charged.', examples: ['5.0094'] }),
   refunded: Type.String({
-    description: 'Exact decimal: what was given back in this time, of these or of earlier lines.',
+    description: 'Exact decimal: the refunds of this time, of these or of earlier lines.',
     examples: ['2.5'],
   }),
   net: Type.String({ description: '`amount` less `refunded`.', examples: ['2.5094'] }),
@@ -126,8 +126,7 @@ export const LedgerLineSchema = Type.Object(
     request_id: Type.String(),
     position: Type.String({ description: 'Position of the settlement in the log.' }),
     adjusted: Type.String({
-      description:
-        'Sum of the adjustments of this line: the part of the amount that was given back.',
+      description: 'Sum of the adjustments of this line: the part of the amount that was refunded.',
       examples: ['0'],
     }),
     account_prices: Type.Union([Type.Integer(), Type.Null()], {

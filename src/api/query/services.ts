@@ -1,14 +1,14 @@
 import type { Services } from '../kit/services.ts'
 import type { AccountReads } from './account-reads.ts'
 import type { Billing } from './focus/table.ts'
-import type { Looks } from './known-names.ts'
+import type { NameLookups } from './known-names.ts'
 import type { QueryReads } from './reads.ts'
 
 /** The reads of finance, support and consoles. */
 export interface Queries {
   readonly reads: QueryReads
   readonly accounts: AccountReads
-  readonly knownNames: Looks
+  readonly knownNames: NameLookups
   /** Who issues files of charges, and how tenants were billed at a position. */
   readonly billing: Billing
 }

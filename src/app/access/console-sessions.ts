@@ -23,7 +23,7 @@ const PREFIX = 'tcs-'
 export interface ConsoleSession {
   /** The hash of the token's secret. */
   readonly secretHash: string
-  /** Tenants that its holder has given a reason to look at, from outside of them. */
+  /** Tenants that its holder, from outside of them, has given a reason to view. */
   readonly viewedTenants: readonly string[]
 }
 

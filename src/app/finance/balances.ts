@@ -9,9 +9,9 @@ import { spendableSql, spendableValues } from '../spending/spendable.ts'
 export interface BookedBalance {
   readonly currency: Currency
   readonly grantedPico: bigint
-  /** Signed sum of corrections. */
+  /** Signed sum of refunds and corrections. */
   readonly adjustedPico: bigint
-  /** The part of the corrections that is of settled lines; the rest is of grants. */
+  /** The part of it that is of settled lines; the rest is of grants. */
   readonly refundedPico: bigint
   readonly settledPico: bigint
 }

@@ -68,7 +68,7 @@ export interface Life {
 }
 
 /**
- * Whether no later event of the life can change it, but a note, which its author waits for; corrections of its lines
+ * Whether no later event of the life can change it, but a note, which its author waits for; refunds of its lines
  * are those up to the position.
  */
 export function isLifeFinal(life: Life | undefined): boolean {

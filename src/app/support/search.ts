@@ -23,7 +23,7 @@ import {
   type SearchItem,
   type Unmatched,
 } from './search-items.ts'
-import { type Look, MAX_WORDS, type Word, wordsIn } from './words.ts'
+import { type Lookup, MAX_WORDS, type Word, wordsIn } from './words.ts'
 
 /** Finds calls, tasks, tokens and the like by an id, its beginning, a name, or a text that holds ids. */
 
@@ -105,10 +105,11 @@ async function foundOf(
   const found = new Map<string, SearchItem>()
   let isCut = false
   for (const word of words) {
-    const look = (by: readonly Look[]) => Promise.all(by.map((one) => itemsOf(deps, one, request)))
-    let items = await look(word.looks)
+    const find = (by: readonly Lookup[]) =>
+      Promise.all(by.map((one) => itemsOf(deps, one, request)))
+    let items = await find(word.lookups)
     if (items.every(({ sourceIds, others }) => sourceIds.length + others.length === 0))
-      items = await look(word.otherwise)
+      items = await find(word.otherwise)
     isCut ||= items.some((one) => one.isCut)
     const sources = await describedSources(
       deps,
@@ -124,8 +125,8 @@ async function foundOf(
   return { items: [...found.values()].slice(0, limit), isCut }
 }
 
-/** What one look finds: ids whose events describe them, and things that are described already. */
-interface Looked {
+/** What one lookup finds: ids whose events describe them, and things that are described already. */
+interface LookedUp {
   readonly sourceIds: readonly string[]
   readonly others: readonly Unmatched[]
   /** Whether there was more to read than is read. */
@@ -133,12 +134,12 @@ interface Looked {
 }
 
 const nothing: FoundSources = { ids: [], isCut: false }
-const sourcesOnly = ({ ids, isCut }: FoundSources): Looked => ({
+const sourcesOnly = ({ ids, isCut }: FoundSources): LookedUp => ({
   sourceIds: ids,
   others: [],
   isCut,
 })
-const othersOnly = (others: readonly Unmatched[]): Looked => ({
+const othersOnly = (others: readonly Unmatched[]): LookedUp => ({
   sourceIds: [],
   others,
   isCut: false,
@@ -146,49 +147,49 @@ const othersOnly = (others: readonly Unmatched[]): Looked => ({
 
 async function itemsOf(
   deps: SearchDeps,
-  look: Look,
+  lookup: Lookup,
   { scope, isOperator, day, limit }: SearchRequest,
-): Promise<Looked> {
+): Promise<LookedUp> {
   const { db, clock } = deps
-  switch (look.by) {
+  switch (lookup.by) {
     case 'source':
     case 'call':
       return sourcesOnly(
-        await sourcesByPrefix(db, { naming: look.by, prefix: look.prefix }, scope, limit),
+        await sourcesByPrefix(db, { naming: lookup.by, prefix: lookup.prefix }, scope, limit),
       )
     case 'nativeId': {
       // Ids of the asset library at a provider are for operators.
       const naming = isOperator ? 'nativeId' : 'task'
-      return sourcesOnly(await sourcesByPrefix(db, { naming, prefix: look.prefix }, scope, limit))
+      return sourcesOnly(await sourcesByPrefix(db, { naming, prefix: lookup.prefix }, scope, limit))
     }
     case 'request':
-      return requestsOf(deps, look.prefix, scope, limit)
+      return requestsOf(deps, lookup.prefix, scope, limit)
     case 'response':
-      return sourcesOnly({ ...nothing, ids: await callsOfAnswer(deps, look.id, scope) })
+      return sourcesOnly({ ...nothing, ids: await callsOfAnswer(deps, lookup.id, scope) })
     case 'upstream': {
       const { tenantId } = scope
       if (day === undefined || tenantId === undefined) return sourcesOnly(nothing)
-      const of = { id: look.id, ...day }
+      const of = { id: lookup.id, ...day }
       return sourcesOnly(await sourcesByUpstreamRequest(db, of, { ...scope, tenantId }, limit))
     }
     case 'key':
-      return sourcesOnly(await sourcesByKey(db, deps.keyHash(look.text), scope, limit))
+      return sourcesOnly(await sourcesByKey(db, deps.keyHash(lookup.text), scope, limit))
     case 'line':
-      return othersOnly((await linesById(db, look.id, scope)).map(ofPosting))
+      return othersOnly((await linesById(db, lookup.id, scope)).map(ofPosting))
     case 'credit':
-      return othersOnly((await creditsByPrefix(db, look.prefix, scope, limit)).map(ofPosting))
+      return othersOnly((await creditsByPrefix(db, lookup.prefix, scope, limit)).map(ofPosting))
     case 'last_four': {
-      const tokens = await searchTokens(db, { lastFour: look.text }, scope, limit)
+      const tokens = await searchTokens(db, { lastFour: lookup.text }, scope, limit)
       return othersOnly(tokens.map((token) => ofToken(token, clock.nowMs())))
     }
     case 'owner':
-      return othersOnly((await ownersNamed(db, look.text, scope, limit)).map(ofOwner))
+      return othersOnly((await ownersNamed(db, lookup.text, scope, limit)).map(ofOwner))
     case 'token_name': {
-      const tokens = await searchTokens(db, { name: look.text }, scope, limit)
+      const tokens = await searchTokens(db, { name: lookup.text }, scope, limit)
       return othersOnly(tokens.map((token) => ofToken(token, clock.nowMs())))
     }
     default:
-      return unreachable(look)
+      return unreachable(lookup)
   }
 }
 
@@ -198,7 +199,7 @@ async function requestsOf(
   prefix: string,
   scope: SearchScope,
   limit: number,
-): Promise<Looked> {
+): Promise<LookedUp> {
   const [firstMs, lastMs] = timesOfUlid(prefix.slice(prefix.indexOf('_') + 1))
   const samples = { prefix, firstMs, lastMs }
   const { tenantId, userIds } = scope
@@ -269,7 +270,7 @@ function absenceHints(
       ? []
       : [`${text} was made at ${toTimestamp(madeMs)}`]
   })
-  const isRequest = words.some(({ looks }) => looks.some(({ by }) => by === 'request'))
+  const isRequest = words.some(({ lookups }) => lookups.some(({ by }) => by === 'request'))
   const isUpstream = words.some(({ otherwise }) => otherwise.some(({ by }) => by === 'upstream'))
   return [
     ...times,

@@ -6,8 +6,12 @@ import { formatAmount, parseAmount } from '../../kernel/money.ts'
 import { formulaOf } from '../finance/receipts/receipt.ts'
 import { stepWordsOf, type StepWords } from './step-words.ts'
 
-/** A life as steps: what happened, who said so, and what it moved of money. */
+/**
+ * The steps of a life: each has what happened, who said so, and what it moved of money. A step is an event, or the
+ * events of one append.
+ */
 
+/** Words of the API. `given back` is a refund, and `taken back` a part of a refund that is charged again. */
 export type MoneyWord = 'held' | 'charged' | 'freed' | 'given back' | 'taken back' | 'not charged'
 
 /** One thing that a step did to money; the amount is a decimal without a sign. */
@@ -102,7 +106,7 @@ function eventStep(event: RecordedEvent, before: Sums): Draft {
   }
 }
 
-function correctionStep(one: LineRefund, before: Sums): Draft {
+function refundStep(one: LineRefund, before: Sums): Draft {
   const pico = parseAmount(one.amount)
   const isGiven = pico >= 0n
   const amount = formatAmount(isGiven ? pico : -pico)
@@ -146,20 +150,20 @@ function joined(before: Draft, settled: Draft): Draft {
 }
 
 /**
- * The steps of a life, oldest first: its events, those of one append together, and the corrections
+ * The steps of a life, oldest first: its events, those of one append together, and the refunds
  * of what it was charged.
  */
 export function stepsOf(
   events: readonly RecordedEvent[],
-  corrections: readonly LineRefund[],
+  refunds: readonly LineRefund[],
 ): readonly Step[] {
   const drafts: Draft[] = []
   const sums = (): Sums => drafts.at(-1)?.sums ?? NO_MONEY
   const ordered = [
     ...events.map((event) => ({ position: event.position, draft: () => eventStep(event, sums()) })),
-    ...corrections.map((one) => ({
+    ...refunds.map((one) => ({
       position: BigInt(one.position),
-      draft: () => correctionStep(one, sums()),
+      draft: () => refundStep(one, sums()),
     })),
   ].toSorted((a, b) => Number(a.position - b.position))
   for (const { draft } of ordered) {

@@ -1,7 +1,7 @@
 /** What a pasted text may name, by the forms of ids. It is pure: nothing is looked up here. */
 
-/** A way to look a word up. */
-export type Look =
+/** A lookup of a word: by which index it is searched. */
+export type Lookup =
   | { readonly by: 'source' | 'call' | 'request' | 'nativeId' | 'credit'; readonly prefix: string }
   | { readonly by: 'line' | 'response' | 'upstream'; readonly id: string }
   | { readonly by: 'key' | 'last_four' | 'owner' | 'token_name'; readonly text: string }
@@ -9,9 +9,9 @@ export type Look =
 export interface Word {
   /** As it is in the text. */
   readonly text: string
-  readonly looks: readonly Look[]
-  /** Looks by names, which read whole tables: only where the others find nothing. */
-  readonly otherwise: readonly Look[]
+  readonly lookups: readonly Lookup[]
+  /** Lookups by names, which read whole tables: only where the others find nothing. */
+  readonly otherwise: readonly Lookup[]
   /** The beginning of its ULID, where it has one. */
   readonly ulid: string | undefined
 }
@@ -58,8 +58,8 @@ const lastFourForm = /^[\w-]{4}$/
 const numberForm = /^\d{15,20}$/
 const timeForm = /^\d{4}-\d\d-\d\dT/
 
-/** The looks for a word of no known form, a beginning of at least six characters. */
-function otherLooks(text: string): readonly Look[] {
+/** The lookups for a word of no known form, a beginning of at least six characters. */
+function otherLookups(text: string): readonly Lookup[] {
   return [
     ...(text.length < MIN_PREFIX
       ? []
@@ -69,22 +69,22 @@ function otherLooks(text: string): readonly Look[] {
   ]
 }
 
-function looksOf(text: string): Pick<Word, 'looks' | 'ulid'> {
+function lookupsOf(text: string): Pick<Word, 'lookups' | 'ulid'> {
   const [, kind = '', given = ''] = idForm.exec(text) ?? []
   const known = kinds[kind.toLowerCase()]
   const ulid = given.toUpperCase()
   const key = { by: 'key', text } as const
   if (known !== undefined) {
     const [by, stem] = known
-    return { ulid, looks: [{ by, prefix: `${stem}${ulid}` }, key] }
+    return { ulid, lookups: [{ by, prefix: `${stem}${ulid}` }, key] }
   }
   if (lineForm.test(text))
-    return { ulid: undefined, looks: [{ by: 'line', id: text }, ...otherLooks(text)] }
+    return { ulid: undefined, lookups: [{ by: 'line', id: text }, ...otherLookups(text)] }
   if (responseForm.test(text))
-    return { ulid: undefined, looks: [{ by: 'response', id: text }, key] }
+    return { ulid: undefined, lookups: [{ by: 'response', id: text }, key] }
   if (ulidForm.test(text))
-    return { ulid: text, looks: [{ by: 'call', prefix: `call_${text}` }, ...otherLooks(text)] }
-  return { ulid: undefined, looks: otherLooks(text) }
+    return { ulid: text, lookups: [{ by: 'call', prefix: `call_${text}` }, ...otherLookups(text)] }
+  return { ulid: undefined, lookups: otherLookups(text) }
 }
 
 /** The parts of a text that can be ids: printable ASCII without quotes, commas, slashes and the like. */
@@ -114,14 +114,14 @@ const isPossibleId = (part: string): boolean =>
 /** Whether a word can be the id that a provider gave to a request. */
 export const isUpstreamId = (word: string): boolean => isPossibleId(word) && !isId(word, MIN_PREFIX)
 
-/** The looks for a whole text by names; a short word, or one without digits, is a name first. */
-function nameLooks(text: string): Pick<Word, 'looks' | 'otherwise'> {
+/** The lookups for a whole text by names; a short word, or one without digits, is a name first. */
+function nameLookups(text: string): Pick<Word, 'lookups' | 'otherwise'> {
   if (text.length < 2 || text.length > MAX_NAME || isId(text, MIN_PREFIX) || /[\n\r]/.test(text))
-    return { looks: [], otherwise: [] }
+    return { lookups: [], otherwise: [] }
   const [owner, token] = [{ by: 'owner', text } as const, { by: 'token_name', text } as const]
   return isPossibleId(text)
-    ? { looks: [], otherwise: [owner, token] }
-    : { looks: [owner], otherwise: [token] }
+    ? { lookups: [], otherwise: [owner, token] }
+    : { lookups: [owner], otherwise: [token] }
 }
 
 /**
@@ -130,14 +130,14 @@ function nameLooks(text: string): Pick<Word, 'looks' | 'otherwise'> {
  */
 export function wordsIn(text: string): { readonly words: readonly Word[]; readonly left: number } {
   const whole = text.trim()
-  const names = nameLooks(whole)
+  const names = nameLookups(whole)
   const parts = [...new Set(partsOf(whole))]
   if (lastFourForm.test(whole) || (parts.length === 1 && parts[0] === whole)) {
-    const { looks, ulid } = looksOf(whole)
+    const { lookups, ulid } = lookupsOf(whole)
     const word = {
       text: whole,
       ulid,
-      looks: [...looks, ...names.looks],
+      lookups: [...lookups, ...names.lookups],
       otherwise: [
         ...(isUpstreamId(whole) ? [{ by: 'upstream', id: whole } as const] : []),
         ...names.otherwise,
@@ -149,11 +149,11 @@ export function wordsIn(text: string): { readonly words: readonly Word[]; readon
   const others = parts.filter((part) => !isId(part, MIN_PREFIX) && isPossibleId(part))
   const found = [...ids, ...others]
   const words = found.slice(0, MAX_WORDS).map((part) => {
-    return { text: part, otherwise: [], ...looksOf(part) }
+    return { text: part, otherwise: [], ...lookupsOf(part) }
   })
   // A key may have spaces.
   const key = /^[\x20-\x7e]{1,255}$/.test(whole) ? [{ by: 'key', text: whole } as const] : []
-  const all = { text: whole, ulid: undefined, ...names, looks: [...key, ...names.looks] }
-  const isMore = all.looks.length + all.otherwise.length > 0
+  const all = { text: whole, ulid: undefined, ...names, lookups: [...key, ...names.lookups] }
+  const isMore = all.lookups.length + all.otherwise.length > 0
   return { words: isMore ? [all, ...words] : words, left: found.length - words.length }
 }

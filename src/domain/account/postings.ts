@@ -20,7 +20,7 @@ export const PersonSchema = Type.Object({
 
 export type Person = Static<typeof PersonSchema>
 
-/** Why a correction is made, for reports; the reason says it in words. */
+/** Why a refund or a correction is made, for reports; the reason says it in words. */
 export const reasonCodes = [
   'duplicate',
   'quality',

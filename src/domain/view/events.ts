@@ -2,7 +2,7 @@ import { type Static, Type } from '@sinclair/typebox'
 import { PersonSchema } from '../account/postings.ts'
 import type { FactsOf } from '../event-facts.ts'
 
-/** Looks at a tenant by people who are not of it. */
+/** Views of a tenant by people who are not of it, each with its reason. */
 export const viewEvents = {
   TenantViewed: Type.Object({
     tenantId: Type.String(),
@@ -26,7 +26,7 @@ export interface ViewEvent {
 /** Prefix of the names of these streams. */
 export const viewStreams = 'views-'
 
-/** Name of the stream of the looks at one tenant. */
+/** Name of the stream of the views of one tenant. */
 export function viewStream(tenantId: string): string {
   return `${viewStreams}${tenantId}`
 }

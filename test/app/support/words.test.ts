@@ -1,14 +1,14 @@
 import t from 'tap'
-import { holdsSecret, type Look, MAX_WORDS, wordsIn } from '../../../src/app/support/words.ts'
+import { holdsSecret, type Lookup, MAX_WORDS, wordsIn } from '../../../src/app/support/words.ts'
 import { newSecret } from '../../../src/kernel/ids.ts'
 
 const ULID = '01M8BM4QZ6R3T8V5X2Y7W9ABCD'
-const looksOf = (text: string): readonly Look[] =>
-  wordsIn(text).words.flatMap(({ looks, otherwise }) => [...looks, ...otherwise])
+const looksOf = (text: string): readonly Lookup[] =>
+  wordsIn(text).words.flatMap(({ lookups, otherwise }) => [...lookups, ...otherwise])
 const textsOf = (text: string): readonly string[] => wordsIn(text).words.map((word) => word.text)
 
 t.test('an id is looked up by its form', (t) => {
-  const forms: readonly (readonly [text: string, by: Look['by'], prefix: string])[] = [
+  const forms: readonly (readonly [text: string, by: Lookup['by'], prefix: string])[] = [
     [`call_${ULID}`, 'call', `call_${ULID}`],
     [`chatcmpl-${ULID}`, 'call', `call_${ULID}`],
     [ULID, 'call', `call_${ULID}`],

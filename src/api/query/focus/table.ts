@@ -144,7 +144,7 @@ function carriedRows(carried: Cells, month: FocusMonth): readonly Cells[] {
 }
 
 /**
- * The rows of a FOCUS file: usage, what was given back of it, the credit that was granted, and the balances that new
+ * The rows of a FOCUS file: usage, its refunds, the credit that was granted, and the balances that new
  * terms took over, each newest first.
  */
 export async function* focusRows(

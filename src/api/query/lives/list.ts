@@ -57,7 +57,7 @@ const ListedLifeSchema = Type.Object(
     currency: TextOrNull('Currency of the amounts; null for a call that failed.'),
     held: Decimal,
     charged: Type.String({
-      description: 'Exact decimal; what was given back later is in its life.',
+      description: 'Exact decimal; later refunds are in its life.',
       examples: ['0.0462'],
     }),
   },

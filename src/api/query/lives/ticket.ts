@@ -63,7 +63,7 @@ function factsOf(life: ShownLife): Ticket['facts'] {
     ['model', receipt?.model],
     ['surface', receipt?.surface],
     ['charged', life.state === 'settled' ? inCurrency(receipt, receipt?.amount) : null],
-    ['given back', inCurrency(receipt, receipt?.adjusted, '0')],
+    ['refunded', inCurrency(receipt, receipt?.adjusted, '0')],
     ['held', inCurrency(receipt, receipt?.held, '0')],
     ['price book', receipt?.price_book_version],
     ['deadline', life.deadline_at],

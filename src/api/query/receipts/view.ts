@@ -3,7 +3,7 @@ import type { Receipt } from '../../../app/finance/receipts/types.ts'
 import { toTimestamp } from '../../../kernel/clock.ts'
 import type { ReceiptSchema } from './schemas.ts'
 
-/** A receipt for the caller. Only operators see who posted a correction. */
+/** A receipt for the caller. Only operators see who posted a refund. */
 export function shownReceipt(receipt: Receipt, forOperator: boolean): Static<typeof ReceiptSchema> {
   return {
     id: receipt.sourceId,

@@ -12,7 +12,7 @@ import type { Receipt } from './types.ts'
 
 /** Maximum number of events read to resolve an id: a request may refresh a page of tasks. */
 const MAX_RECEIPT_EVENTS = 10_000
-/** Most corrections shown in one receipt. */
+/** Most refunds shown in one receipt. */
 const MAX_RECEIPT_CORRECTIONS = 1_000
 
 export interface FoundReceipt {
@@ -22,7 +22,7 @@ export interface FoundReceipt {
   readonly events: readonly RecordedEvent[]
 }
 
-/** Whether no later event of the task or call can change the receipt: only corrections of its lines can. */
+/** Whether no later event of the task or call can change the receipt: only refunds of its lines can. */
 export function isFinal(found: Pick<FoundReceipt, 'receipt'> | undefined): boolean {
   const state = found?.receipt.state
   return state === 'settled' || state === 'not_billed'

@@ -16,7 +16,7 @@ interface ReceiptParts {
   readonly nativeId: string | undefined
   readonly lines: readonly AdjustedLine[]
   /**
-   * Corrections of these lines, oldest first; `adjusted` of a line includes corrections that are
+   * Refunds of these lines, oldest first; `adjusted` of a line includes refunds that are
    * not listed.
    */
   readonly corrections: readonly LineRefund[]

@@ -28,7 +28,7 @@ export interface Receipt {
   readonly currency: Currency | undefined
   /** The settled amount; `0` if nothing was settled. */
   readonly amount: string
-  /** Sum of the corrections: the part of the amount that was given back. */
+  /** Sum of the refunds: the part of the amount that was refunded. */
   readonly adjusted: string
   /** Amount that remains to pay. */
   readonly net: string
@@ -63,7 +63,7 @@ export interface ReceiptLine {
   /** `quantity × price ÷ per = amount`, in figures. */
   readonly formula: string
   readonly measurement: 'reported' | 'estimated'
-  /** Sum of its corrections. */
+  /** Sum of its refunds. */
   readonly adjusted: string
   /** Link in the ledger's hash chain, in hex. */
   readonly hash: string

@@ -52,6 +52,6 @@ function settledVerdict(
   const left =
     parseAmount(adjusted) === 0n
       ? ''
-      : ` ${adjusted} ${currency} of it was given back: ${net} ${currency} remains.`
+      : ` ${adjusted} ${currency} of it was refunded: ${net} ${currency} remains.`
   return `${of}${how}${left}`
 }

@@ -9,11 +9,11 @@ import { createLru } from '../../../kernel/lru.ts'
 import type { ManagedTenants } from '../../accounts/managed-tenants.ts'
 import { type Actor, personOf } from '../../accounts/management.ts'
 
-/** Tenants whose looks a process remembers, so that it reads only later ones. */
+/** Tenants whose views a process remembers, so that it reads only later ones. */
 const MAX_TENANTS = 1_000
 
 /**
- * Records that someone from outside a tenant looks at it, and why; returns once that is durable. One
+ * Records the view of a tenant by someone from outside of it, with its reason; returns once that is durable. One
  * token is recorded once an hour, with its first reason. @throws DomainError `tenant_not_found`, and of
  * the log
  */
