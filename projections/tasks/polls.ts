@@ -64,6 +64,26 @@ export async function pollBacklog(
   return rows.map((row) => ({ kind: row.kind, open: Number(row.open), due: Number(row.due) }))
 }
 
+/** The earliest times of tasks that a worker has to ask for; undefined without such a task. */
+export interface EarliestPolls {
+  /** Since when a task is due that no worker has taken up, Unix milliseconds. */
+  readonly dueMs: number | undefined
+  /** Since when it is unknown whether the provider accepted a task, Unix milliseconds. */
+  readonly uncertainMs: number | undefined
+}
+
+/** Reads the earliest times by the ends of an index, however many tasks are open. */
+export async function earliestPolls(db: Queryable): Promise<EarliestPolls> {
+  const { rows } = await db.query<Readonly<Record<'due' | 'uncertain', string | null>>>({
+    name: 'tasks.polls.earliest',
+    text: `select least((select min(due_at_ms) from tasks.polls where kind = 'poll'),
+                        (select min(due_at_ms) from tasks.polls where kind = 'reconcile')) as due,
+                  (select min(requested_at_ms) from tasks.polls where kind = 'reconcile') as uncertain`,
+  })
+  const msOf = (text: string | null | undefined) => (text == null ? undefined : Number(text))
+  return { dueMs: msOf(rows[0]?.due), uncertainMs: msOf(rows[0]?.uncertain) }
+}
+
 /** Tasks that the provider has made without saying what was used. */
 interface AwaitingUsage {
   readonly open: number

@@ -24,6 +24,8 @@ export {
 } from './query-list.ts'
 export {
   awaitingUsage,
+  earliestPolls,
+  type EarliestPolls,
   noteObservations,
   pollBacklog,
   askAgain,

@@ -25,21 +25,25 @@ export interface TaskMetrics {
   readonly nativeIdsRepeated: Counter<'channel'>
   readonly renderedOtherwise: Counter<'family' | 'what'>
   readonly policyFailures: Counter<'policy'>
-  readonly lateAppends: Gauge
   /** Open tasks: `poll` or `reconcile`, all and due. */
   readonly openTasks: Gauge<'kind' | 'state'>
   readonly awaitingUsageDeadline: Gauge<'kind'>
-  /** 0 closed, 1 half open, 2 open. */
-  readonly channelBreaker: Gauge<'channel'>
-  /** Users for which the channel is closed because of their own failures. */
-  readonly channelShutUsers: Gauge<'channel'>
 }
 
 /** A registry with the process's own metrics, under the names that dashboards expect. */
-export function createMetricsRegistry(): Registry {
+export function createMetricsRegistry(lostLogLines: () => number = () => 0): Registry {
   const registry = new Registry()
   // The library's own interval of 10 ms would be a sixth of an idle gateway's processor time.
   collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: 1_000 })
+  const lost: Counter = new Counter({
+    name: 'tollgate_log_lines_lost_total',
+    help: 'Lines of the log of this process that were lost, because they could not be written fast enough.',
+    registers: [registry],
+    collect() {
+      lost.reset()
+      lost.inc(lostLogLines())
+    },
+  })
   return registry
 }
 
@@ -49,7 +53,6 @@ export function createTaskMetrics(registry: Registry): TaskMetrics {
     ...createCallMetrics(registers),
     ...createPolicyMetrics(registers),
     ...createBacklogMetrics(registers),
-    ...createChannelMetrics(registers),
   }
 }
 
@@ -135,11 +138,6 @@ function createPolicyMetrics(registers: Registry[]) {
       labelNames: ['policy'],
       registers,
     }),
-    lateAppends: new Gauge({
-      name: 'tollgate_late_appends',
-      help: 'Facts that wait for the event log.',
-      registers,
-    }),
     renderedOtherwise: new Counter({
       name: 'tollgate_task_rendered_otherwise_total',
       help: 'Settled tasks for which the provider reports another resolution or duration than requested.',
@@ -162,24 +160,6 @@ function createBacklogMetrics(registers: Registry[]) {
       name: 'tollgate_tasks_awaiting_usage_deadline_seconds',
       help: 'Time until the first task that awaits its usage expires as a possible cost leak; absent without such a task.',
       labelNames: ['kind'],
-      registers,
-    }),
-  }
-}
-
-/** Metrics of channels. */
-function createChannelMetrics(registers: Registry[]) {
-  return {
-    channelBreaker: new Gauge({
-      name: 'tollgate_channel_breaker',
-      help: 'Breaker of a channel in this process: 0 closed, 1 half open, 2 open.',
-      labelNames: ['channel'],
-      registers,
-    }),
-    channelShutUsers: new Gauge({
-      name: 'tollgate_channel_shut_users',
-      help: 'Users for whom this process closed a channel, because their own calls fail there.',
-      labelNames: ['channel'],
       registers,
     }),
   }

@@ -21,6 +21,8 @@ interface ProcessLog {
   readonly logger: Logger
   /** Blocks until the lines are written. */
   readonly flush: () => void
+  /** How many lines were lost since the start. */
+  readonly lostLines: () => number
 }
 
 /**
@@ -34,6 +36,7 @@ export function createProcessLog(level: Config['logLevel'], fd: number): Process
   let timer: NodeJS.Timeout | undefined
   let waitingBytes = 0
   let lostLines = 0
+  let allLostLines = 0
   const flush = (): void => {
     clearTimeout(timer)
     timer = undefined
@@ -64,6 +67,7 @@ export function createProcessLog(level: Config['logLevel'], fd: number): Process
       const isRequest = this.lastMsg === ANSWERED
       if (waitingBytes >= (isRequest ? MAX_WAITING_REQUEST_BYTES : MAX_WAITING_BYTES)) {
         lostLines += 1
+        allLostLines += 1
         // After a failed write the destination tries again only when it is given something.
         output.write('')
         return
@@ -81,6 +85,7 @@ export function createProcessLog(level: Config['logLevel'], fd: number): Process
       output.flushSync()
       waitingBytes = 0
     },
+    lostLines: () => allLostLines,
   }
 }
 
@@ -89,12 +94,14 @@ export function createProcessLog(level: Config['logLevel'], fd: number): Process
  * lines are written first. Other replicas take up its work, or the process itself after a restart, as after any end.
  * Unhandled rejections end it as well.
  */
-export function openProcessLog(level: Config['logLevel']): Logger {
-  const { logger, flush } = createProcessLog(level, STDOUT)
+export function openProcessLog(
+  level: Config['logLevel'],
+): Pick<ProcessLog, 'logger' | 'lostLines'> {
+  const { logger, flush, lostLines } = createProcessLog(level, STDOUT)
   process.on('uncaughtException', (err, origin) => {
     logger.fatal({ err, origin }, 'an uncaught error ends the process')
     flush()
     process.exit(exitCodes.defect)
   })
-  return logger
+  return { logger, lostLines }
 }

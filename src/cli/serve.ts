@@ -39,7 +39,7 @@ const STOP_MARGIN_MS = 40_000
 
 /** Runs the gateway until a signal, or until a part of it cannot be kept running. */
 export async function serve(config: Config, version: string, roleList?: string): Promise<void> {
-  const logger = openProcessLog(config.logLevel)
+  const { logger, lostLines } = openProcessLog(config.logLevel)
   const wanted = parseRoles(roleList)
   // Configuration errors are reported before anything is started.
   const configured = await requireFiles(config)
@@ -74,6 +74,7 @@ export async function serve(config: Config, version: string, roleList?: string):
           roles: inside,
           startAgain: ended.startAgain,
           logger,
+          lostLogLines: lostLines,
           version,
         })
       },
@@ -91,8 +92,7 @@ export async function serve(config: Config, version: string, roleList?: string):
       }
       releaseStartMemory()
       gateway.markReady()
-      const { address, operationsAddress } = gateway
-      logger.info({ address, operationsAddress, roles: [...wanted] }, 'ready')
+      logger.info({ ...addressesOf(gateway), roles: [...wanted] }, 'ready')
       explain(gateway, config, upstreams.channels, demoSecret)
     }
     process.exitCode = await ended.promise
@@ -101,6 +101,10 @@ export async function serve(config: Config, version: string, roleList?: string):
     await closeAll(closers, config, logger)
     throw error
   }
+}
+
+function addressesOf({ address, operationsAddress }: Gateway) {
+  return { address, operationsAddress }
 }
 
 /** A look into the database before the gateway has its own connections. */

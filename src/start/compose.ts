@@ -21,6 +21,7 @@ import { createChannelDirectory } from '../app/channels/directory.ts'
 import { createChannelPaces } from '../app/channels/paces.ts'
 import type { CrashPoint } from '../app/crash-points.ts'
 import { createTaskMetrics } from '../app/metrics.ts'
+import { beginCallSeries, beginTaskSeries } from './series.ts'
 import type { Channel } from '../app/ports/provider.ts'
 import { type AccountFacts, createAccountFacts } from '../app/accounts/account-facts.ts'
 import { createDeclaredLabels } from '../app/access/declared-labels.ts'
@@ -253,11 +254,13 @@ function tasksOf(infra: Infrastructure, facts: AccountFacts, gauges: ReplicaGaug
   const { pool, log, clock, logger, metrics, crashPoint, markerSecret } = infra
   const { monotonic = monotonicClock } = infra
   const catalog = catalogOf(infra.families)
+  const channels = createChannelDirectory(infra.channels, { ...infra, catalog, clock: monotonic })
+  const background = createBackgroundAppends({ clock: monotonic, logger })
   return {
     pool,
     log,
     catalog,
-    channels: createChannelDirectory(infra.channels, { ...infra, catalog, clock: monotonic }),
+    channels,
     paces: createChannelPaces(infra.pollRequestsPerSecond, monotonic),
     readModels: createReadModels({
       db: pool,
@@ -266,12 +269,12 @@ function tasksOf(infra: Infrastructure, facts: AccountFacts, gauges: ReplicaGaug
       clock,
     }),
     throttle: createThrottle({ ...infra, facts, gauges, monotonic, registry: metrics }),
-    background: createBackgroundAppends({ clock: monotonic, logger }),
+    background,
     recent: createRecentWrites(),
     known: createKnownTasks(),
     dueTasks: createTaskLook(pool, monotonic, infra),
     putTaskUrls: createUrlCache(pool),
-    metrics: createTaskMetrics(metrics),
+    metrics: beginTaskSeries(createTaskMetrics(metrics), metrics, { channels, background }),
     clock,
     monotonic,
     logger,
@@ -290,7 +293,7 @@ function callsOf(
     ...tasks,
     funds: createFunds(tasks),
     claims: createCallClaims({ ...tasks, secret, owner: replica, maxKeptBytes }),
-    metrics: createCallMetrics(metrics),
+    metrics: beginCallSeries(createCallMetrics(metrics), tasks),
     ...callBounds(),
   }
 }

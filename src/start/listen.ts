@@ -3,11 +3,12 @@ import { readFile } from 'node:fs/promises'
 import type { Logger } from 'pino'
 import type { Pool } from 'pg'
 import { totals } from '../../projections/ledger/query.ts'
+import { earliestPolls } from '../../projections/tasks/query.ts'
 import { type ApiOptions, buildApp } from '../api/app.ts'
 import { drain } from '../api/kit/bounds/drain.ts'
 import { channelConcern, createHealth, type Lifecycle } from '../api/operating/gateway-health.ts'
 import { type Health, setAsideConcern } from '../api/operating/health.ts'
-import { useLedgerMetrics } from '../api/operating/ledger-metrics.ts'
+import { useDatabaseMetrics } from '../api/operating/database-metrics.ts'
 import { readOperations } from '../api/operating/operations.ts'
 import { buildOperationsApp } from '../api/operations-app.ts'
 import { readLastAudit } from '../app/audit/last-audit.ts'
@@ -98,10 +99,12 @@ export async function listen(
     description: builtDescription(),
     limits: { connections: bounds },
   })
-  useLedgerMetrics(metrics, {
+  useDatabaseMetrics(metrics, {
     totals: () => totals(pool),
     lastAudit: () => readLastAudit(pool),
     silentSpools: () => readSilentSpools(pool),
+    earliestPolls: () => earliestPolls(pool),
+    clock,
   })
   closeApp = () => drain(app, config.drainTimeoutMs + SETTLE_MARGIN_MS)
   const { host, port, operationsPort } = config

@@ -63,6 +63,8 @@ interface GatewayOptions extends ListenOptions, ServicesOptions {
   readonly startAgain: (reason: string) => void
   /** What the disks of embedded stores lack, in words. */
   readonly diskLacks?: () => readonly string[]
+  /** How many lines the log of the process has lost. */
+  readonly lostLogLines?: () => number
 }
 
 export interface Gateway extends Addresses {
@@ -116,7 +118,7 @@ async function start(options: GatewayOptions, onStop: OnStop): Promise<Omit<Gate
   const { config, logger, families = allFamilies } = options
   const catalog = catalogOf(families)
   const clock = systemClock
-  const metrics = createMetricsRegistry()
+  const metrics = createMetricsRegistry(options.lostLogLines)
   onStop(watchClock(clock, options.startAgain))
   const { pool, log, unguarded } = await openStores(options, metrics, onStop)
   const served = servedModels(options.channels)

@@ -11,7 +11,7 @@ import { call, tasksOf } from '../e2e/support/client.ts'
  */
 
 const CHAT_FILES = 125
-const VIDEO_FILES = 143
+const VIDEO_FILES = 148
 const IDLE_MS = 1_000
 /** So many intervals in which nothing new ran by itself, one after the other, had a round of all that does. */
 const QUIET_INTERVALS = 3

@@ -103,13 +103,14 @@ t.test(
     const program = new URL('log-output-flood-child.ts', import.meta.url)
     const child = owned(spawn(process.execPath, [...nodeArguments(program)], { stdio: 'pipe' }))
     // Until then nothing reads the log.
-    await once(owned(child.stderr), 'data')
+    const [said] = (await once(owned(child.stderr), 'data')) as [Buffer]
     const written = (await text(child.stdout)).trimEnd().split('\n')
     const lines = written.map((line) => JSON.parse(line) as Record<string, unknown>)
     const requests = lines.filter(({ msg }) => msg === ANSWERED)
     const lost = lines.filter(({ msg }) => String(msg).startsWith('lines of the log were lost'))
     t.equal(lost.length, 1)
     t.equal(requests.length + Number(lost[0]?.['lines']), FLOOD_LINES)
+    t.equal(said.toString(), `lost ${Number(lost[0]?.['lines'])}`, 'as the metric says')
     t.ok(requests.length < FLOOD_LINES / 2, 'most are lost')
     t.equal(lines.filter(({ msg }) => msg === 'the disk is full').length, 1)
   },

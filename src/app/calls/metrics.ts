@@ -2,6 +2,7 @@ import { Counter, Gauge, Histogram, type Registry } from 'prom-client'
 import type { JournalObserver } from '../../eventlog/journal/journal.ts'
 import type { SetAside } from '../../eventlog/journal/set-aside.ts'
 import type { SpoolState } from '../../eventlog/journal/spool.ts'
+import { beginAtZero } from '../../platform/counters.ts'
 
 /** Counters of synchronous calls. Labels are few and bounded: never tenants, never models. */
 export interface CallMetrics {
@@ -106,6 +107,8 @@ export function journalMetrics(registry: Registry): JournalObserver {
     buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 5],
     registers,
   })
+  for (const counter of [batches, events])
+    beginAtZero(counter, { outcome: ['log', 'spool', 'rejected'] })
   return {
     batch: (batch) => {
       batches.inc({ outcome: batch.outcome })

@@ -172,15 +172,18 @@ export interface CallOptions {
 /** Whether the upstream may have accepted (and will bill) a request. */
 export type Acceptance = 'ruled_out' | 'certain' | 'unknown'
 
-export type ProviderErrorKind =
+export const providerErrorKinds = [
   /** The caller's input is wrong: `code` and `message` may be shown. */
-  | 'invalid'
-  | 'rate_limited'
+  'invalid',
+  'rate_limited',
   /** Upstream refuses the operator's credential, contract or balance: 503 to the caller. */
-  | 'account'
-  | 'unavailable'
-  | 'timeout'
-  | 'malformed'
+  'account',
+  'unavailable',
+  'timeout',
+  'malformed',
+] as const
+
+export type ProviderErrorKind = (typeof providerErrorKinds)[number]
 
 /** A failed provider call; `message` has no upstream ids, hosts or vendor words. */
 export class ProviderError extends Error {

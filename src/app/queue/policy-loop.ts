@@ -41,6 +41,7 @@ export async function runLoop(
   const { longestIdleMs = idleMs } = policy
   const firstRestMs = Math.min(FIRST_REST_MS, longestRestMs)
   const retries = createRetryLog(deps.logger)
+  deps.metrics.policyFailures.inc({ policy: name }, 0)
   let restMs = firstRestMs
   let idleRestMs = idleMs
   while (!signal.aborted) {

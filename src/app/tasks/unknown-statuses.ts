@@ -31,7 +31,11 @@ export function createUnknownStatuses(
     if (status !== 'unknown') return void sinceMs.delete(platformId)
     const nowMs = clock.nowMs()
     const firstMs = sinceMs.get(platformId)
-    if (firstMs === undefined) return void sinceMs.set(platformId, nowMs)
+    if (firstMs === undefined) {
+      // The series of a new word begins at 0 long before it counts, so that its first count is an increase.
+      metrics.statusesUnknown.inc({ word: labelOf(upstreamStatus) }, 0)
+      return void sinceMs.set(platformId, nowMs)
+    }
     if (nowMs - firstMs < LONG_MS) return undefined
     metrics.statusesUnknown.inc({ word: labelOf(upstreamStatus) })
     // Once a task for each such time.

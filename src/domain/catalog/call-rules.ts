@@ -23,22 +23,36 @@ export interface DoubtedReport {
   readonly notes: readonly ReportNote[]
 }
 
+/**
+ * Every irregularity that a report of usage can have, by the figure and the reason. Both are labels of a metric.
+ *
+ * - `missing`: there is no such figure, or it is no count
+ * - `parts`: a part is more than its whole, or no count
+ * - `ceiling`: it is more than the request can have used
+ * - `floor`: it is less than what came can be
+ * - `undone`: a later report of a stream took a figure back, which it keeps
+ * - `elsewhere`: it was read from another member than usual
+ *
+ * The first four lead to an estimate.
+ */
+export const reportNotes = [
+  { what: 'input', why: 'missing' },
+  { what: 'input', why: 'parts' },
+  { what: 'input', why: 'ceiling' },
+  { what: 'input', why: 'elsewhere' },
+  { what: 'cached-input', why: 'elsewhere' },
+  { what: 'output', why: 'missing' },
+  { what: 'output', why: 'ceiling' },
+  { what: 'output', why: 'floor' },
+  { what: 'output', why: 'elsewhere' },
+  { what: 'tools', why: 'ceiling' },
+  { what: 'report', why: 'undone' },
+  { what: 'characters', why: 'ceiling' },
+  { what: 'images', why: 'ceiling' },
+] as const
+
 /** An irregularity in a report of usage. */
-export interface ReportNote {
-  /** The figure, such as `input`; a small set of words, because metrics use them as labels. */
-  readonly what: string
-  /**
-   * - `missing`: there is no such figure, or it is no count
-   * - `parts`: a part is more than its whole, or no count
-   * - `ceiling`: it is more than the request can have used
-   * - `floor`: it is less than what came can be
-   * - `undone`: a later report of a stream took a figure back, which it keeps
-   * - `elsewhere`: it was read from another member than usual
-   *
-   * The first four lead to an estimate.
-   */
-  readonly why: 'missing' | 'parts' | 'ceiling' | 'floor' | 'undone' | 'elsewhere'
-}
+export type ReportNote = (typeof reportNotes)[number]
 
 /**
  * Model and service tier that upstream reports, in upstream's words, if they differ from the

@@ -7,20 +7,23 @@ export interface TaskSeen {
   readonly output: Readonly<Record<string, string | number | boolean | null>>
 }
 
+export const observedStatuses = [
+  'queued',
+  'running',
+  'succeeded',
+  'failed',
+  'expired',
+  'cancelled',
+  'unknown',
+] as const
+
 /**
  * What an upstream reports about a task. A status that the gateway does not know is `unknown`,
  * never a failure (P5).
  */
 export interface TaskObservation extends TaskSeen {
   readonly nativeId: string
-  readonly status:
-    | 'queued'
-    | 'running'
-    | 'succeeded'
-    | 'failed'
-    | 'expired'
-    | 'cancelled'
-    | 'unknown'
+  readonly status: (typeof observedStatuses)[number]
   /** Upstream's own word. */
   readonly upstreamStatus: string
   readonly upstreamModel?: string

@@ -266,6 +266,7 @@ t.teardown(async () => app.close())
 void t.test('/metrics counts answers by route pattern, never by path', async (t) => {
   await app.inject({ url: '/provA/api/v3/contents/generations/tasks/cgt-1' })
   await app.inject({ url: '/nowhere/at/all' })
+  await app.inject('/healthz')
   const answer = await app.inject('/metrics')
   t.match(answer.headers['content-type'], /^text\/plain/)
   t.match(
@@ -274,6 +275,12 @@ void t.test('/metrics counts answers by route pattern, never by path', async (t)
   )
   t.match(answer.body, 'route="none",status="404"')
   t.match(answer.body, /tollgate_http_request_seconds_bucket/)
+  const outcomes = [...answer.body.matchAll(/^tollgate_http_answers_total\{outcome="(.*)$/gm)]
+  t.same(
+    outcomes.map(([, outcome]) => outcome),
+    ['served"} 0', 'refused"} 2', 'failed"} 0'],
+    'health is not counted, and each begins at 0',
+  )
   t.notMatch(answer.body, /cgt-1|nowhere/)
 })
 

@@ -1,6 +1,11 @@
 import t from 'tap'
 import { tasksProjection } from '../../../projections/tasks/projection.ts'
-import { findTask, noteObservations, pollBacklog } from '../../../projections/tasks/query.ts'
+import {
+  earliestPolls,
+  findTask,
+  noteObservations,
+  pollBacklog,
+} from '../../../projections/tasks/query.ts'
 import { endJobs, freeLeases, reschedule, stillLeased } from '../../../src/app/queue/tables.ts'
 import { leaseDuePolls, leaseInTurn, taskWork } from '../../../src/app/tasks/watch/task-work.ts'
 import { applied, testPool } from '../support/database.ts'
@@ -58,6 +63,26 @@ t.test('tasks open upstream are due, ended ones are not', async (t) => {
     { kind: 'reconcile', open: 1, due: 0 },
     { kind: 'watch', open: 2, due: 0 },
   ])
+})
+
+t.test('the first due task and the first uncertain one are known', async (t) => {
+  const pool = await testPool(t)
+  await applied(t, pool, history({ 1: 'stuck', 2: 'queued', 3: 'begun', 4: 'neverAccepted' }), [
+    tasksProjection,
+  ])
+  await pool.query(`update tasks.polls set due_at_ms = requested_at_ms + 500000`)
+  await pool.query(`update tasks.polls set due_at_ms = 7 where platform_id = $1`, [platformId(2)])
+  await pool.query(`update tasks.polls set due_at_ms = 3 where kind = 'watch'`)
+  const { rows } = await pool.query<{ requested_at_ms: string }>(
+    `select requested_at_ms from tasks.polls where kind = 'reconcile'`,
+  )
+  t.equal(rows.length, 1)
+  const uncertainMs = Number(rows[0]?.requested_at_ms)
+  t.same(await earliestPolls(pool), { dueMs: 7, uncertainMs }, 'not the one that is only watched')
+  await pool.query(`update tasks.polls set due_at_ms = 5 where kind = 'reconcile'`)
+  t.same(await earliestPolls(pool), { dueMs: 5, uncertainMs })
+  await pool.query(`delete from tasks.polls where kind <> 'watch'`)
+  t.same(await earliestPolls(pool), { dueMs: undefined, uncertainMs: undefined })
 })
 
 t.test('a lease is exclusive, ends by itself, and only its owner can reschedule', async (t) => {

@@ -4,6 +4,7 @@ import type { FastifyInstance } from 'fastify'
 import { Counter, Gauge, type Registry } from 'prom-client'
 import { addressBlock, isWithinRanges } from '../../../kernel/address-ranges.ts'
 import { monotonicClock } from '../../../kernel/clock.ts'
+import { beginAtZero } from '../../../platform/counters.ts'
 import { owned } from '../../../platform/owned.ts'
 
 /** Maximum number of connections of a port; each is an open file of the process. */
@@ -28,7 +29,9 @@ interface ConnectionOptions {
   readonly metrics: Registry | undefined
 }
 
-type CloseReason = 'all' | 'address' | 'silent' | 'unread' | 'pipelined'
+const closeReasons = ['all', 'address', 'silent', 'unread', 'pipelined'] as const
+
+type CloseReason = (typeof closeReasons)[number]
 
 /** The longest time between two looks at the connections. */
 const SWEEP_MS = 1_000
@@ -217,12 +220,14 @@ function metricsIn(registry: Registry, bounds: ConnectionBounds, open: () => num
     registers,
   })
   limit.set(bounds.all)
-  return new Counter({
+  const refused = new Counter({
     name: 'tollgate_http_connections_refused_total',
     help: 'Connections that the process closed, by bound: all connections, connections of one address, no byte in time, unread body, too many requests without an answer.',
     labelNames: ['reason'],
     registers,
   })
+  beginAtZero(refused, { reason: closeReasons })
+  return refused
 }
 
 /**

@@ -1,6 +1,7 @@
 import type { FastifyBaseLogger, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { Counter, Histogram, type Registry } from 'prom-client'
 import type { DomainError } from '../../../kernel/errors.ts'
+import { beginAtZero } from '../../../platform/counters.ts'
 import { callerOf } from '../tokens/authenticate.ts'
 
 /**
@@ -55,6 +56,11 @@ declare module 'fastify' {
   }
 }
 
+function outcomeOf(status: number): 'served' | 'refused' | 'failed' {
+  if (status >= 500) return 'failed'
+  return status >= 400 ? 'refused' : 'served'
+}
+
 /** Counts and times answers in the registry. */
 function createAnswerSeries(registry: Registry) {
   const labelNames = ['method', 'route', 'status'] as const
@@ -71,11 +77,22 @@ function createAnswerSeries(registry: Registry) {
     buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60],
     registers: [registry],
   })
+  // The series by route and status are too many to begin at 0, as a counter that an alarm reads must.
+  const answers = new Counter({
+    name: 'tollgate_http_answers_total',
+    help: 'Answers to callers by outcome: served, refused (4xx), failed (5xx); those of /healthz, /readyz and /metrics are not counted.',
+    labelNames: ['outcome'],
+    registers: [registry],
+  })
+  beginAtZero(answers, { outcome: ['served', 'refused', 'failed'] })
   /** Series by their labels: looking them up by label each time costs more than counting. */
   const series = new Map<string, ReturnType<typeof seriesOf>>()
   const seriesOf = (labels: Record<(typeof labelNames)[number], string>) => ({
     total: total.labels(labels),
     seconds: seconds.labels(labels),
+    answers: watched.has(labels.route)
+      ? undefined
+      : answers.labels({ outcome: outcomeOf(Number(labels.status)) }),
   })
   return (method: string, route: string, status: number, elapsedMs: number): void => {
     const key = `${method} ${status} ${route}`
@@ -85,6 +102,7 @@ function createAnswerSeries(registry: Registry) {
       series.set(key, counted)
     }
     counted.total.inc()
+    counted.answers?.inc()
     counted.seconds.observe(elapsedMs / 1_000)
   }
 }

@@ -8,10 +8,11 @@ import { newId } from '../../../kernel/ids.ts'
 import type { Log } from '../../../kernel/log.ts'
 import { currencies } from '../../../kernel/money.ts'
 import type { PostPublic } from '../../../kernel/public-fetch.ts'
+import { beginAtZero } from '../../../platform/counters.ts'
 import { requireCaughtUp } from '../../read-models/catch-up.ts'
 import type { PolicySet } from '../../queue/worker.ts'
 import { countLowBalances, recordLowBalances } from './low-balances.ts'
-import { createWebhookDelivery } from './webhooks.ts'
+import { createWebhookDelivery, webhookOutcomes } from './webhooks.ts'
 
 /** Maximum delay until a low balance is noticed, beyond the ledger's lag. */
 const IDLE_MS = 2_000
@@ -47,6 +48,7 @@ export function balanceAlertPolicies(deps: BalanceAlertDeps): PolicySet {
     labelNames: ['outcome'],
     registers: [registry],
   })
+  beginAtZero(webhooks, { outcome: webhookOutcomes })
   const lead = keepLead(pool, 'balance-alerts', { silentMs: SILENT_LEADER_MS })
   const delivery = createWebhookDelivery({
     ...deps,

@@ -30,7 +30,9 @@ interface WebhookDeps {
 }
 
 /** The metric names outcomes so; `delivered`: the receiver accepted it. */
-type WebhookOutcome = 'delivered' | 'failed' | 'given_up'
+export const webhookOutcomes = ['delivered', 'failed', 'given_up'] as const
+
+type WebhookOutcome = (typeof webhookOutcomes)[number]
 
 /** A low balance that its tenant is to be alerted of. */
 interface Due {

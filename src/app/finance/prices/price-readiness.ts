@@ -30,6 +30,12 @@ export function priceConcern(deps: {
       if (models !== undefined) gauge.set(models.length)
     },
   })
+  const isWithheld = new Gauge({
+    name: 'tollgate_price_book_withheld',
+    help: '1 if the price book of this start was not published, because it lacks prices that are in use.',
+    registers: [deps.registry],
+  })
+  isWithheld.set(started.outcome === 'withheld' ? 1 : 0)
   const look = async (): Promise<readonly string[]> => {
     try {
       // Read once: another book may come into effect at any moment.

@@ -43,7 +43,6 @@ export function createSweep(
   const waitsMs = longestWaitsMs(deps.catalog.taskFamilies)
   return {
     round: async () => {
-      showOwnGauges(deps)
       const leading = await lead.hold()
       if (leading === undefined) {
         // Only the leader reports these gauges.
@@ -75,17 +74,6 @@ export function createSweep(
       return 'idle'
     },
     stop: lead.release,
-  }
-}
-
-const BREAKER_LEVEL = { closed: 0, half_open: 1, open: 2 } as const
-
-function showOwnGauges(deps: TaskDeps): void {
-  const { lateAppends, channelBreaker, channelShutUsers } = deps.metrics
-  lateAppends.set(deps.background.pending())
-  for (const { id, breaker, shutUsers } of deps.channels.health()) {
-    channelBreaker.set({ channel: id }, BREAKER_LEVEL[breaker])
-    channelShutUsers.set({ channel: id }, shutUsers)
   }
 }
 

@@ -203,13 +203,16 @@ t.test('readiness names models without a price, and a withheld price book', asyn
       '(overseas-video-2-0-mini-novideo, overseas-video-2-0-mini-video)',
   ])
   t.equal(await gauge(), '2')
+  t.match(await registry.metrics(), /^tollgate_price_book_withheld 0$/m)
+  const others = new Registry()
   const withheld = priceConcern({
     catalog,
     prices,
     served: served.slice(0, 1),
     started: { ...started, outcome: 'withheld', lacking: ['gone-sku'] },
-    registry: new Registry(),
+    registry: others,
   })
+  t.match(await others.metrics(), /^tollgate_price_book_withheld 1$/m)
   t.match(await withheld.look(), [
     /^price book v9 was not published.*gone-sku.*prices publish --yes/,
   ])

@@ -1,16 +1,20 @@
 import { Gauge, type Registry } from 'prom-client'
+import type { EarliestPolls } from '../../../projections/tasks/query.ts'
 import type { LedgerTotal } from '../../../projections/ledger/query.ts'
 import type { LastAudit } from '../../app/audit/last-audit.ts'
 import type { SilentSpools } from '../../app/spending/lost-spools.ts'
+import type { Clock } from '../../kernel/clock.ts'
 import { currencies, formatAmount, parseAmount } from '../../kernel/money.ts'
 import { withProbeTimeout } from './health.ts'
 
-/** The queries behind the figures of money: a few rows each, however long the ledger is. */
-interface LedgerFigures {
+/** The queries behind the figures of the database: a few rows each, however long the ledger is. */
+interface DatabaseFigures {
   readonly totals: () => Promise<readonly LedgerTotal[]>
   readonly lastAudit: () => Promise<LastAudit | undefined>
   /** Settlements that wait in spools of replicas that have stopped reporting. */
   readonly silentSpools: () => Promise<readonly SilentSpools[]>
+  readonly earliestPolls: () => Promise<EarliestPolls>
+  readonly clock: Clock
 }
 
 /** A figure of the ledger: exact in the database, a float in the metrics. */
@@ -51,10 +55,10 @@ type AddGauge = (
 ) => void
 
 /**
- * Metrics of settled and held amounts, of whether the books agree, and of the last audit; read at
- * every scrape.
+ * Metrics of settled and held amounts, of whether the books agree, of the last audit, and of tasks that wait for a
+ * worker; read at every scrape.
  */
-export function useLedgerMetrics(registry: Registry, figures: LedgerFigures): void {
+export function useDatabaseMetrics(registry: Registry, figures: DatabaseFigures): void {
   let reading: Promise<readonly LedgerTotal[]> | undefined
   /** One query serves all gauges of a scrape; unknown figures are left out. */
   const look: Totals = () => {
@@ -68,6 +72,7 @@ export function useLedgerMetrics(registry: Registry, figures: LedgerFigures): vo
   addTrialBalance(gauge, look)
   addLastAudit(gauge, figures)
   addSilentSpools(gauge, figures)
+  addWaits(gauge, figures)
 }
 
 function gaugesIn(registry: Registry): AddGauge {
@@ -140,7 +145,7 @@ function addTrialBalance(gauge: AddGauge, look: Totals): void {
   )
 }
 
-function addLastAudit(gauge: AddGauge, { lastAudit }: Pick<LedgerFigures, 'lastAudit'>): void {
+function addLastAudit(gauge: AddGauge, { lastAudit }: Pick<DatabaseFigures, 'lastAudit'>): void {
   const ofAudit = (name: string, help: string, valueOf: (audit: LastAudit) => number): void =>
     gauge(name, help, [], async () => {
       const audit = await withProbeTimeout(lastAudit).catch(() => undefined)
@@ -160,7 +165,7 @@ function addLastAudit(gauge: AddGauge, { lastAudit }: Pick<LedgerFigures, 'lastA
 
 function addSilentSpools(
   gauge: AddGauge,
-  { silentSpools }: Pick<LedgerFigures, 'silentSpools'>,
+  { silentSpools }: Pick<DatabaseFigures, 'silentSpools'>,
 ): void {
   const ofSpools = (name: string, help: string, valueOf: (spools: SilentSpools) => number): void =>
     gauge(name, help, ['currency'], async () =>
@@ -183,5 +188,29 @@ function addSilentSpools(
     'tollgate_silent_spools_oldest_seconds',
     'Longest time since one of those replicas last reported; after a week its spool is given up.',
     ({ oldestSeconds }) => oldestSeconds,
+  )
+}
+
+/** Processes without background work show these too: where no worker runs, none of them could. */
+function addWaits(
+  gauge: AddGauge,
+  { earliestPolls, clock }: Pick<DatabaseFigures, 'earliestPolls' | 'clock'>,
+): void {
+  const ofWaits = (name: string, help: string, since: keyof EarliestPolls): void =>
+    gauge(name, help, [], async () => {
+      const earliest = await withProbeTimeout(earliestPolls).catch(() => undefined)
+      if (earliest === undefined) return []
+      const sinceMs = earliest[since] ?? Infinity
+      return [{ labels: {}, value: Math.max(0, clock.nowMs() - sinceMs) / 1_000 }]
+    })
+  ofWaits(
+    'tollgate_polls_overdue_seconds',
+    'Time for which the first due task has waited for a worker that asks its provider; 0 if none waits.',
+    'dueMs',
+  )
+  ofWaits(
+    'tollgate_uncertain_oldest_seconds',
+    'Age of the oldest task of which it is unknown whether the provider accepted it; 0 without one.',
+    'uncertainMs',
   )
 }
