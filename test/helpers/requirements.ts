@@ -41,6 +41,9 @@ function systemProgram(
 
 export const nginx = systemProgram('nginx', ['nginx'], 'nginx-light')
 
+/** Tests rules of Prometheus. */
+export const promtool = systemProgram('promtool', ['promtool'], 'prometheus')
+
 export const compiler = systemProgram('a compiler of C', ['cc', 'gcc'], 'gcc libc6-dev')
 
 /** What `CHROMIUM_PATH` names, or else what is installed. @throws where that path is of nothing */

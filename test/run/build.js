@@ -20,7 +20,7 @@ const CONFIG = 'tsconfig.json'
 const data = [
   'package.json',
   '.env.example',
-  'infra/alerts.yaml',
+  'infra/watch',
   'infra/channels.example.yaml',
   'test/fixtures',
   'test/faults/power/recorder.c',
