@@ -14,6 +14,7 @@ const benchmarks: Readonly<Record<string, () => Promise<{ readonly run: Benchmar
   eventstore: () => import('./eventstore.ts'),
   projections: () => import('./projections.ts'),
   audit: () => import('./audit.ts'),
+  'audit-tasks': () => import('./audit-tasks.ts'),
   'task-list': () => import('./task-list.ts'),
   create: () => import('./create.ts'),
   'in-flight': () => import('./in-flight.ts'),

@@ -35,6 +35,8 @@ export interface AuditOptions {
   /** Saves how far the audit found everything correct. */
   readonly onState?: (state: AuditState) => Promise<void>
   readonly stateIntervalMs?: number
+  /** Maximum number of events of tasks that it remembers while it reads the log. */
+  readonly maxRemembered?: number
   readonly onProgress?: (done: number, what: string) => void
 }
 
@@ -116,8 +118,8 @@ class Run {
     this.#options = options
     this.#intervalMs = options.stateIntervalMs ?? STATE_INTERVAL_MS
     this.#walk = options.resume?.walk ?? {}
-    const { pool, log, models, settleTask, resume } = options
-    const deps = { pool, log, models, settleTask, findings: this.#findings }
+    const { pool, log, models, settleTask, maxRemembered, resume } = options
+    const deps = { pool, log, models, settleTask, maxRemembered, findings: this.#findings }
     const onStretch = async (): Promise<void> => {
       this.#progress(this.#pass.events, 'events of the log')
       await this.#keep(this.#intervalMs)
@@ -165,7 +167,7 @@ class Run {
   async #walkTasks(): Promise<void> {
     const { pool, log } = this.#options
     const findings = this.#findings
-    const { places, position, tables } = this.#pass
+    const { comparedTasks, places, position, tables } = this.#pass
     const tasks = tables.find(({ table }) => table.name === counted.tasks)
     const corrections = new CountCorrections(places)
     const onCompared = (row: ComparedRow): void => {
@@ -175,11 +177,12 @@ class Run {
     const walk = new StreamWalk({ pool, log, findings, stream, tables, onCompared })
     const changedAfter = this.#walk.done === undefined ? undefined : BigInt(this.#walk.done)
     const began = this.#walk.began ?? position.toString()
-    for (let after = this.#walk.after ?? ''; ;) {
-      const next = await walk.page(after, changedAfter)
-      this.#progress(walk.compared.get(counted.tasks) ?? 0, 'tasks')
-      if (next === undefined) break
-      after = next
+    const from = this.#walk.after ?? ''
+    const left = await comparedTasks.left(walk, { after: from, changedAfter })
+    this.#progress(walk.compared.get(counted.tasks) ?? 0, 'tasks')
+    for (let after = left && from; after !== undefined;) {
+      after = await walk.page({ after, changedAfter, left })
+      if (after === undefined) break
       this.#walk = { ...this.#walk, began, after }
       await this.#keep(this.#intervalMs)
     }
@@ -221,7 +224,8 @@ class Run {
     for (const stream of new Set(tables.map((of) => of.stream))) {
       if (stream === undefined || stream === taskStream) continue
       const walk = new StreamWalk({ pool, log, findings: this.#findings, stream, tables })
-      for (let after: string | undefined = ''; after !== undefined;) after = await walk.page(after)
+      for (let after: string | undefined = ''; after !== undefined;)
+        after = await walk.page({ after })
       this.#count(walk.compared)
     }
   }

@@ -1,4 +1,5 @@
 import type { Pool } from 'pg'
+import { taskStream } from '../../domain/task/events.ts'
 import { placeOf } from '../../eventlog/log/position.ts'
 import type { AuditedRow } from '../../../projections/engine/audited-rows.ts'
 import type { EventReference } from '../../../projections/engine/checkpoint.ts'
@@ -14,39 +15,27 @@ import {
   readClosing,
   type Closing,
 } from './closing.ts'
+import { ComparedTasks } from './compared-tasks.ts'
 import { ledgerEffect, type LedgerEffect } from './expected-ledger.ts'
 import { EventRows, type EventEffect } from './event-rows.ts'
-import type { Findings } from './findings.ts'
+import { Findings } from './findings.ts'
 import { LedgerRows, ledgerStretches } from './ledger-rows.ts'
-import { LineChain, type ChainHead } from './line-chain.ts'
+import { LineChain } from './line-chain.ts'
 import { LogChecks } from './log-checks.ts'
 import type { RowSource } from './match.ts'
-import { AuditedReadModels, type ReadModel } from './read-models.ts'
+import { AuditedReadModels, BEYOND_ALL, type ReadModel } from './read-models.ts'
 import { inSnapshot } from './snapshot.ts'
 import { SourceMemory } from './source-memory.ts'
-import { compareBegun, type WalkedTable } from './stream-walk.ts'
+import type { Beginning, LastEvent } from './state.ts'
+import { compareBegun, StreamWalk, type WalkedTable } from './stream-walk.ts'
 import { holdTable, type SettleTask } from './task-state.ts'
 import { digestsOf, type RowDigests, type Stretch } from './stretch-digest.ts'
-import { placesOf, type Requested, TaskPlaces, type Scope } from './task-places.ts'
+import { placesOf, type Requested, TaskPlaces } from './task-places.ts'
 
 /** Events compared in one snapshot. */
 const STRETCH_EVENTS = 2_000
 /** Before every position, also those that someone wrote into a row by hand. */
 export const BEFORE_ALL_ROWS = -(2n ** 63n)
-const BEYOND_ALL = 2n ** 63n - 1n
-
-/** The state that a pass over the log starts from. */
-export interface Beginning {
-  readonly position: bigint
-  readonly chain: ChainHead
-  readonly balances: Balances
-  readonly scopes: readonly Omit<Scope, 'missing'>[]
-  /** The last event before. */
-  readonly last: LastEvent | undefined
-}
-
-/** An event by its positions in the log. */
-type LastEvent = Pick<RecordedEvent, 'id' | 'stream' | 'revision' | 'position'>
 
 interface PassDeps {
   readonly pool: Pool
@@ -54,6 +43,7 @@ interface PassDeps {
   readonly models: readonly ReadModel[]
   readonly findings: Findings
   readonly settleTask: SettleTask | undefined
+  readonly maxRemembered: number | undefined
   /** Called after each stretch. */
   readonly onStretch: () => Promise<void>
 }
@@ -84,6 +74,7 @@ export class LogPass {
   /** Parts compared stream by stream; of the ledger only holds, by the auditor's own account. */
   readonly tables: readonly WalkedTable[]
   readonly places: TaskPlaces
+  readonly comparedTasks: ComparedTasks
   readonly models: AuditedReadModels
   events = 0
   /** Events beyond the ledger's position. */
@@ -115,7 +106,11 @@ export class LogPass {
     this.tables = [...ofModels, holdTable(this.ledger.unapplied)]
     this.places = new TaskPlaces(beginning.scopes, findings)
     this.models = new AuditedReadModels(deps.pool, deps.models, findings)
-    this.#memory = new SourceMemory(log, (task) => this.checks.unsettled(task))
+    const ofTasks = { stream: taskStream, tables: this.tables, findings: new Findings() }
+    const walk = new StreamWalk({ ...deps, ...ofTasks })
+    this.comparedTasks = new ComparedTasks(walk, this.places, beginning.position)
+    const onRecalled = this.comparedTasks.goesOn.bind(this.comparedTasks)
+    this.#memory = new SourceMemory({ log, onRecalled, maxRemembered: deps.maxRemembered })
   }
 
   /**
@@ -169,12 +164,15 @@ export class LogPass {
       this.#compareClosing(closing)
     }
     await this.#compareBeyond()
-    for (const task of this.#memory.unsettled()) {
+    const tasks = this.#memory.forget(0)
+    for (const { state } of tasks) {
+      if (!state.succeeded) continue
       // The settlement of the task may be the next event, which this pass did not read.
-      const events = await this.#deps.log.readStream(`task-${task.platformId}`)
-      const next = events.find(({ position }) => position > (task.succeeded?.position ?? -1n))
-      if (next?.type !== 'TaskSettled') this.checks.unsettled(task)
+      const events = await this.#deps.log.readStream(taskStream(state.platformId))
+      const next = events.find(({ position }) => position > (state.succeeded?.position ?? -1n))
+      if (next?.type !== 'TaskSettled') this.checks.unsettled(state)
     }
+    await this.comparedTasks.compare(tasks)
   }
 
   /** Takes the next stretch; a read model that makes no progress is left within it. */
@@ -224,6 +222,9 @@ export class LogPass {
     })
     for (const { event, balance } of ledger)
       if (balance) this.balances.apply(balance, event.position)
+    const given = this.#memory.forget()
+    for (const { state } of given) if (state.succeeded) this.checks.unsettled(state)
+    await this.comparedTasks.compare(given)
     this.events += events.length
     this.position = upTo
     this.last = events.at(-1) ?? this.last

@@ -13,7 +13,7 @@ const STANDSTILL_MS = 30_000
 const LOOK_MS = 200
 
 /** After every position. */
-const BEYOND_ALL = 2n ** 63n - 1n
+export const BEYOND_ALL = 2n ** 63n - 1n
 
 /** A read model as this program knows it. */
 export type ReadModel = Pick<Projection, 'name' | 'version' | 'streamTables' | 'eventTables'>

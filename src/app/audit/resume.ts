@@ -8,10 +8,10 @@ import { rowDiffers, rowMissing } from './compare.ts'
 import { ledgerStretches } from './ledger-rows.ts'
 import type { Findings } from './findings.ts'
 import { chained, NO_LINES } from './line-chain.ts'
-import { BEFORE_ALL_ROWS, type Beginning, type LogPass } from './log-pass.ts'
+import { BEFORE_ALL_ROWS, type LogPass } from './log-pass.ts'
 import type { ReadModel } from './read-models.ts'
 import { inSnapshot } from './snapshot.ts'
-import type { AuditState } from './state.ts'
+import type { AuditState, Beginning } from './state.ts'
 import type { WalkedTable } from './stream-walk.ts'
 
 /** Lines read in one snapshot. */

@@ -9,28 +9,48 @@ import { advance, isTaskEvent, type TaskState } from './task-state.ts'
 import { readEach } from './streams.ts'
 
 /**
- * Maximum number of remembered sources, such as tasks and tokens; the log is read again for others.
+ * Maximum number of remembered events of tasks, with one for each other source, such as a token;
+ * the log is read again for others.
  */
-const MAX_REMEMBERED = 20_000
+const MAX_REMEMBERED = 50_000
 
 /** The owner of a task, a token or an object of the asset library, and a task's state. */
 interface KnownSource extends Owner {
   readonly task: TaskState | undefined
+  /** All events of a task so far; none of another source. */
+  readonly events: RecordedEvent[]
+}
+
+/** A task that memory gives up, with all its events so far. */
+export interface RememberedTask {
+  readonly state: TaskState
+  readonly events: readonly RecordedEvent[]
+}
+
+interface MemoryOptions {
+  readonly log: EventLog
+  /** Called with a task of which an earlier event was read again from the log: the last of them. */
+  readonly onRecalled: (platformId: string, last: RecordedEvent) => void
+  readonly maxRemembered?: number | undefined
 }
 
 /**
- * Earlier state of streams whose later events do not name their tenant, in bounded memory. The
- * least recently seen are evicted and read from the log again, so it does not matter how far apart
- * a task's events are or where an audit begins.
+ * Earlier events of streams whose later ones depend on them, in bounded memory. The least recently
+ * seen are given up and read from the log again, so it does not matter how far apart a task's
+ * events are or where an audit begins.
  */
 export class SourceMemory {
   readonly #sources = new Map<string, KnownSource>()
-  readonly #log: EventLog
-  readonly #onForgotten: (task: TaskState) => void
+  readonly #options: MemoryOptions
+  #remembered = 0
 
-  constructor(log: EventLog, onForgotten: (task: TaskState) => void) {
-    this.#log = log
-    this.#onForgotten = onForgotten
+  constructor(options: MemoryOptions) {
+    this.#options = options
+  }
+
+  /** Number of remembered events of tasks, with one for each other source. */
+  get remembered(): number {
+    return this.#remembered
   }
 
   /**
@@ -50,8 +70,13 @@ export class SourceMemory {
   }
 
   async #read(id: string, before: RecordedEvent): Promise<void> {
-    for (const event of await this.#log.readStream(before.stream))
-      if (event.position < before.position) this.take(event, id)
+    let last: RecordedEvent | undefined
+    for (const event of await this.#options.log.readStream(before.stream)) {
+      if (event.position >= before.position) break
+      this.take(event, id)
+      last = event
+    }
+    if (last && this.#sources.get(id)?.task) this.#options.onRecalled(id, last)
   }
 
   /** The known facts of an event's source before the event. */
@@ -64,40 +89,47 @@ export class SourceMemory {
   take(event: RecordedEvent, id = streamOwner(event)): KnownSource | undefined {
     if (id === undefined) return undefined
     const known = this.#sources.get(id)
-    const next = isTaskEvent(event)
-      ? ofTask(advance(known?.task, event))
-      : (begunBy(event) ?? known)
+    const next = isTaskEvent(event) ? withTask(known, event) : (begunBy(event) ?? known)
     if (next === undefined) return undefined
+    this.#remembered += sizeOf(next) - (known ? sizeOf(known) : 0)
     // Set again, it becomes the map's youngest entry: the first one is the least recently seen.
     this.#sources.delete(id)
     this.#sources.set(id, next)
-    if (this.#sources.size > MAX_REMEMBERED) this.#forgetOldest()
     return next
   }
 
-  #forgetOldest(): void {
-    for (const [id, { task }] of this.#sources) {
+  /** Gives up the least recently seen beyond the limit; returns the tasks among them. */
+  forget(limit = this.#options.maxRemembered ?? MAX_REMEMBERED): readonly RememberedTask[] {
+    const tasks: RememberedTask[] = []
+    for (const [id, known] of this.#sources) {
+      if (this.#remembered <= limit) break
       this.#sources.delete(id)
-      if (task?.succeeded) this.#onForgotten(task)
-      return
+      this.#remembered -= sizeOf(known)
+      if (known.task) tasks.push({ state: known.task, events: known.events })
     }
-  }
-
-  /** Tasks whose last event was a success. */
-  *unsettled(): Generator<TaskState> {
-    for (const { task } of this.#sources.values()) if (task?.succeeded) yield task
+    return tasks
   }
 }
 
-function ofTask(task: TaskState | undefined): KnownSource | undefined {
-  return task && { tenantId: task.tenantId, userId: task.userId, task }
+function sizeOf({ events }: KnownSource): number {
+  return Math.max(1, events.length)
+}
+
+function withTask(
+  known: KnownSource | undefined,
+  event: Parameters<typeof advance>[1],
+): KnownSource | undefined {
+  const task = advance(known?.task, event)
+  if (task === undefined) return undefined
+  const events = [...(known?.events ?? []), event]
+  return { tenantId: task.tenantId, userId: task.userId, task, events }
 }
 
 /** The facts of a source by its first event. */
 function begunBy(event: RecordedEvent): KnownSource | undefined {
   const { data } = event
   if (!isFirstOfSource(event) || !('userId' in data)) return undefined
-  return { tenantId: data.tenantId, userId: data.userId, task: undefined }
+  return { tenantId: data.tenantId, userId: data.userId, task: undefined, events: [] }
 }
 
 const remembered = [tokenStream, assetStream, assetGroupStream, verificationStream]

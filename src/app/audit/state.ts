@@ -1,5 +1,9 @@
 import { Type, type Static } from '@sinclair/typebox'
 import { Value } from '@sinclair/typebox/value'
+import type { RecordedEvent } from '../../eventlog/log/types.ts'
+import type { Balances } from './balances.ts'
+import type { ChainHead } from './line-chain.ts'
+import type { Scope } from './task-places.ts'
 
 const Whole = Type.String({ pattern: '^-?\\d{1,39}$' })
 
@@ -66,3 +70,16 @@ export function parseState(text: string): AuditState {
   const [fault] = [...Value.Errors(AuditStateSchema, value)]
   throw new TypeError(`${fault?.path ?? ''}: ${fault?.message ?? 'not a state'}`)
 }
+
+/** The state that a pass over the log starts from. */
+export interface Beginning {
+  readonly position: bigint
+  readonly chain: ChainHead
+  readonly balances: Balances
+  readonly scopes: readonly Omit<Scope, 'missing'>[]
+  /** The last event before. */
+  readonly last: LastEvent | undefined
+}
+
+/** An event by its positions in the log. */
+export type LastEvent = Pick<RecordedEvent, 'id' | 'stream' | 'revision' | 'position'>

@@ -7,15 +7,17 @@ import {
 } from '../../../projections/engine/audited-rows.ts'
 import type { Queryable } from '../../../projections/engine/queryable.ts'
 import type { EventLog, RecordedEvent } from '../../eventlog/log/types.ts'
-import { allSettledOrThrow } from '../../kernel/all-settled.ts'
 import { differencesOf, rowDiffers, rowMissing, rowUnexplained } from './compare.ts'
 import { folded, type Findings } from './findings.ts'
-import { inSnapshot, type Snapshot } from './snapshot.ts'
+import { lastPosition, positionsOf, rowsOf, type OwnerRows } from './owner-rows.ts'
+import { BEFORE_ALL_EVENTS, inSnapshot, type Snapshot } from './snapshot.ts'
 import { readEach, readTo } from './streams.ts'
 
 /** Owners looked at in one snapshot: with one row each, and with several. */
-const PAGE_OWNERS = 250
+export const PAGE_OWNERS = 250
 const PAGE_OWNERS_OF_MANY = 50
+/** Owners of whose rows only the positions are read, in one snapshot. */
+const PAGE_POSITIONS = 2_000
 
 /** A table of a read model, as far as that has come. */
 export interface WalkedTable extends StreamTable {
@@ -44,13 +46,20 @@ interface WalkDeps {
   readonly onCompared?: (row: ComparedRow) => void
 }
 
-type Rows = readonly AuditedRow[]
+/** Which owners a walk visits. */
+interface Visited {
+  /** Only owners after this one, in their order. */
+  readonly after: string
+  /** Only owners with a row that changed after this position. */
+  readonly changedAfter?: bigint | undefined
+  /** Only these of them: their rows were counted with their positions before. */
+  readonly left?: ((owner: string) => boolean) | undefined
+}
 
 /** Rows of some owners at one moment. */
 interface StreamPage {
   readonly owners: readonly string[]
-  /** In the order of the tables, by owner. */
-  readonly rows: readonly ReadonlyMap<string, Rows>[]
+  readonly rows: OwnerRows
   readonly position: Snapshot['position']
   readonly passedOver: Snapshot['passedOver']
 }
@@ -63,43 +72,99 @@ export class StreamWalk {
   /** Number of compared rows, by table. */
   readonly compared = new Map<string, number>()
   readonly #deps: WalkDeps
+  /** The tables of this kind of stream, and after them those of any stream. */
   readonly #tables: readonly WalkedTable[]
+  readonly #own: readonly WalkedTable[]
   readonly #types: ReadonlySet<string>
 
   constructor(deps: WalkDeps) {
     const { stream, tables } = deps
     this.#deps = deps
-    this.#tables = tables.filter((of) => of.stream === stream || of.stream === undefined)
+    this.#own = tables.filter((of) => of.stream === stream)
+    this.#tables = [...this.#own, ...tables.filter((of) => of.stream === undefined)]
     this.#types = new Set(this.#tables.flatMap(({ types }) => [...types]))
   }
 
-  /**
-   * Compares the rows of the next owners after one; returns the last of them, undefined at the end.
-   * With `changedAfter` only owners with a row that changed after that position.
-   */
-  async page(after: string, changedAfter?: bigint): Promise<string | undefined> {
-    const own = this.#tables.filter(({ stream }) => stream !== undefined)
-    const limit = own.some(({ owner, key }) => owner !== key) ? PAGE_OWNERS_OF_MANY : PAGE_OWNERS
-    const columns = own
-      // Rows without a position do not say when they changed: a full audit compares them.
-      .filter(({ table }) => changedAfter === undefined || 'position' in table.columns)
-      .map(({ table, owner }) => ({ table: table.name, column: owner, changedAfter }))
-    const page = await inSnapshot(
-      this.#deps.pool,
-      async ({ db, position, passedOver }): Promise<StreamPage> => {
-        const owners = await nextKeys(db, columns, { after, limit })
-        const rows = await allSettledOrThrow(
-          this.#tables.map(async ({ table, owner }) =>
-            byColumn(await rowsByKey(db, table, owner, owners), owner),
-          ),
-        )
-        return { owners, rows, position, passedOver }
-      },
-    )
+  /** Compares the rows of the next owners; returns the last of them, undefined at the end. */
+  async page({ left, ...next }: Visited): Promise<string | undefined> {
+    const isOfMany = this.#own.some(({ owner, key }) => owner !== key)
+    const limit = isOfMany ? PAGE_OWNERS_OF_MANY : PAGE_OWNERS
+    const { owners, page } = await inSnapshot(this.#deps.pool, async (snapshot) => {
+      const all = await this.#nextOwners(snapshot.db, next, limit)
+      const due = left ? all.filter(left) : all
+      return { owners: all, page: await this.#pageOf(snapshot, due) }
+    })
+    if (!left) this.#count(page.rows)
     await readEach(page.owners, async (owner) => {
       this.#compare(owner, await this.#history(owner, page), page)
     })
-    return page.owners.length < limit ? undefined : page.owners.at(-1)
+    return owners.length < limit ? undefined : owners.at(-1)
+  }
+
+  /**
+   * Reads the last position of each of the next owners, undefined where no row has any; returns the
+   * last of them, undefined at the end.
+   */
+  async positions(
+    next: Visited,
+    take: (owner: string, position: bigint | undefined) => void,
+  ): Promise<string | undefined> {
+    const { owners, rows } = await inSnapshot(this.#deps.pool, async ({ db }) => {
+      const all = await this.#nextOwners(db, next, PAGE_POSITIONS)
+      return { owners: all, rows: await rowsOf(db, this.#own.map(positionsOf), all) }
+    })
+    this.#count(rows)
+    for (const owner of owners) take(owner, lastPosition(owner, rows))
+    return owners.length < PAGE_POSITIONS ? undefined : owners.at(-1)
+  }
+
+  /**
+   * Compares the rows of owners with events at hand. Returns the owners whose rows differ, without
+   * those that have a later event.
+   */
+  async differing(
+    histories: ReadonlyMap<string, readonly RecordedEvent[]>,
+  ): Promise<ReadonlySet<string>> {
+    const { findings, pool } = this.#deps
+    const page = await inSnapshot(pool, (snapshot) => this.#pageOf(snapshot, [...histories.keys()]))
+    const differing = page.owners.filter((owner) => {
+      const events = histories.get(owner) ?? []
+      const last = events.at(-1)?.position ?? BEFORE_ALL_EVENTS
+      const own = page.rows.slice(0, this.#own.length)
+      if ((lastPosition(owner, own) ?? BEFORE_ALL_EVENTS) > last) return false
+      const before = findings.count
+      this.#compare(owner, events, page)
+      return findings.count > before
+    })
+    return new Set(differing)
+  }
+
+  async #nextOwners(
+    db: Queryable,
+    { after, changedAfter }: Visited,
+    limit: number,
+  ): Promise<readonly string[]> {
+    const columns = this.#own
+      // Rows without a position do not say when they changed: a full audit compares them.
+      .filter(({ table }) => changedAfter === undefined || 'position' in table.columns)
+      .map(({ table, owner }) => ({ table: table.name, column: owner, changedAfter }))
+    return nextKeys(db, columns, { after, limit })
+  }
+
+  async #pageOf(
+    { db, position, passedOver }: Snapshot,
+    owners: readonly string[],
+  ): Promise<StreamPage> {
+    return { owners, rows: await rowsOf(db, this.#tables, owners), position, passedOver }
+  }
+
+  #count(rows: OwnerRows): void {
+    for (const [n, { table, stream }] of this.#tables.entries()) {
+      if (stream === undefined) continue
+      let count = this.compared.get(table.name) ?? 0
+      for (const ofOwner of rows[n]?.values() ?? []) count += ofOwner.length
+      this.compared.set(table.name, count)
+    }
   }
 
   async #history(owner: string, { position }: StreamPage): Promise<readonly RecordedEvent[]> {
@@ -118,9 +183,7 @@ export class StreamWalk {
   ): void {
     for (const [n, of] of this.#tables.entries()) {
       const stored = rows[n]?.get(owner) ?? []
-      if (of.stream !== undefined)
-        this.compared.set(of.table.name, (this.compared.get(of.table.name) ?? 0) + stored.length)
-      else if (stored.length === 0) continue
+      if (of.stream === undefined && stored.length === 0) continue
       const reached = position(of.model)
       const passed = passedOver(of.model)
       const events = history.filter(
@@ -138,7 +201,7 @@ export class StreamWalk {
     found: {
       readonly events: readonly RecordedEvent[]
       readonly expected: ReadonlyMap<string, AuditedRow>
-      readonly stored: Rows
+      readonly stored: readonly AuditedRow[]
     },
   ): void {
     const left = new Map(found.stored.map((row) => [String(row[of.key]), row]))
@@ -166,16 +229,6 @@ export class StreamWalk {
       this.#deps.onCompared?.({ of, key, expected: undefined, stored, differs: true })
     }
   }
-}
-
-function byColumn(rows: Rows, column: string): ReadonlyMap<string, Rows> {
-  const groups = new Map<string, AuditedRow[]>()
-  for (const row of rows) {
-    const group = groups.get(String(row[column]))
-    if (group) group.push(row)
-    else groups.set(String(row[column]), [row])
-  }
-  return groups
 }
 
 function isExcused(
