@@ -15,7 +15,7 @@ import { readLastAudit } from '../app/audit/last-audit.ts'
 import type { ChannelDirectory } from '../app/channels/directory.ts'
 import { readSilentSpools } from '../app/spending/lost-spools.ts'
 import type { Config } from '../config.ts'
-import { monotonicClock } from '../kernel/clock.ts'
+import { type Clock, monotonicClock } from '../kernel/clock.ts'
 import { programFile } from '../platform/program-files.ts'
 import type { Console } from '../console/surface.tsx'
 import { withTimeout } from '../kernel/pause.ts'
@@ -99,13 +99,7 @@ export async function listen(
     description: builtDescription(),
     limits: { connections: bounds },
   })
-  useDatabaseMetrics(metrics, {
-    totals: () => totals(pool),
-    lastAudit: () => readLastAudit(pool),
-    silentSpools: () => readSilentSpools(pool),
-    earliestPolls: () => earliestPolls(pool),
-    clock,
-  })
+  useDatabaseMetrics(metrics, figuresOf(pool, clock))
   closeApp = () => drain(app, config.drainTimeoutMs + SETTLE_MARGIN_MS)
   const { host, port, operationsPort } = config
   await options.freePorts?.()
@@ -113,6 +107,17 @@ export async function listen(
   const operationsAddress = await operations?.listen({ port: operationsPort ?? 0, host })
   const entryLink = pages && ((secret: string) => `${address}${pages.entryPath(secret)}`)
   return { address, operationsAddress, entryLink }
+}
+
+/** The figures of the database that metrics show. */
+function figuresOf(pool: Pool, clock: Clock): Parameters<typeof useDatabaseMetrics>[1] {
+  return {
+    totals: () => totals(pool),
+    lastAudit: () => readLastAudit(pool),
+    silentSpools: () => readSilentSpools(pool),
+    earliestPolls: () => earliestPolls(pool),
+    clock,
+  }
 }
 
 /** Reads the OpenAPI document of the build; undefined for a program that runs from its sources. */
