@@ -21,8 +21,8 @@ import {
 
 const APPROVE_HELP = `
 A proposal is a grant, an adjustment or a credit limit above what one person may give alone (tollgate approvals), or a lower price or
-higher approvals where these are set. A shell rejects proposals and approves none, because it cannot say which user it is: another user than the proposer's approves it over
-HTTP, with an operator's admin token:
+higher approvals where these are set. A shell can reject a proposal. It cannot approve one, because it does not say which user it is: a
+user other than the proposer approves it over HTTP, with an operator's admin token:
 
   POST /api/admin/tenants/<tenant>/proposals/<proposal>/approve`
 

@@ -141,12 +141,12 @@ function difference(live: string, rebuilt: string): string {
 
 function advice(name: string): readonly string[] {
   return [
-    `The live tables differ from the log; nothing was changed. The rebuilt tables, which follow the log, are in the schema ${name}_next, are what it says.`,
+    `The live tables differ from the log; nothing was changed. The rebuilt tables, which follow the log, are in the schema ${name}_next.`,
     'To see which rows differ and since when: tollgate audit',
     `To put the rebuilt tables in place of the live ones: tollgate rebuild ${name} --force`,
     ...(name === 'ledger'
       ? [
-          'Before that, note the differences above: what was invoiced by the live ledger is short or over by them.',
+          'Before that, note the differences above: amounts that were invoiced from the live ledger are wrong by them.',
         ]
       : []),
   ]

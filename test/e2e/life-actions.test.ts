@@ -174,12 +174,12 @@ t.test('what is no open task of unknown outcome is refused in words', async (t) 
   })
   t.match(await act(callId, 'give-up', given), {
     status: 409,
-    body: { message: `${callId} is no task, but a call: only a task is given up` },
+    body: { message: `${callId} is not a task but a call: only a task can be given up` },
   })
   t.match(await act(callId, 'poll', given), {
     status: 409,
     body: {
-      message: `${callId} is no task, but a call: there is nothing to ask the provider`,
+      message: `${callId} is not a task but a call: the provider can be asked about tasks only`,
       error: { code: 'poll_refused' },
     },
   })
@@ -198,7 +198,7 @@ t.test('what is no open task of unknown outcome is refused in words', async (t) 
   t.match(await act(gone, 'poll', { reason, note_id: 'gone-poll' }), {
     status: 409,
     body: {
-      message: `${gone} has ended: failed; nothing more is asked`,
+      message: `${gone} has ended (failed): the provider is not asked about it any more`,
       error: { code: 'task_ended' },
     },
   })

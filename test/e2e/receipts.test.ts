@@ -174,7 +174,7 @@ void t.test('the receipt of an uncertain task states the uncertainty', async (t)
   t.match((await receipt(String(lost.headers.get('x-platform-id')))).body.data, {
     state: 'unknown',
     verdict:
-      /^Not known yet: whether the model service took the task; 0\.\d+ USD is held until it is\.$/,
+      /^It is not known yet whether the model service took the task; 0\.\d+ USD is held until then\.$/,
     held: /^0\.\d+$/,
   })
 })

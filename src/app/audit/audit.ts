@@ -197,7 +197,7 @@ class Run {
         table: 'tasks.counts',
         key: 'counts',
         position: '',
-        message: 'too many tasks are wrong to say what the counts should be',
+        message: 'the counts were not compared: too many tasks are wrong',
       })
     else await auditCounts({ pool, findings, corrections: corrections.all })
   }

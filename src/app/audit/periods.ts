@@ -69,7 +69,7 @@ function judge(deps: Deps, { key, summed, stands }: PeriodComparison): void {
 export async function auditPeriods(deps: Deps, onTenant: (tenants: number) => void): Promise<void> {
   const { pool, table, findings, corrections } = deps
   if (corrections.overflowed || deps.unapplied.overflowed) {
-    const why = 'too many lines are wrong to say what the totals by time should be'
+    const why = 'the totals by time were not compared: too many lines are wrong'
     findings.push(notCompared(table, table, why))
     return
   }

@@ -49,7 +49,7 @@ function expiryWords({ data }: EventOf<'TaskExpired'>): StepWords {
   return {
     by: isOfDeadline ? 'gateway' : 'provider',
     title: 'expired',
-    detail: isOfDeadline ? 'no end of it was seen by the deadline' : '',
+    detail: isOfDeadline ? 'no result was seen by the deadline' : '',
     state: 'failed',
   }
 }

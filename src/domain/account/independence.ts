@@ -40,7 +40,7 @@ export function requireIndependent(
   const refuse = (why: string): never => {
     throw new DomainError(
       'proposal_not_independent',
-      `${why}: let an operator approve it whose token is older than the proposal and was issued by neither`,
+      `${why}; the approver must be an operator whose token is older than the proposal and was issued by neither person`,
       { proposalId },
     )
   }
@@ -64,7 +64,11 @@ export function requireAnotherUser(
   by: Person,
 ): void {
   if (personKey(proposedBy) !== personKey(by)) return
-  throw new DomainError('proposal_own', 'another user than its proposer approves a proposal', {
-    proposalId,
-  })
+  throw new DomainError(
+    'proposal_own',
+    'a proposal is approved by a user other than its proposer',
+    {
+      proposalId,
+    },
+  )
 }

@@ -134,7 +134,7 @@ export const noPriceBooks: ManagedPriceBooks = {
 const noSettings: ManagedSettings = { show: noTenant, set: noTenant }
 
 const noLife = (): Promise<never> =>
-  Promise.reject(new DomainError('life_not_found', 'nothing of that id', {}))
+  Promise.reject(new DomainError('life_not_found', 'no record with this id', {}))
 const noLives: LifeActions = { note: noLife, poll: noLife, giveUp: noLife }
 
 /** Management of a gateway that has no accounts. */

@@ -63,7 +63,7 @@ t.test('totals by time are checked when some of their lines are wrong', async (t
         code: 'not_compared',
         table: 'ledger.days',
         key: 'days',
-        message: /^too many lines are wrong to say/,
+        message: /^the totals by time were not compared/,
       },
     ])
 })

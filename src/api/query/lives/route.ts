@@ -59,7 +59,7 @@ export async function readLife(
   // The reads filter already; this check keeps other tenants' lives out even if one of them fails
   // to.
   if (life === undefined || !sees(visible, life))
-    throw new DomainError('life_not_found', 'nothing of that id that this token may see', {})
+    throw new DomainError('life_not_found', 'no record with this id is visible to this token', {})
   const asked = { at: stepOf(life, query, 'at'), against: stepOf(life, query, 'against') }
   return shownLife(life, { isOperator: visible.tenantId === undefined, timeOf }, asked)
 }

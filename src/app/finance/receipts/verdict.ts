@@ -28,7 +28,7 @@ export function receiptVerdictOf(status: ReceiptStatus, figures: Figures): strin
       return `Made by the provider, which has not reported ${what}: asked until ${figures.until}, ${status.hold} ${currency} is held.`
     }
     case 'unknown':
-      return `Not known yet: whether the model service took the task; ${status.hold} ${currency} is held until it is.`
+      return `It is not known yet whether the model service took the task; ${status.hold} ${currency} is held until then.`
     default:
       return unreachable(status)
   }

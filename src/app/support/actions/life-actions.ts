@@ -125,7 +125,7 @@ async function lifeOf(
     ? await findLife(lifeId, { tenantId, userIds: undefined })
     : undefined
   if (life === undefined || (tenantId !== undefined && life.tenantId !== tenantId))
-    throw new DomainError('life_not_found', 'nothing of that id that this token may see', {})
+    throw new DomainError('life_not_found', 'no record with this id is visible to this token', {})
   return life
 }
 
@@ -154,7 +154,7 @@ async function poll(
   if (life.kind !== 'task')
     throw new DomainError(
       'poll_refused',
-      `${id} is no task, but a ${life.kind.replace('_', ' ')}: there is nothing to ask the provider`,
+      `${id} is not a task but a ${life.kind.replace('_', ' ')}: the provider can be asked about tasks only`,
       {},
     )
   checkPollable(id, await loadTask(deps.log, id))
@@ -169,12 +169,16 @@ function checkPollable(id: string, state: TaskState): void {
   if (state.phase === 'none') return
   if (state.phase === 'refused' || state.phase === 'ended') {
     const how = state.phase === 'ended' ? state.status : 'refused before it began'
-    throw new DomainError('task_ended', `${id} has ended: ${how}; nothing more is asked`, {})
+    throw new DomainError(
+      'task_ended',
+      `${id} has ended (${how}): the provider is not asked about it any more`,
+      {},
+    )
   }
   if (!hasUpstreamTask(state.request))
     throw new DomainError(
       'poll_refused',
-      `the gateway makes ${id} by itself: no provider has a task to ask for`,
+      `the gateway itself makes ${id}: no provider has a task that could be asked about`,
       {},
     )
 }
@@ -190,7 +194,7 @@ async function giveUp(
   if (life.kind !== 'task')
     throw new DomainError(
       'give_up_refused',
-      `${id} is no task, but a ${life.kind.replace('_', ' ')}: only a task is given up`,
+      `${id} is not a task but a ${life.kind.replace('_', ' ')}: only a task can be given up`,
       {},
     )
   const nowMs = deps.clock.nowMs()
