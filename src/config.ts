@@ -1,4 +1,5 @@
 import { join } from 'node:path'
+import { ENVIRONMENT_FILE, nameFaults, namesInFile } from './environment.ts'
 import { type Environment, listOf, textOf, type Values, valuesOf } from './kernel/variables.ts'
 import { readStorage, type StorageSettings } from './storage/settings.ts'
 import { variables } from './variables.ts'
@@ -40,10 +41,12 @@ const NO_CHANNELS =
  * @throws ConfigError naming every fault.
  */
 export function loadConfig(
-  env: Environment = process.env,
+  given?: Environment,
   { serving = false }: { readonly serving?: boolean } = {},
 ): Config {
   const faults: string[] = []
+  const env = given ?? process.env
+  const inFile = given === undefined ? namesInFile(ENVIRONMENT_FILE) : []
   const { storage: _storage, ...eager } = variables
   const { stores, ...read } = valuesOf(eager, env, faults)
   const embedded = Object.values(stores).every((url) => url === undefined)
@@ -57,6 +60,7 @@ export function loadConfig(
     faults.push('OPERATIONS_PORT must be another than PORT')
   if (config.external && !config.markerSecret)
     faults.push('MARKER_SECRET must be set with EVENTSTORE_URL and DATABASE_URL')
+  faults.push(...nameFaults({ env, inFile, allowed: read.allowedNames, ...read }))
   if (faults.length > 0) throw new ConfigError(faults)
   return config
 }

@@ -6,6 +6,7 @@ import {
   type Given,
   hostAddress,
   hostNames,
+  names,
   oneOf,
   optional,
   text,
@@ -219,6 +220,9 @@ export const variables = {
       help: 'with local stores or objects: what is not billed and keeps something is refused while DATA_DIR has less free; the spool needs up to 256 MiB',
     }),
   },
+  allowedNames: variable('TOLLGATE_ALLOW_UNKNOWN', names, {
+    help: 'names that are let through though they are nearly one of these, or unknown in .env, comma-separated',
+  }),
   crashAt: variable('TOLLGATE_CRASH_AT', optional(text), {
     help: 'test only: die with SIGKILL at a named point',
   }),

@@ -1,11 +1,10 @@
 import { CommanderError } from 'commander'
+import { ConfigError } from '../config.ts'
+import { ENVIRONMENT_FILE } from '../environment.ts'
 import { exitCodeOf, exitCodes } from './exit-codes.ts'
 import { explain, messageOf } from './explain.ts'
-import { CommandError, note, OutputClosedError } from './output.ts'
+import { note, OutputClosedError } from './output.ts'
 import { createProgram } from './program.ts'
-
-/** File of an operator's settings, in the folder the program is started in. */
-const ENVIRONMENT_FILE = '.env'
 
 /** Takes settings from the file, if there is one; what the environment says already wins. */
 function readEnvironmentFile(): void {
@@ -13,7 +12,7 @@ function readEnvironmentFile(): void {
     process.loadEnvFile(ENVIRONMENT_FILE)
   } catch (error) {
     if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return
-    throw new CommandError(`${ENVIRONMENT_FILE} cannot be read: ${messageOf(error)}`)
+    throw new ConfigError([`${ENVIRONMENT_FILE} cannot be read: ${messageOf(error)}`])
   }
 }
 

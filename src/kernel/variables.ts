@@ -86,6 +86,11 @@ export function hostAddress({ name, text: given, faults }: Given): string {
   return given === 'localhost' ? '127.0.0.1' : given
 }
 
+/** Names of any form, comma-separated. */
+export function names({ text: list }: Given): readonly string[] {
+  return entriesOf(list)
+}
+
 /** Names of hosts, comma-separated. */
 export function hostNames({ name, text: list, faults }: Given): readonly string[] {
   const given = entriesOf(list).map((entry) => entry.toLowerCase())

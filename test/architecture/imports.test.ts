@@ -28,6 +28,7 @@ const below: Readonly<Record<string, readonly string[]>> = {
 /** The rooms where everything is put together. */
 const assembly = new Set([
   'src/config.ts',
+  'src/environment.ts',
   'src/variables.ts',
   'src/main.ts',
   'src/start',
