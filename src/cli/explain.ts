@@ -24,12 +24,16 @@ const DAMAGED: ReadonlySet<unknown> = new Set(['XX001', 'XX002'])
 export function explain(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
   if ('code' in error && error.code === 'EADDRINUSE')
-    return `${error.message}: another program uses this port; set PORT to a free one`
+    return `${error.message}: another program uses this port; set ${portVariableOf(error)} to a free one`
   if ('code' in error && DAMAGED.has(error.code))
     return `the files of Postgres are damaged: ${error.message}; docs/backup.md says how to build it from the log`
-  if (isDomainError(error)) return withReason(error.message, error.details['reason'])
-  if (isOperational(error)) return messageOf(error)
+  if (isDomainError(error) || isOperational(error)) return messageOf(error)
   return error.stack ?? error.message
+}
+
+/** The variable of a port that `listenOn` could not take. */
+function portVariableOf(error: Error): string {
+  return 'variable' in error && typeof error.variable === 'string' ? error.variable : 'PORT'
 }
 
 function isOperational(error: Error): boolean {
@@ -45,5 +49,6 @@ function withReason(message: string, reason: unknown): string {
 export function messageOf(error: unknown): string {
   if (error instanceof AggregateError && error.message === '')
     return error.errors.map(messageOf).join('; ')
+  if (isDomainError(error)) return withReason(error.message, error.details['reason'])
   return error instanceof Error ? error.message : String(error)
 }

@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { superviseChild } from '../../infra/embedded/supervised-child.ts'
-import { parseChannels } from '../app/channels/load.ts'
+import { ChannelFileError, parseChannels } from '../app/channels/load.ts'
 import { sandboxChannels } from '../app/channels/sandbox.ts'
 import { catalog, channelFamilies, families } from '../families/index.ts'
 import { readConfiguredBook, requirePrices } from '../app/finance/prices/required-prices.ts'
@@ -100,9 +100,24 @@ async function readChannelsFile(path: string): Promise<string> {
  * asked; returns the configured accounts. @throws ConfigError, ChannelFileError
  */
 export async function requireFiles(config: Config): Promise<readonly Channel[] | undefined> {
-  requireStoreUrls(config.external)
-  await requirePriceBook(config)
-  return readChannels(config)
+  const [urls, book, channels] = await Promise.allSettled([
+    (async () => requireStoreUrls(config.external))(),
+    requirePriceBook(config),
+    readChannels(config),
+  ])
+  const reasons = [urls, book, channels].flatMap((one): unknown[] =>
+    one.status === 'rejected' ? [one.reason] : [],
+  )
+  // One failure has its own words; several are listed together.
+  const faults = reasons.map((reason) => {
+    if (reason instanceof ConfigError) return reason.faults
+    if (reason instanceof ChannelFileError)
+      return reason.faults.map((fault) => `CHANNELS_FILE: ${fault}`)
+    throw reason
+  })
+  if (reasons.length > 1) throw new ConfigError(faults.flat())
+  if (channels.status === 'rejected' || reasons.length > 0) throw reasons[0]
+  return channels.value
 }
 
 /**

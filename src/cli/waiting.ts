@@ -5,7 +5,7 @@ import { families } from '../families/index.ts'
 import type { Config } from '../config.ts'
 import { systemClock } from '../kernel/clock.ts'
 import { createBackoff, pause } from '../kernel/pause.ts'
-import type { Addresses } from '../start/listen.ts'
+import { type Addresses, listenForOperations } from '../start/listen.ts'
 import { chooseConnectionBounds } from '../start/open-files.ts'
 import { unavailableStoreOf, type StoreName } from './store-outage.ts'
 import { messageOf } from './explain.ts'
@@ -165,7 +165,7 @@ class InterimServer {
     if (!listens || port === undefined || this.#apps.operations !== undefined) return
     const operations = await this.#build(true)
     this.#apps = { ...this.#apps, operations }
-    const operationsAddress = await operations.listen({ port, host: config.host })
+    const operationsAddress = await listenForOperations(operations, { port, host: config.host })
     this.#addresses = { ...this.#addresses, operationsAddress }
     this.#ports = { ...this.#ports, operationsPort: portOf(operationsAddress) }
   }

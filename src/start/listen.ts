@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
+import type { FastifyInstance } from 'fastify'
 import type { Logger } from 'pino'
 import type { Pool } from 'pg'
 import { totals } from '../../projections/ledger/query.ts'
@@ -104,7 +105,8 @@ export async function listen(
   const { host, port, operationsPort } = config
   await options.freePorts?.()
   const address = await app.listen({ port, host })
-  const operationsAddress = await operations?.listen({ port: operationsPort ?? 0, host })
+  const operationsAddress =
+    operations && (await listenForOperations(operations, { port: operationsPort ?? 0, host }))
   const entryLink = pages && ((secret: string) => `${address}${pages.entryPath(secret)}`)
   return { address, operationsAddress, entryLink }
 }
@@ -117,6 +119,18 @@ function figuresOf(pool: Pool, clock: Clock): Parameters<typeof useDatabaseMetri
     silentSpools: () => readSilentSpools(pool),
     earliestPolls: () => earliestPolls(pool),
     clock,
+  }
+}
+
+/** Listens on the operations port. @throws an error that names its variable where the port is taken */
+export async function listenForOperations(
+  app: FastifyInstance,
+  at: { readonly port: number; readonly host: string },
+): Promise<string> {
+  try {
+    return await app.listen(at)
+  } catch (error) {
+    throw error instanceof Error ? Object.assign(error, { variable: 'OPERATIONS_PORT' }) : error
   }
 }
 

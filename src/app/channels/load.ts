@@ -35,9 +35,8 @@ const common = {
   redact_words: Type.Optional(Type.Array(Type.String({ minLength: 1 }), { maxItems: 100 })),
 }
 
-const channelSchema = ({ familyNames }: Catalog) =>
-  Type.Object({ ...common, family: Type.Union(familyNames.map((family) => Type.Literal(family))) })
-type ChannelEntry = Static<ReturnType<typeof channelSchema>>
+const ChannelSchema = Type.Object(common)
+type ChannelEntry = Static<typeof ChannelSchema>
 
 /** Lists all faults of a channel file; never a credential. */
 export class ChannelFileError extends Error {
@@ -66,17 +65,30 @@ export function parseChannels(
   secretOf: SecretResolver,
 ): readonly Channel[] {
   const faults: string[] = []
-  const common = channelSchema(families.catalog)
   const seen = new Set<string>()
   const channels = readEntries(yamlText, faults).flatMap((entry, index) => {
     const where = `channels[${index}]`
-    if (!isOf(common, entry, where, faults)) return []
+    if (!isFamilyKnown(families.catalog, entry, where, faults)) return []
+    if (!isOf(ChannelSchema, entry, where, faults)) return []
     if (seen.has(entry.id)) faults.push(`channel id ${entry.id} is used twice`)
     seen.add(entry.id)
     return readEntry(families, entry, { where, faults, secretOf })
   })
   if (faults.length > 0) throw new ChannelFileError(faults)
   return channels
+}
+
+/** Whether the family of an entry is one of this program, or is missing; if not, it adds one fault. */
+function isFamilyKnown(
+  { familyNames }: Catalog,
+  entry: unknown,
+  where: string,
+  faults: string[],
+): boolean {
+  const family: unknown = Object(entry).family
+  if (typeof family !== 'string' || familyNames.includes(family)) return true
+  faults.push(`${where}.family ${JSON.stringify(family)} is none of ${familyNames.join(', ')}`)
+  return false
 }
 
 /** Whether an entry matches a schema; if not, it adds the reasons to the faults. */

@@ -29,6 +29,7 @@ export interface EventLogOptions {
 function watchHealth(deps: ProbeDeps, observer: EventLogObserver, logger: Log): Health {
   const health: Health = createHealth({
     limits: deps.limits,
+    why: deps.connection.undiscovered,
     probe: async (call) => {
       const probe = call === 'append' ? probeAppend : probeRead
       const failure = await probe(deps, deps.limits.probeTryMs)

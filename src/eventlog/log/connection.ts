@@ -17,6 +17,7 @@ import {
 } from './discovery.ts'
 import type { AppendAnswer, AppendCommand } from './wire-append.ts'
 import type { ReadRequest } from './wire.ts'
+import { whyUndiscovered } from './unreachable.ts'
 import { readAnswer, type ReadAnswer } from './wire-read.ts'
 
 /** Maximum number of answers that are handed over together. */
@@ -44,6 +45,8 @@ export interface Connection {
     request: ReadRequest,
     options: PullOptions,
   ) => AsyncGenerator<readonly ReadAnswer[], void, undefined>
+  /** Why no node is found at the moment, in words, where that is known. */
+  readonly undiscovered: () => string | undefined
   readonly close: () => Promise<void>
 }
 
@@ -74,7 +77,7 @@ function withOptions(url: string): string {
 /** Opens lazily: nothing is sent before the first call. @throws when the URL cannot be parsed. */
 export function createConnection(url: string, appendPath: AppendPath): Connection {
   const client = openClient(url) as unknown as ClientInternals
-  const discovery = discoverWithoutEnd(client)
+  const discovery = discoverWithoutEnd(client, () => whyUndiscovered(url))
   const leaderMoved = createLeaderCheck(client)
   const batch = createBatchAppend(client, leaderMoved)
   return {
@@ -86,6 +89,7 @@ export function createConnection(url: string, appendPath: AppendPath): Connectio
         : answer
     },
     pull: (request, options) => pull(client, request, options, leaderMoved),
+    undiscovered: discovery.reason,
     close: async () => {
       discovery.stop()
       await client.dispose()

@@ -1,9 +1,12 @@
 import { connectivityState, Metadata, status, type Channel } from '@grpc/grpc-js'
 import type { CallChannel, ClientInternals } from './client-internals.ts'
+import { monotonicClock } from '../../kernel/clock.ts'
 import { pause } from '../../kernel/pause.ts'
 
 /** Between two looks for a leader. */
 const PAUSE_MS = 100
+/** The library drops the reason of a failed discovery, so that the hosts are asked for it. */
+const ASK_WHY_EVERY_MS = 5_000
 /** The library accepts whole seconds only; it skips a node that takes longer. */
 const GOSSIP_TIMEOUT_S = 2
 
@@ -24,15 +27,33 @@ export function withDiscovery(url: string): string {
  * gives up after some tries and then rejects a promise without a handler, which ends the process;
  * every call has its own deadline, so the limit is not needed. One discovery runs at a time.
  */
-export function discoverWithoutEnd(client: ClientInternals): { readonly stop: () => void } {
+export function discoverWithoutEnd(
+  client: ClientInternals,
+  why: () => Promise<string | undefined> = () => Promise.resolve(undefined),
+): {
+  /** Why no node is found at the moment, once that is known. */
+  readonly reason: () => string | undefined
+  readonly stop: () => void
+} {
   const open = client.createChannel
   let stopped = false
+  let reason: string | undefined
+  let askAgainMs = 0
   let looking: Promise<Channel> | undefined
+  const ask = async (): Promise<void> => {
+    if (monotonicClock.nowMs() < askAgainMs) return
+    askAgainMs = monotonicClock.nowMs() + ASK_WHY_EVERY_MS
+    const found = await why()
+    if (looking !== undefined) reason = found
+  }
   const look = async (): Promise<Channel> => {
     for (;;) {
       try {
-        return await open()
+        const channel = await open()
+        reason = undefined
+        return channel
       } catch {
+        void ask()
         // After a stop the promise stays pending: no caller would handle its rejection.
         if (stopped) return new Promise(() => undefined)
         await pause(PAUSE_MS)
@@ -46,6 +67,7 @@ export function discoverWithoutEnd(client: ClientInternals): { readonly stop: ()
     return looking
   }
   return {
+    reason: () => reason,
     stop: () => {
       stopped = true
     },

@@ -12,9 +12,44 @@ type LogErrorCode =
 
 export type LogError = DomainError<LogErrorCode>
 
+/** The words for a failure of gRPC, by what its message has; another message stays as it is. */
+const words: readonly (readonly [RegExp, (found: RegExpExecArray) => string])[] = [
+  [
+    /Name resolution failed for target (?:dns:)?(\S+)/,
+    ([, host = '']) => `the host ${host} is not known`,
+  ],
+  [/connect ECONNREFUSED (\S+?)\.?(?: |$)/, ([, host = '']) => `${host} refuses connections`],
+  [
+    /wrong version number|packet length too long|EPROTO/,
+    () =>
+      'the URL asks for TLS and the port does not speak it: set tls=false in EVENTSTORE_URL, or name the port with TLS',
+  ],
+  [
+    /Protocol error/,
+    () =>
+      'the port does not answer without TLS: remove tls=false from EVENTSTORE_URL if it speaks TLS',
+  ],
+  [
+    /self.signed certificate|unable to (?:verify|get)[^.]*certificate|CERT_|certificate has expired|altnames/i,
+    ([found]) =>
+      `its certificate is not trusted (${found}): name the authority that signed it by tlsCAFile in EVENTSTORE_URL`,
+  ],
+]
+
+/** A reason in words, where it is one that an operator can act on. */
+export function reasonInWords(reason: string): string {
+  for (const [pattern, say] of words) {
+    const found = pattern.exec(reason)
+    if (found !== null) return say(found)
+  }
+  return reason
+}
+
 /** An error after which certainly nothing was appended, or nothing could be read. */
 export function logUnavailable(reason: string): LogError {
-  return new DomainError('log_unavailable', 'the event log is unavailable', { reason })
+  return new DomainError('log_unavailable', 'the event log is unavailable', {
+    reason: reasonInWords(reason),
+  })
 }
 
 /** The log answers, but the gateway's account lacks a right that it needs. */

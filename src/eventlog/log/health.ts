@@ -33,6 +33,8 @@ export interface Health {
 interface HealthDeps {
   /** Resolves when the log accepts a call of this kind; it has a timeout. */
   readonly probe: (call: LogCall) => Promise<void>
+  /** Why the log cannot be reached, where that is known. */
+  readonly why?: () => string | undefined
   readonly limits: EventLogLimits
   readonly observer: EventLogObserver
 }
@@ -87,7 +89,8 @@ export function createHealth(deps: HealthDeps): Health {
       if (facets.isHealthy()) return
       const leftMs = facets.sinceMs() + limits.outagePatienceMs - monotonicClock.nowMs()
       const mayWait = leftMs > 0 && waiting.size < limits.maxWaitingCallers && !closed
-      if (!mayWait || !(await waiting.wait(leftMs))) throw logUnavailable('it does not answer')
+      if (!mayWait || !(await waiting.wait(leftMs)))
+        throw logUnavailable(deps.why?.() ?? 'it does not answer')
     },
     close: () => {
       closed = true

@@ -72,7 +72,8 @@ async function untilAnswered(
     const failure = await probe(deps, limits.readTryMs)
     if (failure?.kind !== 'transport') return failure
     const pauseMs = backoff.nextMs()
-    if (monotonicClock.nowMs() + pauseMs >= untilMs) throw logUnavailable(failure.reason)
+    if (monotonicClock.nowMs() + pauseMs >= untilMs)
+      throw logUnavailable(deps.connection.undiscovered() ?? failure.reason)
     await pause(pauseMs)
   }
 }

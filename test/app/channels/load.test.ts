@@ -157,6 +157,12 @@ ${more}`
   t.match(faultsOf(`${minimal}    audio_mode: hex\n`), [/only channels of speech have/])
 })
 
+t.test('an unknown family is one fault, which names the known ones', async (t) => {
+  const [fault, ...more] = faultsOf(minimal.replace('video-a', 'video-z'))
+  t.match(fault, /^channels\[0\]\.family "video-z" is none of .*video-a, /)
+  t.same(more, [])
+})
+
 t.test('a text model without its largest output is refused by name', async (t) => {
   const text = (more: string) => `
 channels:
