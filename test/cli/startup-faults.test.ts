@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { mkdir, mkdtemp, readlink, rm, symlink, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readlink, rm, symlink } from 'node:fs/promises'
 import { createServer, type AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -26,25 +26,6 @@ function refused(t: Test, ended: Ended, why: RegExp, code = 1): void {
 }
 
 const serve = (env: Environment) => tollgateProcess(['serve'], { PORT: '0', ...env })
-
-t.test('an unwritable data directory is named', async (t) => {
-  const path = join(await directory(t), 'file')
-  await writeFile(path, 'not a directory')
-  const ended = await serve({ DATA_DIR: join(path, 'data') })
-  refused(t, ended, /data directory .*file\/data cannot be written: .*set DATA_DIR/, 78)
-})
-
-t.test('a data directory of a newer release is named and not changed', async (t) => {
-  const path = await directory(t)
-  await writeFile(join(path, 'version'), '99\n')
-  for (const args of [['serve'], ['audit']])
-    refused(
-      t,
-      await tollgateProcess(args, { PORT: '0', DATA_DIR: path }),
-      /written by a newer release/,
-      76,
-    )
-})
 
 t.test('a command without a gateway does not create a data directory', async (t) => {
   const path = join(await directory(t), 'none')
