@@ -22,6 +22,8 @@ export interface Session {
   readonly config: Config
   readonly log: EventLog
   readonly pool: Pool
+  /** Warnings and failures, on stderr. */
+  readonly logger: Logger
   /** Waits until a read model shows what was written at a position; says so when it does not in time. */
   readonly projected: (name: string, position: bigint | undefined) => Promise<void>
   /** Waits until a read model has reached the end of the log; false when it does not in time. */
@@ -109,7 +111,7 @@ export function withSession<T>(
       })
       onClose(() => engine.stop())
     }
-    return run({ config, log, pool, ...readModelWaits(log, pool) })
+    return run({ config, log, pool, logger, ...readModelWaits(log, pool) })
   })
 }
 

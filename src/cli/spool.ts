@@ -16,6 +16,7 @@ import { actorOf } from './actor.ts'
 import { exitCodes } from './exit-codes.ts'
 import { CommandError, note, print, table, toJson, UsageError } from './output.ts'
 import { withSession } from './session.ts'
+import { DRAIN_HELP, drainSpoolCommand } from './spool-drain.ts'
 import { changing, JSON_OPTION } from './command.ts'
 
 const SPOOL_HELP = `
@@ -47,13 +48,21 @@ command again changes nothing; the first reason stays.`
 export function addSpool(program: Command): void {
   const group = program
     .command('spool')
-    .description('settlements that the event log permanently refused, or that the disk damaged')
+    .description(
+      'settlements that wait, that the event log permanently refused, or that the disk damaged',
+    )
     .addHelpText('after', SPOOL_HELP)
   group
     .command('list')
     .description('refused settlements, oldest first, and damaged records')
     .option(...JSON_OPTION)
     .action(listSpoolCommand)
+  group
+    .command('drain')
+    .description('bring the spool of a replica that never comes back into the log')
+    .option(...JSON_OPTION)
+    .addHelpText('after', DRAIN_HELP)
+    .action(drainSpoolCommand)
   changing(group.command('retry'))
     .description('try again to append refused settlements to the log')
     .argument('[ids...]', 'ids of calls or of refused events')

@@ -38,6 +38,8 @@ interface Drain {
   readonly wake: () => void
   /** Continues for up to `graceMs` while the log answers, then ends. */
   readonly stop: (graceMs: number) => Promise<void>
+  /** Why the last append failed; undefined once the log has answered again. */
+  readonly failure: () => unknown
 }
 
 /**
@@ -45,18 +47,18 @@ interface Drain {
  */
 function createReport(logger: Log, spool: Spool) {
   let saidMs: number | undefined
-  let failing = false
+  let failure: unknown
   return {
-    failing: () => failing,
+    failure: () => failure,
     failed: (error: unknown) => {
-      failing = true
+      failure = error
       const nowMs = monotonicClock.nowMs()
       if (saidMs !== undefined && nowMs - saidMs < WARN_INTERVAL_MS) return
       saidMs = nowMs
       logger.warn({ err: error, waiting: spool.state().records }, 'spool waits for the log')
     },
     landed: () => {
-      failing = false
+      failure = undefined
       saidMs = undefined
     },
   }
@@ -105,10 +107,15 @@ export function startDrain(deps: DrainDeps): Drain {
   wake()
   return {
     wake,
+    failure: report.failure,
     stop: async (graceMs) => {
       hurried = true
       const untilMs = monotonicClock.nowMs() + graceMs
-      while (spool.state().batches > 0 && !report.failing() && monotonicClock.nowMs() < untilMs)
+      while (
+        spool.state().batches > 0 &&
+        report.failure() === undefined &&
+        monotonicClock.nowMs() < untilMs
+      )
         await pause(STOP_POLL_MS)
       stopping.abort()
       if (running !== undefined) await withTimeout(STOP_WAIT_MS, running, () => undefined)
