@@ -101,7 +101,7 @@ void t.test('a large body reserves the memory that it was measured to take', asy
   for (const [kind, perByte] of Object.entries({ ...MEMORY_PER_BYTE, media: 2 })) {
     const { stdout } = await promisify(execFile)(process.execPath, [
       '--expose-gc',
-      ...nodeArguments(new URL('support/body-memory-child.ts', import.meta.url)),
+      ...nodeArguments(new URL('../support/body-memory-child.ts', import.meta.url)),
       kind,
     ])
     const measured = Number(stdout)
