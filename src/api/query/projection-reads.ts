@@ -118,7 +118,7 @@ export function projectionReads(deps: ProjectionReadsDeps): QueryReads {
    * model that is behind must not answer that an item does not exist, that it is still running, or that it has no
    * refunds. While the log is away, what has ended is shown as of the position of the ledger.
    */
-  const confirmedLookup = async <Found extends object>(
+  const confirmedRead = async <Found extends object>(
     asked: bigint | undefined,
     find: (asOf: bigint) => Promise<Found | undefined>,
     isFinal: (found: Found | undefined) => boolean,
@@ -142,15 +142,10 @@ export function projectionReads(deps: ProjectionReadsDeps): QueryReads {
   }
   return {
     receipt: async (id, scope, asked) =>
-      (
-        await confirmedLookup(
-          asked,
-          (asOf) => findReceipt(db, id, scope, { catalog, asOf }),
-          isFinal,
-        )
-      )?.receipt,
+      (await confirmedRead(asked, (asOf) => findReceipt(db, id, scope, { catalog, asOf }), isFinal))
+        ?.receipt,
     life: (id, scope) =>
-      confirmedLookup(undefined, (asOf) => findLife(db, id, scope, { catalog, asOf }), isLifeFinal),
+      confirmedRead(undefined, (asOf) => findLife(db, id, scope, { catalog, asOf }), isLifeFinal),
     exports: ledgerExports({ db, readModels }),
     ledgerPosition,
     listLines: async (filter, page) => {
