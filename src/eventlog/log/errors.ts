@@ -30,7 +30,7 @@ const words: readonly (readonly [RegExp, (found: RegExpExecArray) => string])[] 
       'the port does not answer without TLS: remove tls=false from EVENTSTORE_URL if it speaks TLS',
   ],
   [
-    /self.signed certificate|unable to (?:verify|get)[^.]*certificate|CERT_|certificate has expired|altnames/i,
+    /self.signed certificate|unable to verify|unable to get|CERT_|certificate has expired|altnames/i,
     ([found]) =>
       `its certificate is not trusted (${found}): name the authority that signed it by tlsCAFile in EVENTSTORE_URL`,
   ],

@@ -4,6 +4,7 @@ import gossipGrpc from '@eventstore/db-client/generated/gossip_grpc_pb.js'
 import sharedGrpc from '@eventstore/db-client/generated/shared_pb.js'
 import { credentials, Metadata } from '@grpc/grpc-js'
 import { withTimeout } from '../../kernel/pause.ts'
+import { owned } from '../../platform/owned.ts'
 import type { ClientInternals } from './client-internals.ts'
 import { reasonInWords } from './errors.ts'
 
@@ -66,13 +67,13 @@ function askForMembers(channelOverride: ChannelOf): Promise<string | undefined> 
 function connectFailure(uri: string): Promise<string | undefined> {
   const { hostname: host, port } = new URL(`tcp://${uri}`)
   return new Promise((resolve) => {
-    const socket = connect({ host, port: Number(port), timeout: ASK_TIMEOUT_MS })
+    const socket = owned(connect({ host, port: Number(port), timeout: ASK_TIMEOUT_MS }))
     const end = (failure?: string): void => {
       socket.destroy()
       resolve(failure)
     }
     socket.once('connect', () => end())
     socket.once('timeout', () => end(`${uri} does not answer`))
-    socket.once('error', ({ message }) => end(message))
+    socket.on('error', ({ message }) => end(message))
   })
 }
