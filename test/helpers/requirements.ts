@@ -44,6 +44,8 @@ export const nginx = systemProgram('nginx', ['nginx'], 'nginx-light')
 /** Tests rules of Prometheus. */
 export const promtool = systemProgram('promtool', ['promtool'], 'prometheus')
 
+export const systemdAnalyze = systemProgram('systemd-analyze', ['systemd-analyze'], 'systemd')
+
 export const compiler = systemProgram('a compiler of C', ['cc', 'gcc'], 'gcc libc6-dev')
 
 /** What `CHROMIUM_PATH` names, or else what is installed. @throws where that path is of nothing */
