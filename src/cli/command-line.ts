@@ -16,7 +16,7 @@ function readEnvironmentFile(): void {
   }
 }
 
-/** Which failures mean that a store is away is loaded only for a failure. */
+/** The list of failures that mean an absent store is loaded only for a failure. */
 async function exitCodeOfFailure(error: unknown): Promise<number> {
   const code = exitCodeOf(error)
   if (code !== exitCodes.failed) return code

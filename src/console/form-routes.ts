@@ -37,7 +37,7 @@ export interface SentForm<Fields extends TObject> {
 
 /** A form below a page, for holders of admin tokens. */
 export interface PageForm<Fields extends TObject> {
-  /** Its path below the page, such as `note`. */
+  /** The path of the form below the page, such as `note`. */
   readonly name: string
   /** Roles that may send it, in addition to tokens without one. */
   readonly roles: readonly TokenRole[]

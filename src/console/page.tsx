@@ -64,7 +64,7 @@ interface Asked<Query extends TObject> {
 
 /** A page of the console. */
 export interface Page<Query extends TObject, Facts> {
-  /** Its path below the console; `:id` stands for an id. */
+  /** The path of the page below the console; `:id` stands for an id. */
   readonly path: string
   /** The roles that may see it, in addition to tokens without one. */
   readonly roles: readonly TokenRole[]

@@ -5,7 +5,7 @@ import type { ConsoleServices } from './page.tsx'
 
 /** Subjects of the console: each is a folder, whose `routes.ts` says what the console has of it. */
 export interface Subject {
-  /** Its place in the head of every page, and who sees it there. */
+  /** The place of the subject in the head of every page, and who sees it there. */
   readonly place?: Place & { readonly isShownTo: (token: Principal) => boolean }
   /** Registers its pages and their forms. */
   readonly register: (app: FastifyInstance, services: ConsoleServices) => void

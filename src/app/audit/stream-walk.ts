@@ -46,7 +46,7 @@ interface WalkDeps {
   readonly onCompared?: (row: ComparedRow) => void
 }
 
-/** Which owners a walk visits. */
+/** The owners that a walk visits. */
 interface Visited {
   /** Only owners after this one, in their order. */
   readonly after: string

@@ -17,7 +17,7 @@ export interface FormFault {
 interface ShownField {
   readonly name: string
   readonly label: string
-  /** Its text until it was written. */
+  /** The text of the field until it was written. */
   readonly value?: string | undefined
   /** A choice of these values, each with its words. */
   readonly options?: readonly (readonly [value: string, words: string])[]

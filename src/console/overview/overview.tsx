@@ -169,7 +169,7 @@ function Tenants({ of }: { readonly of: PanelFacts<Usage> }): JSX.Element {
   )
 }
 
-/** The other pages of a tenant that the reader may see. */
+/** Links to the pages of a tenant that the reader may see. */
 function Places({
   tenantId,
   tz,

@@ -86,7 +86,7 @@ function columnsIn({ tenantId, query }: ActivityFacts, view: View): readonly Tab
 const shellWord = (text: string): string =>
   /^[\w.:-]+$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`
 
-/** The same lives as a file: by the command, and by the route. */
+/** The lives as a file: by the command, and by the route. */
 function fileOf({ tenantId, query }: ActivityFacts, range: TimeRange) {
   const { from, to, type, user_id: user, token_id: token, tz } = boundedOf(query, range)
   const options = { tenant: tenantId, from, to, type, user, token, tz, format: 'csv' }
@@ -122,7 +122,7 @@ function List({
 }): JSX.Element {
   const { tenantId, query } = facts
   const { again, follow } = addressesOf(facts, lives)
-  // It asks for an event of the tenant after the one that the list is as of, by one index, and is
+  // The page asks for an event of the tenant after the one that the list is as of, by one index, and is
   // answered 204 while there is none. Each time counts in QUERY_RATE_LIMIT_RPM; browsers slow the
   // timers of pages that are not seen down to one a minute, and only the newest page asks.
   const asks =
