@@ -52,6 +52,13 @@ function childrenIn(source) {
     .map((child) => relative(root, child))
 }
 
+/** What these tests run under the supervisor, which starts modules as they are compiled beside it. */
+function supervisedBy(tests) {
+  const ofEmbedded = tests.filter((name) => name.startsWith('test/infra/embedded/'))
+  if (ofEmbedded.length === 0) return []
+  return [...new Set(ofEmbedded.flatMap(childrenIn)), 'infra/embedded/eventstore/main.ts']
+}
+
 /** Compiles these sources with all that they import. */
 async function compile(files) {
   const config = join(out, CONFIG)
@@ -87,7 +94,7 @@ export async function buildTests(prefixes) {
     copyProgramFiles(out),
     ...data.map((name) => cp(join(root, name), join(out, name), { recursive: true })),
     prefixes.length > 0
-      ? compile([...chosen, 'test/run/main.ts', 'test/run/worker.ts'])
+      ? compile([...chosen, ...supervisedBy(chosen), 'test/run/main.ts', 'test/run/worker.ts'])
       : run('tsc', ['-p', 'tsconfig.test.json']),
     // What `tap`, which runs them all, has to know of its plugins.
     prefixes.length === 0 && run('tap', ['build']),
