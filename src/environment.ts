@@ -44,7 +44,7 @@ export function nameFaults({ env, inFile, allowed, channelsFile }: Names): reado
   const suspects = Object.keys(env).flatMap((name) => {
     if (ofFile.has(name) || !isUnknown(name)) return []
     const near = nearestLong(name)
-    return near === undefined ? [] : [[name, near] as const]
+    return near === undefined || hasWordMore(name, near) ? [] : [[name, near] as const]
   })
   if (ofFile.size + suspects.length === 0) return []
   const credentials = credentialNames(channelsFile)
@@ -55,6 +55,12 @@ export function nameFaults({ env, inFile, allowed, channelsFile }: Names): reado
       .map((name) => faultOf(`${name} in ${ENVIRONMENT_FILE}`, nearestName(name, known))),
     ...suspects.filter(([name]) => !isCredential(name)).map(([name, near]) => faultOf(name, near)),
   ]
+}
+
+/** Whether a name is one of ours and another word, as `IS_SANDBOX`: no typo makes a word. */
+function hasWordMore(name: string, ours: string): boolean {
+  const words = name.toUpperCase().split('_')
+  return words.some((_, index) => words.toSpliced(index, 1).join('_') === ours)
 }
 
 function faultOf(name: string, near: string | undefined): string {

@@ -20,8 +20,17 @@ t.test('a name of the environment that is nearly one of ours is refused', async 
   t.throws(() => loadConfig({ DATBASE_URL: 'x', PORT: 'y' }), /2 fault\(s\)[^]*DATABASE_URL/)
 })
 
-t.test('names of other programs pass: short or far ones', async (t) => {
-  const env = { PART: 'x', HOSTS: 'x', HOSTNAME: 'x', PATH: 'x', AWS_REGION: 'x', npm_command: 'x' }
+t.test('names of other programs pass: short or far ones, and ours with another word', async (t) => {
+  const env = {
+    IS_SANDBOX: '1',
+    LOG_LEVEL_X: 'x',
+    PART: 'x',
+    HOSTS: 'x',
+    HOSTNAME: 'x',
+    PATH: 'x',
+    AWS_REGION: 'x',
+    npm_command: 'x',
+  }
   t.same(nameFaults({ ...none, env }), [])
 })
 
