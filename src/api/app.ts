@@ -8,7 +8,7 @@ import type { Registry } from 'prom-client'
 import type { Catalog } from '../domain/catalog/catalog.ts'
 import { newRequestId } from '../kernel/ids.ts'
 import { registerAccounts } from './accounts.ts'
-import { createBodyBudget, MEMORY_PER_BYTE } from './kit/bounds/body-budget.ts'
+import { createBodyBudget, MEMORY_PER_BYTE } from './kit/bodies/body-budget.ts'
 import { type ConnectionBounds, useConnections } from './kit/bounds/connections.ts'
 import { useLeaving } from './kit/bounds/drain.ts'
 import {

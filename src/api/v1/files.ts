@@ -12,7 +12,7 @@ import type { Services } from '../kit/services.ts'
 import { describeV1 } from './documentation.ts'
 import { checkFilename } from '../../domain/file/filename.ts'
 import { DomainError } from '../../kernel/errors.ts'
-import { isForm } from '../kit/bounds/body-budget.ts'
+import { isForm } from '../kit/bodies/body-budget.ts'
 import { RequestError } from '../kit/request-error.ts'
 
 function refuse(param: string, message: string): never {

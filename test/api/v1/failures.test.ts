@@ -1,4 +1,4 @@
-import { MEMORY_PER_BYTE } from '../../../src/api/kit/bounds/body-budget.ts'
+import { MEMORY_PER_BYTE } from '../../../src/api/kit/bodies/body-budget.ts'
 import t from 'tap'
 import { DomainError, type DomainCode } from '../../../src/kernel/errors.ts'
 import { chatPath, goodChat, startText } from './support.ts'

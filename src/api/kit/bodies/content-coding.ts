@@ -2,7 +2,7 @@ import { Readable, type Transform } from 'node:stream'
 import * as zlib from 'node:zlib'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { owned } from '../../../platform/owned.ts'
-import { isForm, MEMORY_PER_BYTE } from '../bounds/body-budget.ts'
+import { isForm, MEMORY_PER_BYTE } from './body-budget.ts'
 import { bytesInWords, RequestError } from '../request-error.ts'
 
 /** Bodies that their callers have compressed, as some agents do with long conversations. */

@@ -10,7 +10,7 @@ import type {
 import type { TSchema } from 'typebox'
 import { LongStringParser } from '../../../kernel/long-strings.ts'
 import { atOnce, inTurns, type Work } from '../../../kernel/turns.ts'
-import { countBody } from '../bounds/body-budget.ts'
+import { countBody } from './body-budget.ts'
 import { rememberFingerprint } from './body-fingerprint.ts'
 import { decodedBody } from './content-coding.ts'
 import { hasIdempotencyKey, rememberBodyHash } from '../routes/idempotency.ts'

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest, FastifySchema } from 'fastify'
 import type { TSchema } from 'typebox'
 import type { JsonObject } from '../../../kernel/json.ts'
-import { isForm } from '../bounds/body-budget.ts'
+import { isForm } from '../bodies/body-budget.ts'
 import { objectBody } from '../bodies/json-body.ts'
 import { type FormLimits, type ReadForm, readForm, useForms } from '../bodies/multipart.ts'
 import { type MemberNames, refuseTyposInParts, typoCheck } from '../bodies/typo-check.ts'

@@ -4,7 +4,7 @@ import { type Static, Type } from 'typebox'
 import { principalOf } from '../../../api/kit/tokens/authenticate.ts'
 import { callerGone } from '../../../api/kit/routes/calls.ts'
 import { dispositionOf } from '../../../api/kit/answers/answer-headers.ts'
-import { isForm } from '../../../api/kit/bounds/body-budget.ts'
+import { isForm } from '../../../api/kit/bodies/body-budget.ts'
 import {
   type FormFields,
   type FormFile,

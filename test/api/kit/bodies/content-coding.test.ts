@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 import * as zlib from 'node:zlib'
 import t from 'tap'
-import { MEMORY_PER_BYTE } from '../../../../src/api/kit/bounds/body-budget.ts'
+import { MEMORY_PER_BYTE } from '../../../../src/api/kit/bodies/body-budget.ts'
 import { asModel, goodBody, startApp, tasksPath } from '../../support/app.ts'
 
 const LIMIT_BYTES = 400_000

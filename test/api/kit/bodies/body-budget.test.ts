@@ -7,7 +7,7 @@ import { text } from 'node:stream/consumers'
 import type { IncomingMessage } from 'node:http'
 import t from 'tap'
 import { nodeArguments } from '../../../helpers/checkout.ts'
-import { MEMORY_PER_BYTE } from '../../../../src/api/kit/bounds/body-budget.ts'
+import { MEMORY_PER_BYTE } from '../../../../src/api/kit/bodies/body-budget.ts'
 import { defaultLimits } from '../../../../src/api/app.ts'
 import { goodBody, principals, startApp, tasksPath } from '../../support/app.ts'
 
