@@ -1,5 +1,6 @@
 import type { Command } from 'commander'
 import { managedApprovals } from '../app/accounts/settings.ts'
+import { MAX_LAPSE_HOURS } from '../domain/account/approvals.ts'
 import { currencyOf } from './credit.ts'
 import { UsageError } from './output.ts'
 import type { Session } from './session.ts'
@@ -64,8 +65,8 @@ async function setApprovalsCommand(session: Session, options: ApprovalsOptions):
   if (above === undefined && options.lapseHours === undefined)
     throw new UsageError('name --currency with --above, or --lapse-hours: nothing else can be set')
   const hours = options.lapseHours
-  if (hours !== undefined && !/^[1-9]\d{0,2}$/.test(hours))
-    throw new UsageError('--lapse-hours must be a whole number from 1 to 720')
+  if (hours !== undefined && !(/^[1-9]\d{0,2}$/.test(hours) && Number(hours) <= MAX_LAPSE_HOURS))
+    throw new UsageError(`--lapse-hours must be a whole number from 1 to ${MAX_LAPSE_HOURS}`)
   const currency = options.currency === undefined ? undefined : currencyOf(options.currency)
   await commands.change(session, options, (now) => {
     const others = now.limits.filter((one) => one.currency !== currency)

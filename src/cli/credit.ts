@@ -1,14 +1,9 @@
 import type { Command } from 'commander'
 import { lineFacts } from '../../projections/ledger/query.ts'
-import {
-  adjustmentIdOf,
-  grantCredit,
-  newPostingId,
-  postAdjustment,
-  setCreditLimit,
-} from '../app/accounts/credit.ts'
+import { grantCredit, postAdjustment, setCreditLimit } from '../app/accounts/credit.ts'
 import { balancesOf } from '../app/finance/balances.ts'
 import type { AdjustmentTarget } from '../domain/account/adjustments.ts'
+import { adjustmentIdOf, newPostingId } from '../domain/account/posting-ids.ts'
 import { creditKinds, reasonCodes, referenceShape } from '../domain/account/postings.ts'
 import { currencies, type Currency, formatAmount } from '../kernel/money.ts'
 import { CommandError, note, print, show, table, toJson, UsageError } from './output.ts'
@@ -85,7 +80,7 @@ async function grantCommand(
 ): Promise<void> {
   const deps = depsOf(session, options)
   const currency = currencyOf(options.currency)
-  const grantId = namedId(options.id) ?? newPostingId('grant', deps)
+  const grantId = namedId(options.id) ?? newPostingId('grant', deps.clock.nowMs())
   noteId(grantId)
   const { tenant: tenantId, reason, reference } = options
   const credit = oneOf('--credit', creditKinds, options.credit)
@@ -106,7 +101,7 @@ async function limitCommand(
 ): Promise<void> {
   const deps = depsOf(session, options)
   const currency = currencyOf(options.currency)
-  const limitId = namedId(options.id) ?? newPostingId('limit', deps)
+  const limitId = namedId(options.id) ?? newPostingId('limit', deps.clock.nowMs())
   noteId(limitId)
   const { tenant: tenantId } = options
   const done = await setCreditLimit(deps, { tenantId, limitId, currency, limit })

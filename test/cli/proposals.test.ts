@@ -89,7 +89,7 @@ t.test('a shell proposes above the limit, and another user approves it over HTTP
   ])
   const table = await run('credit', 'proposals', '--state', 'proposed')
   t.match(table.stdout, new RegExp(`${proposalId} +proposed +grant +101 +USD +shell`))
-  t.match((await tollgate(['credit', 'reject', '--help'], env)).stdout, /approves none/)
+  t.match((await tollgate(['credit', 'reject', '--help'], env)).stdout, /cannot approve one/)
 
   await stack.caughtUp()
   const path = `/api/admin/tenants/${tenantId}/proposals/${proposalId}/approve`

@@ -1,33 +1,17 @@
 import type { ProposalRow } from '../../../projections/proposals/query.ts'
-import { type AdjustmentTarget, correctsOf, nameOf } from '../../domain/account/adjustments.ts'
-import { canonicalAmount } from '../../domain/account/amount.ts'
+import type { AdjustmentTarget } from '../../domain/account/adjustments.ts'
 import type { AccountCommand } from '../../domain/account/decider.ts'
+import { newPostingId } from '../../domain/account/posting-ids.ts'
 import type { CreditKind, Person, ReasonCode } from '../../domain/account/postings.ts'
 import { type Proposal, proposalOf, statusAt } from '../../domain/account/proposal-state.ts'
 import type { ApprovePosting, RejectPosting } from '../../domain/account/proposals.ts'
 import { invariant } from '../../kernel/assert.ts'
 import { fromTimestamp, toTimestamp } from '../../kernel/clock.ts'
 import { DomainError, isDomainError } from '../../kernel/errors.ts'
-import { derivedId, newId, sha256Hex } from '../../kernel/ids.ts'
 import type { Currency } from '../../kernel/money.ts'
 import { type AccountCommandDeps, type Changed, decideOnAccount } from './account-commands.ts'
 
 /** Commands that move a tenant's money: each has an id, and moves money once under one id. */
-
-/** The kinds of money movements that a caller may name. */
-export type Posting = 'grant' | 'limit' | 'adjustment'
-
-/** A request's idempotency key, and the id derived from it. */
-interface KeyedPosting {
-  readonly id: string
-  readonly keyHash: string
-}
-
-/** Each tenant and kind of posting has its own id for one key; the key itself is not stored. */
-export function keyedPosting(posting: Posting, tenantId: string, key: string): KeyedPosting {
-  const facts = [posting, tenantId, key]
-  return { id: derivedId(posting, facts), keyHash: sha256Hex(JSON.stringify(facts)) }
-}
 
 export interface GrantInput {
   readonly tenantId: string
@@ -61,7 +45,7 @@ export async function grantCredit(
   deps: AccountCommandDeps,
   input: GrantInput,
 ): Promise<PostingOutcome & { readonly grantId: string }> {
-  const grantId = input.grantId ?? newPostingId('grant', deps)
+  const grantId = input.grantId ?? newPostingId('grant', deps.clock.nowMs())
   const command = { kind: 'grant', ...input, grantId, at: now(deps) } as const
   return { grantId, ...(await postOrPropose(deps, command, grantId, 'grant_id')) }
 }
@@ -140,32 +124,6 @@ export async function decideProposal(
     position,
     proposal: toProposalRow(proposal, deps.clock.nowMs()),
   }
-}
-
-/** The id of an adjustment without one: the same request gives the same id. */
-export function adjustmentIdOf({
-  tenantId,
-  currency,
-  amount,
-  correction,
-  reason,
-}: Omit<AdjustmentInput, 'adjustmentId'>): string {
-  const facts = [
-    tenantId,
-    nameOf(correctsOf(correction)),
-    currency,
-    canonicalAmount(amount),
-    reason,
-  ]
-  return derivedId('adjustment', facts)
-}
-
-/** An id for a posting without one. */
-export function newPostingId(
-  posting: Posting,
-  { clock }: Pick<AccountCommandDeps, 'clock'>,
-): string {
-  return newId(posting, clock.nowMs())
 }
 
 async function postOrPropose(

@@ -14,15 +14,14 @@ import { didYouMean } from '../../kernel/nearest-name.ts'
 import { addUser, openTenant } from './account-commands.ts'
 import { readUser, renameUser } from './users.ts'
 import { correctedPico } from '../../domain/account/adjustments.ts'
+import { keyedPosting, type PostingKind } from '../../domain/account/posting-ids.ts'
 import { type AccountSource, readAccountState } from './account-state.ts'
 import {
   type AdjustmentInput,
   type CreditLimitInput,
   grantCredit,
   type GrantInput,
-  keyedPosting,
   postAdjustment,
-  type Posting,
   setCreditLimit,
 } from './credit.ts'
 import { personWithIssuers } from './known-token.ts'
@@ -289,7 +288,7 @@ export async function lineOf(deps: ManagementDeps, tenantId: string, lineId: str
   throw new DomainError('line_not_found', 'The tenant has no such line', {})
 }
 
-function named(posting: Posting, name: PostingName & { readonly tenantId: string }) {
+function named(posting: PostingKind, name: PostingName & { readonly tenantId: string }) {
   if (name.key === undefined) return { id: name.id, keyed: {} }
   const { id, keyHash } = keyedPosting(posting, name.tenantId, name.key)
   return { id: name.id ?? id, keyed: { keyHash } }

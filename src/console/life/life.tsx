@@ -19,7 +19,7 @@ import {
   Slider,
   Sum,
 } from './panels.tsx'
-import { Refund } from '../ledger/refund.tsx'
+import { Refund } from './refund.tsx'
 import { Timeline } from './timeline.tsx'
 import type { Page, View } from '../page.tsx'
 

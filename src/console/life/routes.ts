@@ -4,7 +4,7 @@ import type { Subject } from '../subject.ts'
 import { lifeActions, lifeForm } from './actions.tsx'
 import { findPage } from './find.tsx'
 import { lifePage } from './life.tsx'
-import { refundForm } from '../ledger/refund.tsx'
+import { refundForm } from './refund.tsx'
 
 /** Lives have no place: the search field of the head leads to them. */
 export const life: Subject = {

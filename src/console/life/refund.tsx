@@ -16,7 +16,7 @@ import { Table, type TableColumn } from '../kit/table.tsx'
 import { Money } from '../kit/values.tsx'
 import type { ConsoleServices } from '../page.tsx'
 import { readingAs } from '../session/reading-as.ts'
-import { lifePath, type LifeView } from '../life/panels.tsx'
+import { lifePath, type LifeView } from './panels.tsx'
 
 /** The form that refunds a part of a settled line, or proposes it. */
 
