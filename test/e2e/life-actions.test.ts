@@ -252,7 +252,7 @@ t.test('the same at a shell, also after a kill between the note and its effect',
   t.equal(life.steps.find(({ title }: { title: string }) => title === 'noted').actor, 'sue')
   for (const [command, message, status = 1] of [
     [['give-up', id, '--reason', 'another'], /it has ended: it was given up before/],
-    [['poll', id, '--reason', reason], /has ended: failed/],
+    [['poll', id, '--reason', reason], /has ended \(failed\)/],
     [['note', 'video_none', 'x'], /nothing was found for video_none/],
     [['note', id, ' '], /1 to 1000 printable characters/],
     [['note', id, 'x', '--note-id', '-'], /--note-id must have/, 2],

@@ -276,5 +276,5 @@ t.test('a command prints the same ticket', async (t) => {
     code: 1,
     stderr: /nothing was found/,
   })
-  t.match(await run(platformId, '--tz', 'CET'), { code: 1, stderr: /--tz must be UTC or a zone/ })
+  t.match(await run(platformId, '--tz', 'CET'), { code: 2, stderr: /--tz must be UTC or a zone/ })
 })
