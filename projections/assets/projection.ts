@@ -10,7 +10,7 @@ export const assetsProjection: Projection = {
   name: 'assets',
   version: 2,
   ...fromTables(
-    { assets, groups, verifications, assetCounts },
+    { assets, groups, verifications, counts: assetCounts },
     {
       totals: `select 'assets ' || state as name, count(*)::text as total from assets group by state
        union all select 'groups ' || state, count(*)::text from groups group by state

@@ -8,7 +8,7 @@ import { createAlarm, createBackoff, pause } from '../../src/kernel/pause.ts'
 import { createBesideBuilder } from './shadow-builder.ts'
 import { messageOf } from './failures.ts'
 import type { FeedLimits } from './feed.ts'
-import { tryLead } from './leadership.ts'
+import { ENGINE, tryLead } from './leadership.ts'
 import { type LeaderSession, runLeaderSession } from './leader-session.ts'
 import { secondsSince, type ProjectionStatus } from './status.ts'
 import type { Projection } from './types.ts'
@@ -103,7 +103,7 @@ async function leadOnce(
   const { limits = FEED_LIMITS, applyIntervalMs = APPLY_INTERVAL_MS } = options
   const wanted = createAlarm()
   const listen = { channel: WANTED_CHANNEL, onNotified: wanted.ring }
-  const leadership = await tryLead(pool, 'engine', { listen })
+  const leadership = await tryLead(pool, ENGINE, { listen })
   if (!leadership) return 'another leads'
   try {
     const signal = AbortSignal.any([stopping, leadership.lost])

@@ -9,6 +9,21 @@ export async function lockUntilCommit(client: Queryable, name: string): Promise<
   await client.query('select pg_advisory_xact_lock($1, hashtext($2))', [LOCK_CLASS, name])
 }
 
+/** The name of the lead that brings the read models along. */
+export const ENGINE = 'engine'
+
+/** Whether any process holds the lead of the read models. */
+export async function hasLeader(db: Queryable): Promise<boolean> {
+  // A lock of two keys has them as unsigned numbers, and 2 as the third.
+  const { rowCount } = await db.query(
+    `select from pg_locks where locktype = 'advisory' and granted and objsubid = 2
+     and database = (select oid from pg_database where datname = current_database())
+     and classid::bigint = $1 and objid::bigint = hashtext($2)::bigint & 4294967295`,
+    [LOCK_CLASS, ENGINE],
+  )
+  return rowCount !== null && rowCount > 0
+}
+
 /** How often the connection that holds the lock is checked. */
 const PING_INTERVAL_MS = 5_000
 const PING_TIMEOUT_MS = 5_000

@@ -67,9 +67,9 @@ export const tasksProjection: Projection = {
   name: 'tasks',
   version: 8,
   ...fromTables(
-    { scopes, tasks, taskCounts, polls },
+    { scopes, tasks, counts: taskCounts, polls },
     {
-      totals: `select status as name, sum(n)::text as total from taskCounts where level = 0
+      totals: `select status as name, sum(n)::text as total from counts where level = 0
        group by status having sum(n) <> 0 order by status`,
     },
   ),

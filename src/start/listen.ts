@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises'
 import type { FastifyInstance } from 'fastify'
 import type { Logger } from 'pino'
 import type { Pool } from 'pg'
+import { hasLeader } from '../../projections/engine/leadership.ts'
 import { totals } from '../../projections/ledger/query.ts'
 import { earliestPolls } from '../../projections/tasks/query.ts'
 import { type ApiOptions, buildApp } from '../api/app.ts'
@@ -11,6 +12,7 @@ import { channelConcern, createHealth, type Lifecycle } from '../api/operating/g
 import { type Health, setAsideConcern } from '../api/operating/health.ts'
 import { useDatabaseMetrics } from '../api/operating/database-metrics.ts'
 import { readOperations } from '../api/operating/operations.ts'
+import { showVersion } from '../api/operating/readiness-metrics.ts'
 import { buildOperationsApp } from '../api/operations-app.ts'
 import { readLastAudit } from '../app/audit/last-audit.ts'
 import type { ChannelDirectory } from '../app/channels/directory.ts'
@@ -101,6 +103,7 @@ export async function listen(
     limits: { connections: bounds },
   })
   useDatabaseMetrics(metrics, figuresOf(pool, clock))
+  showVersion(metrics, version)
   closeApp = () => drain(app, config.drainTimeoutMs + SETTLE_MARGIN_MS)
   const { host, port, operationsPort } = config
   await options.freePorts?.()
@@ -118,6 +121,7 @@ function figuresOf(pool: Pool, clock: Clock): Parameters<typeof useDatabaseMetri
     lastAudit: () => readLastAudit(pool),
     silentSpools: () => readSilentSpools(pool),
     earliestPolls: () => earliestPolls(pool),
+    hasLeader: () => hasLeader(pool),
     clock,
   }
 }

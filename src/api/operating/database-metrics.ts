@@ -14,6 +14,8 @@ interface DatabaseFigures {
   /** Settlements that wait in spools of replicas that have stopped reporting. */
   readonly silentSpools: () => Promise<readonly SilentSpools[]>
   readonly earliestPolls: () => Promise<EarliestPolls>
+  /** Whether some process brings the read models along. */
+  readonly hasLeader: () => Promise<boolean>
   readonly clock: Clock
 }
 
@@ -73,6 +75,7 @@ export function useDatabaseMetrics(registry: Registry, figures: DatabaseFigures)
   addLastAudit(gauge, figures)
   addSilentSpools(gauge, figures)
   addWaits(gauge, figures)
+  addLeader(gauge, figures)
 }
 
 function gaugesIn(registry: Registry): AddGauge {
@@ -125,6 +128,18 @@ function addTotals(gauge: AddGauge, look: Totals): void {
   )
   ofTotals('tollgate_holds_open', 'Open holds.', 'held', count)
   ofTotals('tollgate_holds_open_amount', `Sum of open holds. ${FLOAT}`, 'held', amount)
+}
+
+function addLeader(gauge: AddGauge, { hasLeader }: Pick<DatabaseFigures, 'hasLeader'>): void {
+  gauge(
+    'tollgate_leads',
+    '1 while some process has the lead of a work that only one may do at a time; absent while Postgres does not answer.',
+    ['what'],
+    async () => {
+      const isLed = await withProbeTimeout(hasLeader).catch(() => undefined)
+      return isLed === undefined ? [] : [{ labels: { what: 'projections' }, value: isLed ? 1 : 0 }]
+    },
+  )
 }
 
 function addTrialBalance(gauge: AddGauge, look: Totals): void {

@@ -10,6 +10,7 @@ import { createReadiness, type Health } from './health.ts'
 import { answer } from '../kit/routes/documentation.ts'
 import { RequestError } from '../kit/request-error.ts'
 import { useProjectionMetrics } from './projection-metrics.ts'
+import { useReadinessMetrics } from './readiness-metrics.ts'
 
 interface OperatingDeps {
   readonly health: Health
@@ -169,6 +170,7 @@ export function operatingPlugin(deps: OperatingDeps) {
     useProjectionMetrics(deps.metrics, deps.health)
     useNoStore(app)
     const readiness = createReadiness(deps.health)
+    useReadinessMetrics(deps.metrics, readiness)
     const metrics = memoizeFor(LOOK_FOR_MS, () => deps.metrics.metrics())
     app.get(
       '/readyz',

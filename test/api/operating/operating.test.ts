@@ -131,6 +131,23 @@ void t.test('/readyz names a read model that lags or has stopped, and stays 200'
     t.match(await readiness({ projections }), { status: 200, ready: true, reasons: [], degraded })
 })
 
+void t.test('/metrics has what /readyz says', async (t) => {
+  const down = { name: 'event_log', probe: async () => Promise.resolve(false) }
+  const up = { name: 'postgres', probe: async () => Promise.resolve(true) }
+  for (const [dependencies, ready, ofLog] of [
+    [[up], 1, undefined],
+    [[down, up], 0, 0],
+  ] as const) {
+    const { app } = await startApp({ health: health({ dependencies }) })
+    const { body } = await app.inject('/metrics')
+    t.match(body, new RegExp(`^tollgate_ready ${ready}$`, 'm'))
+    t.match(body, /^tollgate_dependency_up\{dependency="postgres"\} 1$/m)
+    const [, found] = /^tollgate_dependency_up\{dependency="event_log"\} (\d)$/m.exec(body) ?? []
+    t.equal(found, ofLog?.toString())
+    await app.close()
+  }
+})
+
 void t.test('repeated requests of /readyz and /metrics probe at most once a second', async (t) => {
   let probes = 0
   let looks = 0

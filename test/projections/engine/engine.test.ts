@@ -5,6 +5,7 @@ import { readCheckpoint } from '../../../projections/engine/checkpoint.ts'
 import { waitForPosition } from '../../../projections/engine/wait.ts'
 import type { Queryable } from '../../../projections/engine/queryable.ts'
 import type { Projection } from '../../../projections/engine/types.ts'
+import { hasLeader } from '../../../projections/engine/leadership.ts'
 import { migrateEngine } from '../../../projections/engine/migrate.ts'
 import { readStatus } from '../../../projections/engine/status.ts'
 import { ledgerProjection } from '../../../projections/ledger/projection.ts'
@@ -46,8 +47,10 @@ t.test('every read model follows the log and its later events', async (t) => {
   const pool = await testPool(t)
   const { recorder, events } = history(50)
   const log = new ScriptedLog(events)
+  t.notOk(await hasLeader(pool))
   const engine = startEngine(t, { pool, log, projections: allProjections })
   await caughtUp(pool, log, allProjections)
+  t.ok(await hasLeader(pool), 'which any process can see')
   t.equal(
     (
       await listTasks(pool, {
