@@ -68,7 +68,10 @@ t.test('first start, calls, commands while it runs, kill -9, restart, SIGTERM', 
   t.match(entered, { status: 303, cookie: /^tollgate=tcs-/ })
   const { cookie } = entered
   t.match(await askConsole(origin, '/console', { cookie }), { status: 200, text: /operator/ })
-  t.match(await askConsole(origin, pathname, { form }), { status: 403, text: /link was used/ })
+  t.match(await askConsole(origin, pathname, { form }), {
+    status: 403,
+    text: /link was already used/,
+  })
 
   const at = (text: string): number => {
     const line = first.log.find((one) => one.includes(text)) ?? '{}'

@@ -114,8 +114,8 @@ async function judgeForms(
   const { n, cookie, forms } = sent
   for (const [path, form] of forms)
     t.match(await askConsole(url, path, { cookie, form }), { status: 303 }, `${path}, again`)
-  const history = `/console/tenants/${ACME}/history`
-  t.match(await askConsole(url, history, { cookie }), { status: 200 }, 'the reason is known')
+  const activity = `/console/tenants/${ACME}/activity`
+  t.match(await askConsole(url, activity, { cookie }), { status: 200 }, 'the reason is known')
   const given = formatAmount(PICO * BigInt(n + 1))
   await until(async () => (await scene.lifeAt(url)).body.data.receipt.adjusted === given)
   const { steps } = (await scene.lifeAt(url)).body.data

@@ -77,7 +77,8 @@ t.test('an offered tier is priced by its own SKUs, an unpriced tier is refused',
     })
   }
   const { values } = await deps.metrics.answeredOtherwise.get()
-  t.match(values, [{ value: 2, labels: { family: 'chat', what: 'service_tier' } }])
+  const counted = values.filter(({ value }) => value > 0)
+  t.match(counted, [{ value: 2, labels: { family: 'chat', what: 'service_tier' } }])
   const unpriced = await calls
     .complete(textInput({ body: { service_tier: 'priority' } }))
     .then(() => 'made', refusal)
