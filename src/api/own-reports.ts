@@ -54,7 +54,7 @@ export function ownReports(queries: Queries): Surface {
     endpoints: {},
     bodies: [],
     register: async (app, services) => {
-      // Only these routes of the mount have this pace, so they have a context of their own.
+      // Only these routes of the mount have this pace, so they have another context.
       await app.register((own, _options, done) => {
         useQueryBounds(own, services)
         usageRoute(own, { ...services, queries })

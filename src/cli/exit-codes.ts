@@ -10,7 +10,7 @@ export const exitCodes = {
   refused: 78,
 } as const
 
-/** What each exit code says; `--help` and docs/operations.md show it. */
+/** The meaning of each exit code; `--help` and docs/operations.md show it. */
 export const exitCodeMeanings: readonly (readonly [code: number, meaning: string])[] = [
   [exitCodes.inOrder, 'done; `serve`: stopped in order, on a signal'],
   [

@@ -32,7 +32,7 @@ import { placesFor, type Subject } from './subject.ts'
 
 const PREFIX = '/console'
 
-/** What the console has, in the order of its places in the head. A new subject is a folder and a line here. */
+/** The subjects of the console, in the order of their places in the head. A new subject is a folder and a line here. */
 export const subjects: readonly Subject[] = [
   overview,
   ledger,

@@ -7,7 +7,7 @@ import { uploadEvents } from './upload/events.ts'
 import { verificationEvents } from './verification/events.ts'
 import { voiceEvents } from './voice/events.ts'
 
-/** What has a life, by the events that it is made of. Every list of kinds of lives follows from this one. */
+/** The kinds of things that have a life, by the events of each. Every list of such kinds follows from this one. */
 const eventsByKind = {
   task: taskEvents,
   call: { ...callEvents, ...writeOffEvents },

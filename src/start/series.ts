@@ -40,7 +40,7 @@ export function beginCallSeries(
   return metrics
 }
 
-/** Begins the counters of tasks at 0, and shows what every process has of its own at each scrape. */
+/** Begins the counters of tasks at 0, and registers the figures that each process reads of itself at every scrape. */
 export function beginTaskSeries(
   metrics: TaskMetrics,
   registry: Registry,

@@ -3,7 +3,7 @@ import { sources } from './sources.ts'
 
 /**
  * A name that a file exports has one meaning in its room: a reader who searches for it finds one thing. A list of
- * what another file exports, `export { … } from`, is no meaning of its own.
+ * what another file exports, `export { … } from`, has the meaning that it has there.
  */
 
 /** The room of a file: the read models, or a folder of `src`; the files of `src` itself are one room. */

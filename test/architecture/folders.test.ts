@@ -4,7 +4,7 @@ import { sources } from './sources.ts'
 /** The most files of a folder that a reader can survey. */
 const MAX_FILES = 14
 
-/** How many files stand in each folder, those of its own folders apart. */
+/** The number of files in each folder, without those of its subfolders. */
 function countsBelow(root: string): ReadonlyMap<string, number> {
   const counts = new Map<string, number>()
   for (const { path } of sources) {

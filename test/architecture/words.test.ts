@@ -178,7 +178,7 @@ function commentsOf(text: string): readonly string[] {
   ].map((comment) => comment.trim())
 }
 
-/** What an error, a failure, a member or a variable says to people. */
+/** The messages of errors, failures, members and variables, as people read them. */
 function messagesOf(text: string): readonly string[] {
   const said =
     /(?:new \w*Error\(\s*(?:'\w+',\s*)?|\bown\(\d+, |\b(?:words|description|summary|help|message):\s*)(['"`])(.*?)\1/g

@@ -78,15 +78,18 @@ t.test('a folder in use, and one without a spool, are refused', async (t) => {
   })
 })
 
-t.test('it is drained beside a copy of it, then again: each record is settled once', async (t) => {
-  const both = await Promise.all([drain(replica), drain(join(folder, 'first copy'))])
-  for (const ended of both)
-    t.match(ended, { code: 0, stdout: `${CALLS} records left the spool, which is empty` })
-  t.same(await settled(), all)
-  t.same(await readdir(join(replica, 'spool')), ['spool-id'])
-  t.match(await drain(replica), { code: 0, stdout: /^0 records/ })
-  t.same(await settled(), all)
-})
+t.test(
+  'it is drained while a copy of it is, then again: each record is settled once',
+  async (t) => {
+    const both = await Promise.all([drain(replica), drain(join(folder, 'first copy'))])
+    for (const ended of both)
+      t.match(ended, { code: 0, stdout: `${CALLS} records left the spool, which is empty` })
+    t.same(await settled(), all)
+    t.same(await readdir(join(replica, 'spool')), ['spool-id'])
+    t.match(await drain(replica), { code: 0, stdout: /^0 records/ })
+    t.same(await settled(), all)
+  },
+)
 
 t.test('a copy that is drained after the spool was given up settles nothing twice', async (t) => {
   const id = eventId('tenant_1\nUSD', 'give-up-spool:r:1', 0)

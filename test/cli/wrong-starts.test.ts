@@ -69,7 +69,7 @@ const starts: readonly WrongStart[] = [
     ),
   },
   {
-    name: 'the same for a command beside serve',
+    name: 'the same for another command than serve',
     args: ['audit'],
     ...serving({ TRUSTED_PROXYS: 'x' }, /did you mean TRUSTED_PROXIES\?/),
   },
@@ -115,7 +115,7 @@ const starts: readonly WrongStart[] = [
   },
   { name: 'SANDBOX that is not on', ...serving({ SANDBOX: 'yes' }, /SANDBOX must be on/) },
   {
-    name: 'SANDBOX beside CHANNELS_FILE',
+    name: 'SANDBOX together with CHANNELS_FILE',
     ...serving({ SANDBOX: 'on', CHANNELS_FILE: 'x' }, /exclude each other/),
   },
   {

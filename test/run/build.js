@@ -52,7 +52,7 @@ function childrenIn(source) {
     .map((child) => relative(root, child))
 }
 
-/** What these tests run under the supervisor, which starts modules as they are compiled beside it. */
+/** The modules that these tests run under the supervisor, which starts them as compiled files of `.build`. */
 function supervisedBy(tests) {
   const ofEmbedded = tests.filter((name) => name.startsWith('test/infra/embedded/'))
   if (ofEmbedded.length === 0) return []

@@ -85,14 +85,14 @@ const SWITCHES = {
   // How an envelope reports errors, and the status of a success.
   'envelope-200': 'flag',
   'success-status': 'count',
-  // What happens to one exchange before the request is acted on.
+  // These run on one exchange before its request is acted on.
   refuse: 'word',
   http: 'count',
   down: 'flag',
   'drop-before-accept': 'flag',
   'refuse-connections': 'flag',
   hang: 'flag',
-  // What happens to one exchange after the request was acted on.
+  // These run on one exchange after its request was acted on.
   'first-byte-ms': 'count',
   'drop-after-accept': 'flag',
   'hang-after-accept': 'flag',

@@ -17,7 +17,7 @@ import type { QueryServices } from './services.ts'
 import { groupByMember, groupMembers, Key, readUsage, sumColumns } from './usage.ts'
 
 /**
- * The settled lines, one by one and summed. `ledger/summary` has the sums of `usage` and stays beside it for programs
+ * These routes list the settled lines and sum them. `ledger/summary` has the sums of `usage`, and stays for programs
  * that read the value of the first key as `key`, whichever key they ask by. Both routes read `readUsage`, so that
  * they cannot differ; `usage` also has totals, and sums by day unless asked otherwise.
  */

@@ -37,7 +37,7 @@ export function describeV1(route: {
   readonly tag: 'Text' | 'Images' | 'Videos' | 'Speech' | 'Files' | 'Prices'
   readonly operationId: string
   readonly summary: string
-  /** Whether the route makes a call, which has an id of its own. */
+  /** Whether the route makes a call: the answer then has the id of the call. */
   readonly isCall?: boolean
   /** The answer has its settled cost; a call's answer always has it. */
   readonly costs?: boolean

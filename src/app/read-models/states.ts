@@ -17,7 +17,7 @@ export interface ReadModelState {
   readonly stopped: string | undefined
   /** Events that it passed over because they contradict earlier ones. */
   readonly passedOver: number
-  /** Whether the tables have an older version: they are read until the new ones, built beside them, replace them. */
+  /** Whether the tables have an older version: callers read them until the projector has built the new ones. */
   readonly rebuilding: boolean
 }
 

@@ -125,7 +125,7 @@ async function foundOf(
   return { items: [...found.values()].slice(0, limit), isCut }
 }
 
-/** What one lookup finds: ids whose events describe them, and things that are described already. */
+/** The result of one lookup: ids whose events describe them, and things that are described already. */
 interface LookedUp {
   readonly sourceIds: readonly string[]
   readonly others: readonly Unmatched[]

@@ -3,7 +3,7 @@ import { NameOf } from '../../api/query/schemas.ts'
 import { fieldOf, timeFields } from '../kit/fields.ts'
 import type { FilterField } from '../kit/filter.tsx'
 
-/** What names lines of the ledger: members of an address, and the fields that fill them in. */
+/** The members of an address that name lines of the ledger, and the fields that fill them in. */
 
 const { surface: _surface, tag: _tag, format: _format, bom: _bom, ...members } = reportMembers([])
 export const lineMembers = { ...members, surface: NameOf('Only of this surface.') }

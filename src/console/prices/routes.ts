@@ -3,7 +3,7 @@ import type { Subject } from '../subject.ts'
 import { bookPage } from './price-book.tsx'
 import { pricesPage } from './prices.tsx'
 
-/** Prices have no place of their own: they are a tab of the ledger. */
+/** Prices have no place in the head: they are a tab of the ledger. */
 export const prices: Subject = {
   register: (app, services) => {
     pageRoute(app, services, pricesPage)

@@ -19,7 +19,7 @@ interface SettledLineFacts {
   readonly amount: string
 }
 
-/** What an adjustment is of: a line, which it refunds, or a grant, which it corrects. */
+/** The target of an adjustment: a line, which it refunds, or a grant, which it corrects. */
 export type AdjustmentTarget =
   | { readonly kind: 'line'; readonly line: SettledLineFacts }
   | { readonly kind: 'grant'; readonly grantId: string }

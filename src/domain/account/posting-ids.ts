@@ -20,7 +20,7 @@ export function keyedPosting(kind: PostingKind, tenantId: string, key: string): 
   return { id: derivedId(kind, facts), keyHash: sha256Hex(JSON.stringify(facts)) }
 }
 
-/** What an adjustment without an id gets its id from. */
+/** The facts that the id of an adjustment is derived from. */
 interface AdjustmentFacts {
   readonly tenantId: string
   readonly currency: Currency

@@ -35,7 +35,7 @@ t.test('a call says why it did not reach the store', async (t) => {
   }
 })
 
-t.test('each host of a cluster is asked, and one host of its own is not', async (t) => {
+t.test('each host of a cluster is asked, and a single host is not', async (t) => {
   const plain = await plainPort(t)
   const found = await whyUndiscovered(`esdb://nowhere.invalid:1,127.0.0.1:${plain}?tls=true`)
   t.match(found, /^the host nowhere\.invalid:1 is not known; the URL asks for TLS and/)
