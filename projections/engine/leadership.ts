@@ -9,10 +9,10 @@ export async function lockUntilCommit(client: Queryable, name: string): Promise<
   await client.query('select pg_advisory_xact_lock($1, hashtext($2))', [LOCK_CLASS, name])
 }
 
-/** The name of the lead that brings the read models along. */
+/** The name of the lock whose holder updates the read models. */
 export const ENGINE = 'engine'
 
-/** Whether any process holds the lead of the read models. */
+/** Whether any process holds the lock of the leader, who updates the read models. */
 export async function hasLeader(db: Queryable): Promise<boolean> {
   // A lock of two keys has them as unsigned numbers, and 2 as the third.
   const { rowCount } = await db.query(

@@ -14,7 +14,7 @@ interface DatabaseFigures {
   /** Settlements that wait in spools of replicas that have stopped reporting. */
   readonly silentSpools: () => Promise<readonly SilentSpools[]>
   readonly earliestPolls: () => Promise<EarliestPolls>
-  /** Whether some process brings the read models along. */
+  /** Whether some process updates the read models. */
   readonly hasLeader: () => Promise<boolean>
   readonly clock: Clock
 }
@@ -133,7 +133,7 @@ function addTotals(gauge: AddGauge, look: Totals): void {
 function addLeader(gauge: AddGauge, { hasLeader }: Pick<DatabaseFigures, 'hasLeader'>): void {
   gauge(
     'tollgate_leads',
-    '1 while some process has the lead of a work that only one may do at a time; absent while Postgres does not answer.',
+    '1 while some process does a work that only one process may do at a time; absent while Postgres does not answer.',
     ['what'],
     async () => {
       const isLed = await withProbeTimeout(hasLeader).catch(() => undefined)

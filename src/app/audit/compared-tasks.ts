@@ -50,7 +50,7 @@ export class ComparedTasks {
     }
   }
 
-  /** Takes back a task that goes on after its rows were compared: they are compared again. */
+  /** Takes back a task that has another event after its rows were compared: they are compared again. */
   goesOn(platformId: string, { position }: RecordedEvent): void {
     if (position > this.#beginning) this.#toggle(this.#sums, platformId, position)
   }

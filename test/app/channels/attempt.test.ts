@@ -14,6 +14,7 @@ import {
   type Channel,
   ProviderError,
   type ProviderErrorKind,
+  providerErrorKinds,
 } from '../../../src/app/ports/provider.ts'
 import { sharerIn } from './support/sharer.ts'
 
@@ -80,14 +81,7 @@ t.test(
 
 t.test('failures of a provider close its channel, refusals do not', async (t) => {
   const open = { unavailable: true, timeout: true, malformed: true }
-  for (const kind of [
-    'invalid',
-    'rate_limited',
-    'account',
-    'unavailable',
-    'timeout',
-    'malformed',
-  ] as const) {
+  for (const kind of providerErrorKinds) {
     const [first] = (await outcome(kind, 'unknown')).health
     t.equal(first, kind in open ? 'open' : 'closed', kind)
   }

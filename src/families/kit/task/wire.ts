@@ -5,6 +5,7 @@ import {
   type TaskSubmission,
 } from '../../../app/ports/provider.ts'
 import type { Usage } from '../../../domain/pricing/usage.ts'
+import { observedStatuses } from '../../../domain/task/observation.ts'
 import { type JsonObject, isJsonObject } from '../../../kernel/json.ts'
 import type { CredentialHeaders } from '../http/connections.ts'
 import type { ExchangeResponse } from '../http/exchange.ts'
@@ -132,17 +133,8 @@ function timeMs(value: unknown): number | undefined {
   return Math.round(number < SECONDS_BELOW ? number * 1_000 : number)
 }
 
-const statuses: ReadonlySet<string> = new Set([
-  'queued',
-  'running',
-  'succeeded',
-  'failed',
-  'expired',
-  'cancelled',
-])
-
 function isKnownStatus(word: string): word is Exclude<TaskObservation['status'], 'unknown'> {
-  return statuses.has(word)
+  return word !== 'unknown' && observedStatuses.some((status) => status === word)
 }
 
 /** A task on a wire with the gateway's names for statuses and times. */
