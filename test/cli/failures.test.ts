@@ -1,6 +1,7 @@
 import t from 'tap'
 import { call } from '../e2e/support/client.ts'
 import { eventually } from '../helpers/eventually.ts'
+import { middayZone } from '../helpers/midday-zone.ts'
 import { sharedStack } from '../helpers/stack.ts'
 import { environmentOf, tollgate } from './support/commands.ts'
 
@@ -36,7 +37,7 @@ await eventually('both are recorded', async () => {
 })
 
 t.test('failures are a table, with refusals where they are asked for', async (t) => {
-  const made = await failures(...ours, '--today')
+  const made = await failures(...ours, '--today', '--tz', middayZone())
   t.equal(made.code, 0, made.stderr)
   t.match(made.stdout, /^AT +ID +STATUS +CODE +MODEL +TOKEN_LAST_FOUR +REQUEST_ID +MESSAGE\n/)
   t.match(made.stdout, new RegExp(` call_\\w+ +failed .*text-basic .*${failed}`))

@@ -1,4 +1,5 @@
 import t from 'tap'
+import { middayZone } from '../helpers/midday-zone.ts'
 import { openTestTenant, sharedStack } from '../helpers/stack.ts'
 import { call, queriesOf } from './support/client.ts'
 import { issueToken } from '../../src/app/accounts/account-commands.ts'
@@ -57,7 +58,7 @@ t.test('a part of a line is refunded once, and every report is net of it', async
   t.match(await used(), { amount: '0.011', refunded: '0.004', net: '0.007', requests: 1 })
   t.match((await reports.lines()).body.data.items[0], { adjusted: '0.004', net: '0.007' })
   t.match((await reports.get(`/receipts/${lineId}`)).body.data, { net: '0.007' })
-  const month = await reports.get('/ledger/summary?time_preset=this_month')
+  const month = await reports.get(`/ledger/summary?time_preset=this_month&tz=${middayZone()}`)
   t.match(month.body.data.items[0], { refunded: '0.004', net: '0.007', requests: null })
 })
 

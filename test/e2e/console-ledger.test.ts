@@ -176,7 +176,7 @@ t.test('every amount is one that the API answers, for each kind of reader', asyn
   await checkAmounts(t, `/console/prices?tenant_id=${demo.tenantId}`, operator, 2)
   await checkAmounts(t, '/console/prices', administrator, 2)
   await checkAmounts(t, '/console/prices?all=true', administrator, 100)
-  const asked = 'against=next&time_preset=this_month'
+  const asked = 'against=next&time_preset=30d'
   const text = await checkAmounts(t, `/console/prices/${version}?${asked}`, operator, 100)
   t.match(text, 'Cost of past usage at these prices')
   t.match(text, `Changes from next to ${version}`)

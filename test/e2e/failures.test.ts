@@ -1,6 +1,7 @@
 import t from 'tap'
 import { addUser, disableToken, issueToken } from '../../src/app/accounts/account-commands.ts'
 import { eventually } from '../helpers/eventually.ts'
+import { middayZone } from '../helpers/midday-zone.ts'
 import { sharedStack } from '../helpers/stack.ts'
 import { type Answer, call, queriesOf, tasksOf } from './support/client.ts'
 
@@ -107,7 +108,7 @@ t.test('filters, pages and files', async (t) => {
   const call1 = idOf(failed, 'x-call-id')
   const task = idOf(ended, 'x-platform-id')
   t.same(await ids('surface=v1.chat'), [call1])
-  t.same(await ids('model=text-basic&time_preset=today'), [call1])
+  t.same(await ids(`model=text-basic&time_preset=today&tz=${middayZone()}`), [call1])
   t.same(await ids(`request_id=${idOf(ended, 'x-request-id')}`), [task])
   t.same(await ids('code=OutputVideoSensitiveContentDetected'), [task])
   t.same(await ids('status=failed'), [task, call1])

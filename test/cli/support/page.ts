@@ -5,12 +5,20 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import type { Test } from 'tap'
+import { middayZone } from '../../helpers/midday-zone.ts'
 import { pageText, printedCalls } from '../../helpers/printed-calls.ts'
 import { tollgate } from './commands.ts'
 import { programInShell, shell } from './tollgate.ts'
 
 /** Begins the output of a section, as no command does. */
 const MARK = '@@ '
+
+/** Commands that ask for today or this month get a zone where neither ends while the page runs. */
+const atMidday = (calls: string): string =>
+  calls.replaceAll(
+    /(--today|--time-preset (?:today|this_month))(?: --tz \S+)?/g,
+    `$1 --tz ${middayZone()}`,
+  )
 
 const titleOf = (section: string): string => section.slice(0, section.indexOf('\n'))
 
@@ -75,7 +83,7 @@ export async function runPage(
   const script = [
     printedCalls(preface, baseUrl),
     ...sections.map(
-      (section) => `echo '${MARK}${titleOf(section)}'\n${printedCalls(section, baseUrl)}`,
+      (section) => `echo '${MARK}${titleOf(section)}'\n${atMidday(printedCalls(section, baseUrl))}`,
     ),
   ].join('\n')
   const commands = await startCommands()

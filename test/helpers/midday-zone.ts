@@ -1,0 +1,8 @@
+/**
+ * A time zone where it is about noon, so that neither a day nor a month ends while a test runs. Its name is one of the
+ * tz database: `Etc/GMT-5` is five hours ahead of UTC.
+ */
+export function middayZone(nowMs = Date.now()): string {
+  const aheadH = 12 - new Date(nowMs).getUTCHours()
+  return `Etc/GMT${aheadH > 0 ? '-' : '+'}${Math.abs(aheadH)}`
+}
