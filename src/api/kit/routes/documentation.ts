@@ -164,9 +164,11 @@ export function failureResponses(
   headers: readonly DescribedHeader[] = [],
 ): Readonly<Record<string, TSchema>> {
   const byStatus = new Map<number, { named: Map<string, Answer['body']>; sent: Set<string> }>()
-  for (const failure of failures) checkNamed(shape, failure)
-  for (const error of [...further, ...failures.map(plainError)]) {
-    const { status, body, headers: given } = shape.envelope(error, EXAMPLE_REQUEST)
+  const answers = [
+    ...further.map((error) => shape.envelope(error, EXAMPLE_REQUEST)),
+    ...failures.map((failure) => answerOf(shape, failure)),
+  ]
+  for (const { status, body, headers: given } of answers) {
     const found = byStatus.get(status) ?? { named: new Map(), sent: new Set<string>(headers) }
     byStatus.set(status, found)
     for (const name of Object.keys(given)) found.sent.add(name)
@@ -185,13 +187,20 @@ export function failureResponses(
   )
 }
 
+/** What each envelope answers to each failure: hundreds of routes name the same ones. */
+const answersOf = new WeakMap<Envelope, Map<FailureCode, Answer>>()
+
 /** @throws if the surface has no entry of a failure, which it would answer as a defect */
-function checkNamed({ envelope }: FailureShape, failure: FailureCode): void {
-  const { status } = envelope(plainError(failure), EXAMPLE_REQUEST)
+function answerOf({ envelope }: FailureShape, failure: FailureCode): Answer {
+  const known = answersOf.get(envelope) ?? new Map<FailureCode, Answer>()
+  answersOf.set(envelope, known)
+  const answer = known.get(failure) ?? envelope(plainError(failure), EXAMPLE_REQUEST)
+  known.set(failure, answer)
   invariant(
-    status !== 500 || failureTable[failure].status === 500,
+    answer.status !== 500 || failureTable[failure].status === 500,
     `a route documents ${failure}, and its surface has no entry of it`,
   )
+  return answer
 }
 
 function headersOf(failures: readonly FailureCode[]): readonly DescribedHeader[] {

@@ -9,9 +9,9 @@ import { PROGRAM_ACTOR } from '../../accounts/account-commands.ts'
 import {
   bookOf,
   type PriceBookFile,
+  publishBook,
   type PublishDeps,
   publishedBooks,
-  publishPriceBook,
 } from './publish.ts'
 import type { Catalog, ServedModel } from '../../../domain/catalog/catalog.ts'
 import type { EventLog } from '../../../eventlog/log/types.ts'
@@ -44,13 +44,13 @@ export interface StartedBook {
  * @throws DomainError `price_book_invalid`, `price_book_version_taken`, and the log's codes
  */
 export async function publishAtStart(deps: PublishDeps, file: PriceBookFile): Promise<StartedBook> {
-  const { version } = bookOf(deps.catalog, file)
+  const book = bookOf(deps.catalog, file)
+  const { version } = book
   for (let tries = 1; ; tries += 1) {
-    const { basis, ...rest } = await preview(deps, file)
+    const { basis, ...rest } = await preview(deps, book, file)
     if (rest.outcome !== 'published') return { version, ...rest }
     try {
-      const actor = PROGRAM_ACTOR
-      await publishPriceBook(deps, { ...file, basis, correlationId: 'start', actor })
+      await publishBook(deps, { book, basis, correlationId: 'start', actor: PROGRAM_ACTOR })
       return { version, ...rest }
     } catch (error) {
       if (!wasOvertaken(error) || tries >= MAX_TRIES) throw error
@@ -65,9 +65,9 @@ function wasOvertaken(error: unknown): boolean {
 
 async function preview(
   deps: PublishDeps,
+  book: PriceBookDocument,
   file: PriceBookFile,
 ): Promise<Omit<StartedBook, 'version'> & { readonly basis: number }> {
-  const book = bookOf(deps.catalog, file)
   const books = await publishedBooks(deps.log)
   const nowMs = deps.clock.nowMs()
   const base = { basis: books.length, lacking: [] }

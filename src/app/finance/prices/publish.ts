@@ -58,7 +58,7 @@ export async function publishPriceBook(
 }
 
 /** Publishes a parsed book in the same way. @throws as `publishPriceBook` */
-async function publishBook(
+export async function publishBook(
   deps: PublishDeps,
   { book, basis, correlationId, actor }: PublishedBy & { readonly book: PriceBookDocument },
 ): Promise<PublishedPriceBook> {
