@@ -5,7 +5,7 @@ import { startStack } from '../helpers/stack.ts'
 import { chromium } from '../helpers/requirements.ts'
 import { withPage } from './support/browser.ts'
 import { call } from './support/client.ts'
-import { type Hand, hands, walkOf } from './support/hands.ts'
+import { type Hand, handsFor, walkOf } from './support/hands.ts'
 import { settlePastWeeks } from './support/past-weeks.ts'
 import { recordPicture } from './support/pictures.ts'
 
@@ -196,7 +196,7 @@ async function month(t: Test, page: Page, hand: Hand, name: string): Promise<voi
 }
 
 const names = ['Ann', 'Ben', 'Cleo']
-for (const [n, hand] of hands.entries())
+for (const [n, hand] of handsFor('by keyboard alone').entries())
   t.test(`the work of a month, ${hand.name}`, { skip }, async (t) => {
     await withPage((page) => month(t, page, hand, names[n] ?? ''), hand.options)
   })

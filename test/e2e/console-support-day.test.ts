@@ -6,7 +6,7 @@ import { startStack } from '../helpers/stack.ts'
 import { chromium } from '../helpers/requirements.ts'
 import { withPage } from './support/browser.ts'
 import { call, tasksOf } from './support/client.ts'
-import { type Hand, hands, walkOf } from './support/hands.ts'
+import { type Hand, handsFor, walkOf } from './support/hands.ts'
 import { recordPicture } from './support/pictures.ts'
 
 const skip = chromium.missing
@@ -170,7 +170,7 @@ async function day(t: Test, page: Page, hand: Hand, name: string): Promise<void>
 }
 
 const names = ['Ann', 'Ben', 'Cleo']
-for (const [n, hand] of hands.entries())
+for (const [n, hand] of handsFor('without script').entries())
   t.test(`the questions of a day, ${hand.name}`, { skip }, async (t) => {
     await withPage((page) => day(t, page, hand, names[n] ?? ''), hand.options)
   })

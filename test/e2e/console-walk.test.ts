@@ -108,19 +108,22 @@ const pages = [
   '/console/life/call_none',
 ]
 
-/** Colours depend on the scheme and sizes on the width: two of the four combinations show each of them. */
+/**
+ * Colours depend on the scheme and sizes on the width: two of the four combinations show each of them. In short, each
+ * page is looked at in one of the two, as all have one style sheet.
+ */
 const apart = [['light', 1280] as const, ['dark', 390] as const]
 const crossed = [['light', 390] as const, ['dark', 1280] as const]
 
 t.test('every page is accessible in both schemes and widths', { skip }, async (t) => {
-  for (const [colorScheme, width] of atLength(apart, [...apart, ...crossed]))
+  for (const [n, [colorScheme, width]] of atLength(apart, [...apart, ...crossed]).entries())
     await withPage(
       async (page) => {
         const name = `${colorScheme}, ${width} px`
         await page.goto(`${url}/console/sign-in`)
         await checkAccess(t, page, `sign-in, ${name}`)
         await signIn(page, demo.adminToken)
-        for (const path of pages) {
+        for (const path of pages.filter((_, at) => atLength(at % apart.length === n, true))) {
           await page.goto(`${url}${path}`)
           await page.evaluate(
             "document.querySelectorAll('details.action').forEach((form) => { form.open = true })",

@@ -48,7 +48,7 @@ t.test('neither a stepped clock nor a late history delays billing', async (t) =>
     ['fourteen minutes forward', STEP_MS],
     ['seven minutes back again', 0],
   ] as const
-  for (const [what, aheadMs] of steps.slice(0, atLength(2, 3)))
+  for (const [what, aheadMs] of steps.slice(0, atLength(1, 3)))
     await t.test(`the wall clock goes ${what}`, async (t) => {
       const under = await created('running-ms=1500')
       await machine.setClock(aheadMs)

@@ -1,5 +1,6 @@
 import type { BrowserContextOptions, Locator, Page } from 'playwright-core'
 import { until } from '../../helpers/eventually.ts'
+import { atLength } from '../../helpers/long-run.ts'
 
 /** Ways to use the console: with a mouse, without script, and by keyboard alone. */
 
@@ -59,7 +60,7 @@ const keyboard = {
   },
 }
 
-export const hands: readonly Hand[] = [
+const hands: readonly Hand[] = [
   { name: 'with a mouse', takesPictures: true, options: { viewport: VIEWPORT }, ...mouse },
   {
     name: 'without script',
@@ -68,6 +69,14 @@ export const hands: readonly Hand[] = [
   },
   { name: 'by keyboard alone', options: { viewport: VIEWPORT }, ...keyboard },
 ]
+
+/** Those that take a walk: in short the named one alone. */
+export function handsFor(inShort: string): readonly Hand[] {
+  return atLength(
+    hands.filter(({ name }) => name === inShort),
+    hands,
+  )
+}
 
 /** A walk through the console by one hand: each step names what is seen on the page. */
 export interface Walk {

@@ -7,7 +7,7 @@ import type { Hand } from './hands.ts'
 /** Width and height, as the header of a PNG file has them. */
 const sizeOf = (png: Buffer) => ({ width: png.readUInt32BE(16), height: png.readUInt32BE(20) })
 
-/** The pictures of a page in the documentation, light and dark: of its size. `RECORD_PICTURES=1` takes them again. */
+/** The pictures of a page in the documentation, light and dark: of its size. `RECORD_PICTURES=1` takes them again, at length. */
 export async function recordPicture(t: Test, page: Page, hand: Hand, name: string): Promise<void> {
   if (hand.takesPictures !== true) return
   for (const colorScheme of ['dark', 'light'] as const) {
