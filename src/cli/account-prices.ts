@@ -170,7 +170,7 @@ function summaryOf(tenantId: string, all: AccountPrices): string {
   const { revision, multiplier, prices } = all
   if (isListPrices(all)) return `${tenantId}: list prices`
   const factor = multiplier === undefined ? 'list prices' : `list prices × ${multiplier}`
-  return `${tenantId}: ${factor}, ${prices.length} of its own (revision ${revision})`
+  return `${tenantId}: ${factor}, ${prices.length} own ${prices.length === 1 ? 'price' : 'prices'} (revision ${revision})`
 }
 
 async function fromFile(path: string, options: SetOptions): Promise<WantedAccountPrices> {

@@ -49,7 +49,7 @@ t.test('prices are set by options, shown, and changed one by one', async (t) => 
     'Ada L.',
   )
   t.equal(set.code, 0, set.stderr)
-  t.match(set.stdout, /^\S+: list prices × 0\.9, 2 of its own \(revision 1\)$/m)
+  t.match(set.stdout, /^\S+: list prices × 0\.9, 2 own prices \(revision 1\)$/m)
   t.match(set.stdout, /^added +domestic-video-2-0-720p-novideo +CNY +40 per 1000000 token$/m)
   const shown = await account('show')
   t.match(shown.stdout, /^SKU +CURRENCY +LIST \S+ +TENANT +BY$/m)
@@ -63,7 +63,7 @@ t.test('prices are set by options, shown, and changed one by one', async (t) => 
     /^domestic-video-2-0-480p-novideo +CNY +46 per 1000000 token +41\.4 per 1000000 token +-10\.00 %$/m,
   )
   const changed = await account('set', '--remove', 'text-basic-output-token', '--no-multiplier')
-  t.match(changed.stdout, /^\S+: list prices, 1 of its own \(revision 2\)$/m)
+  t.match(changed.stdout, /^\S+: list prices, 1 own price \(revision 2\)$/m)
   t.match(changed.stdout, /0 changed, 0 added, 1 unchanged/)
   t.match(JSON.parse((await account('show', '--json')).stdout), {
     tenantId: tenant,

@@ -105,7 +105,7 @@ function overlooked(priced: PricedLine, sets: readonly SetPrices[]): PriceFault 
   if (known < 0 || possible.some((set) => !changes(set, priced))) return undefined
   return {
     code: 'account_price_outdated',
-    message: `${sku} is at its list price, and the tenant had prices of its own long before`,
+    message: `${sku} is at its list price, and the tenant had own prices long before`,
   }
 }
 

@@ -154,7 +154,7 @@ t.test('a line that neither the book nor the tenant’s prices explain is named'
       ],
       [
         'account_price_outdated',
-        `${OUTPUT} is at its list price, and the tenant had prices of its own long before`,
+        `${OUTPUT} is at its list price, and the tenant had own prices long before`,
       ],
       ['account_price_outdated', `${OUTPUT}: others had replaced account prices 1 of the tenant`],
       [
