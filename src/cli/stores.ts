@@ -178,9 +178,9 @@ export async function checkPostgres(databaseUrl: string): Promise<void> {
  * this data directory, else embedded ones started for the command.
  */
 export async function openStores(config: Config, log: Log): Promise<OpenedStores> {
+  requireStoreUrls(config.external)
   // Others may project there already; the engine's own leadership keeps the two apart.
   if (config.external) {
-    requireStoreUrls(config.external)
     await checkPostgres(config.external.databaseUrl)
     return { ...config.external, close: () => Promise.resolve(), served: false }
   }

