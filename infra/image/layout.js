@@ -22,6 +22,10 @@ const unused = new RegExp(
 )
 /** Mounted, since the root of an image is read-only. */
 const mountPoints = ['var/lib/tollgate', 'etc/tollgate', 'tmp']
+/** The program under its name, on the path. The base has Node here and no `env`. */
+const command = `#!/nodejs/bin/node
+import('/app/dist/src/main.js')
+`
 
 /** What npm installed, by the folder of each package. */
 const { packages } = JSON.parse(await readFile(join(root, 'package-lock.json'), 'utf8'))
@@ -132,7 +136,7 @@ async function layOut(folder) {
   // The build runs the program, which finds the copied packages then.
   const { inputs } = await buildProgram(join(app, 'dist'), { modules: imageEntryPoints })
   const joined = packagesOf([...Object.keys(inputs), ...programFiles])
-  const places = [...new Set([...joined, ...copied])].toSorted()
+  const places = [...new Set([...joined, ...copied])].toSorted((a, b) => (a < b ? -1 : 1))
   const bill = billOf(places.map((place) => componentOf(place, joined.has(place))))
   const { name, version, license, type } = product
   await writeFile(join(app, 'package.json'), JSON.stringify({ name, version, license, type }))
@@ -140,6 +144,8 @@ async function layOut(folder) {
   const notices = await Promise.all(places.map(noticeOf))
   await writeFile(join(app, 'THIRD-PARTY-NOTICES'), notices.join(`\n${'-'.repeat(80)}\n\n`))
   await cp(join(root, 'LICENSE'), join(app, 'LICENSE'))
+  await mkdir(join(folder, 'usr/local/bin'), { recursive: true })
+  await writeFile(join(folder, 'usr/local/bin/tollgate'), command, { mode: 0o755 })
   for (const mountPoint of mountPoints) await mkdir(join(folder, mountPoint), { recursive: true })
   process.stdout.write(`${places.length} packages, ${joined.size} joined, ${copied.size} copied\n`)
 }
