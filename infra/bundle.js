@@ -48,10 +48,11 @@ const requireForLibraries =
   "import { createRequire as __createRequire } from 'node:module'; const require = __createRequire(import.meta.url);"
 
 /**
- * Builds modules that run as processes, with their paths below the root, into a folder; `apart` are libraries. Returns
- * esbuild's own list of what went in and came out.
+ * Builds modules that run as processes, with their paths below the root, into a folder; `apart` are libraries. Without
+ * source maps, which say where the sources are, the folder makes no difference to what is built. Returns esbuild's own
+ * list of what went in and came out.
  */
-export async function bundle(folder, modules, apart = []) {
+export async function bundle(folder, modules, { apart = [], maps = true } = {}) {
   const out = resolve(folder)
   const { metafile } = await build({
     absWorkingDir: root,
@@ -74,7 +75,7 @@ export async function bundle(folder, modules, apart = []) {
     legalComments: 'external',
     lineLimit: LINE_LIMIT,
     banner: { js: requireForLibraries },
-    sourcemap: 'linked',
+    sourcemap: maps ? 'linked' : false,
     sourcesContent: false,
     logLevel: 'warning',
     metafile: true,
@@ -101,8 +102,8 @@ export async function copyProgramFiles(folder) {
 }
 
 /** Builds the program into a folder, with the OpenAPI document that it serves; returns the list of `bundle`. */
-export async function buildProgram(folder, { modules = entryPoints, apart = [] } = {}) {
-  const metafile = await bundle(folder, [...modules, describer], apart)
+export async function buildProgram(folder, { modules = entryPoints, ...options } = {}) {
+  const metafile = await bundle(folder, [...modules, describer], options)
   const script = join(resolve(folder), describer.replace(/\.ts$/, '.js'))
   const document = join(resolve(folder), 'openapi.json')
   await promisify(execFile)(process.execPath, [script, document, product.version])

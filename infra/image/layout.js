@@ -134,7 +134,10 @@ async function layOut(folder) {
     await cp(from, join(app, place), { recursive: true, filter })
   }
   // The build runs the program, which finds the copied packages then.
-  const { inputs } = await buildProgram(join(app, 'dist'), { modules: imageEntryPoints })
+  const { inputs } = await buildProgram(join(app, 'dist'), {
+    modules: imageEntryPoints,
+    maps: false,
+  })
   const joined = packagesOf([...Object.keys(inputs), ...programFiles])
   const places = [...new Set([...joined, ...copied])].toSorted((a, b) => (a < b ? -1 : 1))
   const bill = billOf(places.map((place) => componentOf(place, joined.has(place))))
