@@ -99,6 +99,8 @@ function gatewayFaults(service: Service, { services }: Project): readonly string
     ({ volumes }) => data !== undefined && volumes?.includes(data),
   )
   if (users.length > 1) faults.push('another process has its data folder')
+  if (volumes.some((volume) => volume.startsWith('certificates:')))
+    faults.push('it has the keys of the event store')
   return faults
 }
 
@@ -140,6 +142,8 @@ t.test('each kind of fault is named with its service', (t) => {
   }
   const shared = cluster.replace('gateway2:/var', 'gateway1:/var')
   t.match(faultsOf(shared, settings).join('\n'), /^gateway1: another process has its data folder/)
+  const keys = cluster.replaceAll('trust:/trust:ro', 'certificates:/trust:ro')
+  t.match(faultsOf(keys, settings).join('\n'), /worker: it has the keys of the event store/)
   const folder = cluster.replace("'/var/lib/tollgate:uid=65532,gid=65532,mode=700'", "'/run'")
   t.match(faultsOf(folder, settings).join('\n'), /^projector: it cannot write to/)
   t.end()
