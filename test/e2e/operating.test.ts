@@ -58,11 +58,28 @@ function metricsOf(text: string) {
   return { stock, ours: names.filter((name) => !stock.includes(name)).toSorted() }
 }
 
+/** Our metrics in a scrape with the labels of their series; those of a metric that has none yet are not known. */
+function labelsOf(text: string): ReadonlyMap<string, string> {
+  const series = [...text.matchAll(/^(tollgate_\w+?)(?:_bucket|_sum|_count)?(?:\{(.*)\})? \S+$/gm)]
+  return new Map(
+    series.map(([, name = '', labels = '']) => [
+      name,
+      [...labels.matchAll(/(\w+)="/g)].map(([, label]) => label).join(' '),
+    ]),
+  )
+}
+
 t.test('the documentation lists every metric, process metrics by standard names', async (t) => {
-  const { stock, ours } = metricsOf((await call(`${stack.url}/metrics`)).text)
+  const { text } = await call(`${stack.url}/metrics`)
+  const { stock, ours } = metricsOf(text)
   const page = readFileSync(new URL('docs/surfaces/operating.md', checkout), 'utf8')
-  const listed = [...page.matchAll(/^\| `(tollgate_\w+)`/gm)].map(([, name = '']) => name)
-  t.same(listed.toSorted(), ours)
+  const listed = [...page.matchAll(/^\| `(tollgate_\w+)` +\| ([^|]*)\|/gm)].map(
+    ([, name = '', labels = '']) => ({ name, labels: labels.replaceAll(/[`,]/g, '').trim() }),
+  )
+  t.same(listed.map(({ name }) => name).toSorted(), ours)
+  const found = labelsOf(text)
+  const differing = listed.filter(({ name, labels }) => (found.get(name) ?? labels) !== labels)
+  t.same(differing, [], 'with the labels of its series')
   t.ok(stock.includes('process_cpu_seconds_total'))
   t.ok(stock.includes('nodejs_eventloop_lag_seconds'))
 })

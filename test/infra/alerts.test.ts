@@ -1,12 +1,12 @@
 import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import { parser } from '@prometheus-io/lezer-promql'
 import t from 'tap'
 import { parse } from 'yaml'
 import { checkout } from '../helpers/checkout.ts'
 import { promtool } from '../helpers/requirements.ts'
 import { startStack } from '../helpers/stack.ts'
+import { readingsOf, type Selector } from './promql.ts'
 
 interface Rule {
   readonly alert?: string
@@ -52,49 +52,6 @@ function seriesOf(text: string): readonly Series[] {
   )
 }
 
-interface Matcher {
-  readonly label: string
-  readonly operator: string
-  readonly value: string
-}
-
-interface Selector {
-  readonly name: string
-  readonly matchers: readonly Matcher[]
-}
-
-type SyntaxNode = ReturnType<typeof parser.parse>['topNode']
-
-/** The function around a node of the syntax tree; undefined outside of every function. */
-function functionAround(node: SyntaxNode): SyntaxNode | undefined {
-  let outer = node.parent
-  while (outer !== null && outer.name !== 'FunctionCall') outer = outer.parent
-  return outer?.getChild('FunctionIdentifier') ?? undefined
-}
-
-/** Every selector of an expression; `counted` are only those below `increase` or `rate`. */
-function selectorsOf(expr: string, counted: boolean): readonly Selector[] {
-  const found: Selector[] = []
-  const textOf = (node: { from: number; to: number } | null | undefined): string =>
-    node ? expr.slice(node.from, node.to) : ''
-  parser.parse(expr).iterate({
-    enter: ({ node }) => {
-      if (node.name !== 'VectorSelector') return
-      if (counted && !['increase', 'rate'].includes(textOf(functionAround(node)))) return
-      const matchers = node.getChild('LabelMatchers')?.getChildren('UnquotedLabelMatcher') ?? []
-      found.push({
-        name: textOf(node.getChild('Identifier')),
-        matchers: matchers.map((matcher) => ({
-          label: textOf(matcher.getChild('LabelName')),
-          operator: textOf(matcher.getChild('MatchOp')),
-          value: textOf(matcher.getChild('StringLiteral')).slice(1, -1),
-        })),
-      })
-    },
-  })
-  return found
-}
-
 /** One selector for each alternative of `=~"a|b"`: every one of them must have its series. */
 function alternativesOf({ name, matchers }: Selector): readonly Selector[] {
   let selectors: readonly Selector[] = [{ name, matchers: [] }]
@@ -123,13 +80,15 @@ t.test('every counter that an alarm reads begins at 0, and every metric exists',
   t.teardown(() => stack.stop())
   const text = await (await fetch(`${stack.url}/metrics`)).text()
   const series = seriesOf(text).filter(({ value }) => Number.isFinite(value))
-  const counted = rules.flatMap(({ expr }) => selectorsOf(expr, true)).flatMap(alternativesOf)
+  const readings = rules.flatMap(({ expr }) => readingsOf(expr))
+  const counted = readings
+    .filter(({ within }) => ['increase', 'rate'].includes(within))
+    .flatMap(alternativesOf)
   t.ok(counted.length >= 30, `${counted.length} counters`)
   const missing = counted.filter((selector) => !series.some((one) => isSelected(selector, one)))
   t.same(missing, [])
   const known = new Set([...text.matchAll(/^# TYPE (\S+) /gm)].map(([, name]) => name))
-  const read = rules
-    .flatMap(({ expr }) => selectorsOf(expr, false))
+  const read = readings
     .map(({ name }) => name.replace(/_bucket$/, ''))
     .filter((name) => name !== 'up' && !name.includes(':'))
   t.ok(read.length >= 60, `${read.length} metrics`)
