@@ -41,6 +41,8 @@ function systemProgram(
 
 export const nginx = systemProgram('nginx', ['nginx'], 'nginx-light')
 
+export const prometheus = systemProgram('prometheus', ['prometheus'], 'prometheus')
+
 /** Tests rules of Prometheus. */
 export const promtool = systemProgram('promtool', ['promtool'], 'prometheus')
 

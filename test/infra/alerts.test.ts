@@ -6,7 +6,7 @@ import { parse } from 'yaml'
 import { checkout } from '../helpers/checkout.ts'
 import { promtool } from '../helpers/requirements.ts'
 import { startStack } from '../helpers/stack.ts'
-import { readingsOf, type Selector } from './promql.ts'
+import { readingsOf, type Selector } from './watch/promql.ts'
 
 interface Rule {
   readonly alert?: string

@@ -7,8 +7,8 @@ import { parse } from 'yaml'
 import { createMetricsRegistry } from '../../src/app/metrics.ts'
 import { checkout } from '../helpers/checkout.ts'
 import { promtool } from '../helpers/requirements.ts'
-import { dashboards, expressionsOf } from './dashboards.ts'
-import { type Reading, readingsOf } from './promql.ts'
+import { dashboards, expressionsOf } from './watch/dashboards.ts'
+import { type Reading, readingsOf } from './watch/promql.ts'
 
 /** The dashboards, without a Prometheus; `.ci/watch` asks a real one for each of their expressions. */
 

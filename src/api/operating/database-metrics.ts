@@ -182,13 +182,16 @@ function addSilentSpools(
   gauge: AddGauge,
   { silentSpools }: Pick<DatabaseFigures, 'silentSpools'>,
 ): void {
-  const ofSpools = (name: string, help: string, valueOf: (spools: SilentSpools) => number): void =>
-    gauge(name, help, ['currency'], async () =>
-      (await withProbeTimeout(silentSpools).catch(() => [])).map((spools) => ({
-        labels: { currency: spools.currency },
-        value: valueOf(spools),
-      })),
-    )
+  const none: Omit<SilentSpools, 'currency'> = { spools: 0, amount: '0', oldestSeconds: 0 }
+  const ofSpools = (name: string, help: string, valueOf: (spools: typeof none) => number): void =>
+    gauge(name, help, ['currency'], async () => {
+      const found = await withProbeTimeout(silentSpools).catch(() => undefined)
+      if (found === undefined) return []
+      return currencies.map((currency) => ({
+        labels: { currency },
+        value: valueOf(found.find((spools) => spools.currency === currency) ?? none),
+      }))
+    })
   ofSpools(
     'tollgate_silent_spools',
     'Spools with settlements whose replica has stopped reporting, so that no process drains them.',

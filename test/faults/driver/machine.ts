@@ -32,6 +32,7 @@ const withoutStores: ReadonlySet<Target> = new Set(['gateway', 'projector', 'eve
 /** Tokens and tenant of the first start. */
 export interface Demo {
   readonly modelToken: string
+  readonly profileToken: string
   readonly queryToken: string
   readonly adminToken: string
   readonly tenantId: string

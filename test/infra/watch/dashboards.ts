@@ -1,5 +1,5 @@
 import { readdirSync, readFileSync } from 'node:fs'
-import { checkout } from '../helpers/checkout.ts'
+import { checkout } from '../../helpers/checkout.ts'
 
 /** The dashboards of `infra/watch`, as the tests and the trial beside a real Prometheus read them. */
 
@@ -30,12 +30,12 @@ export const dashboards: readonly Dashboard[] = readdirSync(folder)
   .toSorted()
   .map((name) => JSON.parse(readFileSync(new URL(name, folder), 'utf8')) as Dashboard)
 
-/** Every expression of a dashboard, with its variables at "All" and a window of five minutes. */
+/** Every expression of a dashboard, with its variables at "All", over the last hour. */
 export function expressionsOf({ title, templating, panels }: Dashboard) {
   const filled = (expr: string): string =>
     templating.list
       .reduce((text, { name }) => text.replaceAll(`$${name}`, '.*'), expr)
-      .replaceAll('$__rate_interval', '5m')
+      .replaceAll('$__rate_interval', '1h')
   return panels.flatMap((panel) =>
     (panel.targets ?? []).map(({ expr, legendFormat }) => ({
       place: `${title} / ${panel.title}`,
