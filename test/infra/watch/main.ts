@@ -49,34 +49,40 @@ async function fired(prometheus: Prometheus): Promise<readonly string[]> {
   return series.map(({ metric }) => metric['alertname'] ?? '')
 }
 
-async function run(folder: string, machine: Machine, operationsPort: number): Promise<string> {
-  if ((await machine.start()) === 'ended') throw new Error(machine.tail())
+/** Sends calls until nothing is at fault; returns how many rounds it took. @throws with the faults that stay */
+async function load(machine: Machine, prometheus: Prometheus): Promise<number> {
   const demo = await machine.demo()
   const url = machine.address ?? ''
-  // Before the first call: an increase is one from what was scraped before.
-  const prometheus = await startPrometheus(folder, operationsPort)
   const untilMs = Date.now() + WITHIN_MS
-  let faults: readonly string[] = []
-  let rounds = 0
-  do {
+  for (let rounds = 1; ; rounds += 1) {
     await callOnceEach(url, demo)
-    if (rounds < ROUNDS_IN_VAIN) await callInVain(url, demo)
+    if (rounds <= ROUNDS_IN_VAIN) await callInVain(url, demo)
     if (rounds === ROUNDS_IN_VAIN) {
       const { exitCode, output } = await machine.command(['audit'])
       if (exitCode !== 0) throw new Error(output)
     }
-    rounds += 1
     await sleep(PAUSE_MS)
-    faults = await faultsOf(prometheus)
-  } while (rounds <= ROUNDS_IN_VAIN || (faults.length > 0 && Date.now() < untilMs))
-  if (faults.length > 0) throw new Error(faults.join('\n'))
-  const firing = await fired(prometheus)
-  if (firing.join(' ') !== 'TollgateWatchdog') throw new Error(`fired: ${firing.join(', ')}`)
-  const rules = await prometheus.rules()
-  await prometheus.stop()
-  await machine.stop()
-  const alarms = rules.filter(({ type }) => type === 'alerting').length
-  return `${expressions.length} expressions have series, ${alarms} alarms are loaded and only the watchdog fires, after ${rounds} rounds of calls`
+    const faults = await faultsOf(prometheus)
+    if (faults.length === 0 && rounds >= ROUNDS_IN_VAIN) return rounds
+    if (Date.now() > untilMs) throw new Error(faults.join('\n'))
+  }
+}
+
+async function run(folder: string, machine: Machine, operationsPort: number): Promise<string> {
+  if ((await machine.start()) === 'ended') throw new Error(machine.tail())
+  // Before the first call: an increase is one from what was scraped before.
+  const prometheus = await startPrometheus(folder, operationsPort)
+  try {
+    const rounds = await load(machine, prometheus)
+    const firing = await fired(prometheus)
+    if (firing.join(' ') !== 'TollgateWatchdog') throw new Error(`fired: ${firing.join(', ')}`)
+    const rules = await prometheus.rules()
+    const alarms = rules.filter(({ type }) => type === 'alerting').length
+    await machine.stop()
+    return `${expressions.length} expressions have series, ${alarms} alarms are loaded and only the watchdog fires, after ${rounds} rounds of calls`
+  } finally {
+    await prometheus.stop()
+  }
 }
 
 // What it started ends with it.
