@@ -51,7 +51,7 @@ export const variables = {
     help: 'address to listen on; 0.0.0.0 for all',
   }),
   operationsPort: variable('OPERATIONS_PORT', optional(whole(0, 65_535)), {
-    help: 'port of /readyz, /metrics and /healthz, on the same address; unset: they are on PORT',
+    help: 'port of /readyz, /metrics and /healthz, on the same address; required for a process without the role api on external stores; unset: they are on PORT',
   }),
   operationsHosts: variable('OPERATIONS_HOSTS', hostNames, {
     help: 'names by which monitoring asks for /metrics and the operations port, comma-separated; an IP address and localhost always may',

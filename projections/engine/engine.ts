@@ -49,6 +49,8 @@ export interface EngineOptions {
 interface EngineStatus {
   /** Whether this process is the one that moves the projections. */
   readonly leading: boolean
+  /** Whether another process was found to move them. */
+  readonly following: boolean
   /** Whether the leader has applied everything the log had. */
   readonly caughtUp: boolean
   /** The failure after which it restarted, until it works again. */
@@ -141,6 +143,7 @@ export function startProjections(options: EngineOptions): Engine {
   if (options.signal?.aborted === true) stop()
 
   let current: LeaderSession | undefined
+  let following = false
   let lastError: string | undefined
   const backoff = createBackoff(FIRST_PAUSE_MS, LONGEST_PAUSE_MS)
   const retries = createRetryLog(logger)
@@ -148,7 +151,10 @@ export function startProjections(options: EngineOptions): Engine {
   const beside = createBesideBuilder({ pool, log, projections, logger, signal: stopping.signal })
 
   const listeners = {
-    onSession: (begun: LeaderSession | undefined) => (current = begun),
+    onSession: (begun: LeaderSession | undefined) => {
+      current = begun
+      following = false
+    },
     onProgress: () => {
       lastError = undefined
       backoff.reset()
@@ -160,11 +166,14 @@ export function startProjections(options: EngineOptions): Engine {
     while (!stopping.signal.aborted) {
       try {
         const outcome = await leadOnce(options, stopping.signal, listeners)
+        following = outcome !== 'led'
         if (outcome === 'yielded') await pause(YIELD_MS, stopping.signal)
         if (outcome !== 'another leads') continue
+        lastError = undefined
         beside.begin()
         await pause(CANDIDATE_INTERVAL_MS, stopping.signal)
       } catch (error) {
+        following = false
         lastError = messageOf(error)
         retries.failed({ err: error }, 'projections start again')
         await pause(backoff.nextMs(), stopping.signal)
@@ -175,6 +184,7 @@ export function startProjections(options: EngineOptions): Engine {
   return {
     status: () => ({
       leading: current !== undefined,
+      following,
       caughtUp: current?.caughtUp() ?? false,
       lastError,
       projections: statusOf(current, clock.nowMs()),

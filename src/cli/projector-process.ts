@@ -96,9 +96,9 @@ async function run(): Promise<void> {
     log: logger,
   })
   releaseStartMemory()
-  const stop = startProjector({ databaseUrl, log, logger })
+  const projector = startProjector({ databaseUrl, log, logger })
   await stopped
-  await stop()
+  await projector.stop()
   await log.close()
 }
 

@@ -8,7 +8,7 @@ import type { Channel } from '../app/ports/provider.ts'
 import type { Supervised } from '../../infra/embedded/supervisor.ts'
 import { PROGRAM_ACTOR } from '../app/accounts/account-commands.ts'
 import { openDemoTenant } from '../app/accounts/demo.ts'
-import { type Config, dataFiles } from '../config.ts'
+import { type Config, ConfigError, dataFiles } from '../config.ts'
 import { systemClock } from '../kernel/clock.ts'
 import { type Gateway, type Role, roles, startGateway } from '../start/server.ts'
 import { type Closer, closeInOrder } from './closing.ts'
@@ -40,7 +40,7 @@ const STOP_MARGIN_MS = 40_000
 /** Runs the gateway until a signal, or until a part of it cannot be kept running. */
 export async function serve(config: Config, version: string, roleList?: string): Promise<void> {
   const { logger, lostLines } = openProcessLog(config.logLevel)
-  const wanted = parseRoles(roleList)
+  const wanted = rolesOf(config, roleList)
   // Configuration errors are reported before anything is started.
   const configured = await requireFiles(config)
   const closers: Closer[] = []
@@ -134,6 +134,16 @@ async function openStoresFor(
   // The spool belongs to this process alone, also with an external log.
   const dataDir = await prepareDataDir(config.dataDir, reportExposed(config, logger))
   return { ...config.external, close: () => dataDir.release() }
+}
+
+/** @throws UsageError; ConfigError where nothing could watch a process that serves no callers */
+function rolesOf(config: Config, list: string | undefined): ReadonlySet<Role> {
+  const wanted = parseRoles(list)
+  if (config.external === undefined || wanted.has('api') || config.operationsPort !== undefined)
+    return wanted
+  throw new ConfigError([
+    `OPERATIONS_PORT must be set for a process without the role api: it is the only port of the role ${[...wanted].join(', ')}, for /healthz, /readyz and /metrics`,
+  ])
 }
 
 function parseRoles(list: string | undefined): ReadonlySet<Role> {

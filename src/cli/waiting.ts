@@ -5,8 +5,9 @@ import { families } from '../families/index.ts'
 import type { Config } from '../config.ts'
 import { systemClock } from '../kernel/clock.ts'
 import { createBackoff, pause } from '../kernel/pause.ts'
-import { type Addresses, listenForOperations } from '../start/listen.ts'
+import type { Addresses } from '../start/listen.ts'
 import { chooseConnectionBounds } from '../start/open-files.ts'
+import { listenForOperations } from '../start/operations.ts'
 import { unavailableStoreOf, type StoreName } from './store-outage.ts'
 import { messageOf } from './explain.ts'
 
@@ -32,7 +33,7 @@ interface Attempt {
 interface WaitingOptions {
   readonly config: Config
   readonly logger: Logger
-  /** Whether the replica has ports at all. */
+  /** Whether the process serves callers, and so has a port for them. */
   readonly listens: boolean
   readonly ended: AbortSignal
 }
@@ -160,9 +161,9 @@ class InterimServer {
   }
 
   async #listenForProbes(): Promise<void> {
-    const { config, listens } = this.#options
+    const { config } = this.#options
     const { operationsPort: port } = { ...config, ...this.#ports }
-    if (!listens || port === undefined || this.#apps.operations !== undefined) return
+    if (port === undefined || this.#apps.operations !== undefined) return
     const operations = await this.#build(true)
     this.#apps = { ...this.#apps, operations }
     const operationsAddress = await listenForOperations(operations, { port, host: config.host })

@@ -1,30 +1,22 @@
 import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
-import type { FastifyInstance } from 'fastify'
 import type { Logger } from 'pino'
 import type { Pool } from 'pg'
-import { hasLeader } from '../../projections/engine/leadership.ts'
-import { totals } from '../../projections/ledger/query.ts'
-import { earliestPolls } from '../../projections/tasks/query.ts'
 import { type ApiOptions, buildApp } from '../api/app.ts'
 import { drain } from '../api/kit/bounds/drain.ts'
 import { channelConcern, createHealth, type Lifecycle } from '../api/operating/gateway-health.ts'
 import { type Health, setAsideConcern } from '../api/operating/health.ts'
-import { useDatabaseMetrics } from '../api/operating/database-metrics.ts'
 import { readOperations } from '../api/operating/operations.ts'
-import { showVersion } from '../api/operating/readiness-metrics.ts'
-import { buildOperationsApp } from '../api/operations-app.ts'
-import { readLastAudit } from '../app/audit/last-audit.ts'
 import type { ChannelDirectory } from '../app/channels/directory.ts'
-import { readSilentSpools } from '../app/spending/lost-spools.ts'
 import type { Config } from '../config.ts'
-import { type Clock, monotonicClock } from '../kernel/clock.ts'
+import { monotonicClock } from '../kernel/clock.ts'
 import { programFile } from '../platform/program-files.ts'
 import type { Console } from '../console/surface.tsx'
 import { withTimeout } from '../kernel/pause.ts'
 import type { OpenedStorage } from '../storage/open.ts'
 import type { Dependencies } from './compose.ts'
 import { chooseConnectionBounds } from './open-files.ts'
+import { buildOperations } from './operations.ts'
 import type { ProcessContext, StartedServices } from './services.ts'
 
 /** Options of the HTTP interface besides its services. */
@@ -70,12 +62,7 @@ export async function listen(
   const checks = createHealth({ pool, log, readModels }, { ...lifecycle, concerns })
   const health: Health = { ...checks, spool: calls.backlog }
   const { operationsHosts } = config
-  const operations =
-    config.operationsPort === undefined
-      ? undefined
-      : await buildOperationsApp({ logger, clock, metrics, health, operationsHosts })
-  // Operators query it until the shutdown ends.
-  onStop(async () => operations?.close())
+  const operations = await buildOperations(options, health, { pool, clock }, { metrics, onStop })
   let closeApp = (): Promise<void> => Promise.resolve()
   onStop(async () => {
     const untilMs = monotonicClock.nowMs() + config.drainTimeoutMs
@@ -102,40 +89,27 @@ export async function listen(
     description: builtDescription(),
     limits: { connections: bounds },
   })
-  useDatabaseMetrics(metrics, figuresOf(pool, clock))
-  showVersion(metrics, version)
   closeApp = () => drain(app, config.drainTimeoutMs + SETTLE_MARGIN_MS)
-  const { host, port, operationsPort } = config
+  const { host, port } = config
   await options.freePorts?.()
   const address = await app.listen({ port, host })
-  const operationsAddress =
-    operations && (await listenForOperations(operations, { port: operationsPort ?? 0, host }))
+  const operationsAddress = await operations?.listen()
   const entryLink = pages && ((secret: string) => `${address}${pages.entryPath(secret)}`)
   return { address, operationsAddress, entryLink }
 }
 
-/** The figures of the database that metrics show. */
-function figuresOf(pool: Pool, clock: Clock): Parameters<typeof useDatabaseMetrics>[1] {
-  return {
-    totals: () => totals(pool),
-    lastAudit: () => readLastAudit(pool),
-    silentSpools: () => readSilentSpools(pool),
-    earliestPolls: () => earliestPolls(pool),
-    hasLeader: () => hasLeader(pool),
-    clock,
-  }
-}
-
-/** Listens on the operations port. @throws an error that names its variable where the port is taken */
-export async function listenForOperations(
-  app: FastifyInstance,
-  at: { readonly port: number; readonly host: string },
-): Promise<string> {
-  try {
-    return await app.listen(at)
-  } catch (error) {
-    throw error instanceof Error ? Object.assign(error, { variable: 'OPERATIONS_PORT' }) : error
-  }
+/** Opens the operations port alone, if there is one, for a process that serves no callers. */
+export async function listenForProbes(
+  options: ListenOptions,
+  { tasks: { pool, log, readModels, clock } }: Pick<Dependencies, 'tasks'>,
+  lifecycle: Lifecycle,
+  context: Pick<ProcessContext, 'metrics' | 'onStop'>,
+): Promise<Addresses> {
+  const health = createHealth({ pool, log, readModels }, lifecycle)
+  const operations = await buildOperations(options, health, { pool, clock }, context)
+  await options.freePorts?.()
+  const operationsAddress = await operations?.listen()
+  return { address: undefined, operationsAddress, entryLink: undefined }
 }
 
 /** Reads the OpenAPI document of the build; undefined for a program that runs from its sources. */

@@ -4,6 +4,7 @@ import { openPool } from '../storage/postgres/pool.ts'
 import type { EventLog } from '../eventlog/log/types.ts'
 import { systemClock } from '../kernel/clock.ts'
 import type { Log } from '../kernel/log.ts'
+import type { ProjectorRole } from '../api/operating/health.ts'
 
 /** Connections for the engine's leadership, its digests and one spare. */
 export const SPARE_CONNECTIONS = 3
@@ -16,8 +17,16 @@ interface ProjectorOptions {
   readonly logger: Log
 }
 
-/** Updates the read models on its own connections; returns how to stop. Tables must exist. */
-export function startProjector({ databaseUrl, log, logger }: ProjectorOptions) {
+/** The updates of read models in this process. */
+export interface StartedProjector {
+  readonly stop: () => Promise<void>
+  readonly role: () => ProjectorRole
+  /** The failure after which it starts again; undefined while it works. */
+  readonly fault: () => string | undefined
+}
+
+/** Updates the read models on its own connections. Tables must exist. */
+export function startProjector({ databaseUrl, log, logger }: ProjectorOptions): StartedProjector {
   const pool = openPool({
     databaseUrl,
     max: allProjections.length + SPARE_CONNECTIONS,
@@ -31,8 +40,15 @@ export function startProjector({ databaseUrl, log, logger }: ProjectorOptions) {
     clock: systemClock,
     logger,
   })
-  return async (): Promise<void> => {
-    await engine.stop()
-    await pool.end()
+  return {
+    stop: async () => {
+      await engine.stop()
+      await pool.end()
+    },
+    role: () => {
+      const { leading, following } = engine.status()
+      return leading ? 'leads' : following ? 'follows' : 'starting'
+    },
+    fault: () => engine.status().lastError,
   }
 }

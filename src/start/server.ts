@@ -26,7 +26,7 @@ import { publishPrices } from '../app/finance/prices/publish-at-start.ts'
 import { FORESEEN_MS } from '../app/tasks/watch/task-work.ts'
 import { taskPolicies } from '../app/tasks/watch/policies.ts'
 import { taskWork } from '../app/tasks/watch/task-work.ts'
-import { startPresence, startWorker } from '../app/queue/worker.ts'
+import { startPresence, startWorker, type Worker } from '../app/queue/worker.ts'
 import { assetWork } from '../app/assets/watch/asset-work.ts'
 import type { Dependencies } from './compose.ts'
 import { dataFiles } from '../config.ts'
@@ -39,7 +39,8 @@ import { pause } from '../kernel/pause.ts'
 import { type OpenedStorage, openStorage } from '../storage/open.ts'
 import type { ObjectStore } from '../storage/types.ts'
 import { startProjector } from './projector.ts'
-import { type Addresses, listen, type ListenOptions } from './listen.ts'
+import { type Addresses, listen, listenForProbes, type ListenOptions } from './listen.ts'
+import { healthByRole } from './operations.ts'
 import {
   composeFor,
   logLostConnection,
@@ -123,8 +124,10 @@ async function start(options: GatewayOptions, onStop: OnStop): Promise<Omit<Gate
   const { pool, log, unguarded } = await openStores(options, metrics, onStop)
   const served = servedModels(options.channels)
   const startedBook = await publishPrices({ ...options, served, log, catalog, clock })
-  if (options.roles.has('projector'))
-    onStop(startProjector({ databaseUrl: options.databaseUrl, log: unguarded, logger }))
+  const projector = options.roles.has('projector')
+    ? startProjector({ databaseUrl: options.databaseUrl, log: unguarded, logger })
+    : undefined
+  onStop(async () => projector?.stop())
   let listensAt: string | undefined
   const storage = await openStorage(config.objectStorage, {
     directory: dataFiles(config.dataDir).objects,
@@ -141,7 +144,7 @@ async function start(options: GatewayOptions, onStop: OnStop): Promise<Omit<Gate
   const deps = composeFor(options, infra, storage)
   onStop(() => deps.stop())
   const context = { metrics, owner: newId('process', clock.nowMs()), onStop }
-  await startBackground(options, deps, { ...context, objects: storage.objects })
+  const worker = await startBackground(options, deps, { ...context, objects: storage.objects })
   let stage: 'starting' | 'serving' | 'leaving' = 'starting'
   const lifecycle: Lifecycle = {
     accepting: () => stage === 'serving',
@@ -152,6 +155,8 @@ async function start(options: GatewayOptions, onStop: OnStop): Promise<Omit<Gate
       { name: 'disk', look: () => Promise.resolve(options.diskLacks?.() ?? []) },
       ...(storage.objects === undefined ? [] : [objectsConcern(storage.objects, metrics)]),
     ],
+    // A process that serves callers goes on with them whatever becomes of its other roles.
+    ...(options.roles.has('api') ? {} : healthByRole(projector, worker)),
   }
   const addresses = options.roles.has('api')
     ? await listen(
@@ -162,7 +167,7 @@ async function start(options: GatewayOptions, onStop: OnStop): Promise<Omit<Gate
         lifecycle,
         context,
       )
-    : { address: undefined, operationsAddress: undefined, entryLink: undefined }
+    : await listenForProbes(options, deps, lifecycle, context)
   listensAt = addresses.address
   onStop(async () => {
     // A process that was never ready got no requests from a load balancer, so it needs no delay.
@@ -224,10 +229,10 @@ async function startBackground(
   { config, roles, hosts = { resolveHost: resolveByDns } }: GatewayOptions,
   { tasks: deps, imageTasks, assets }: Dependencies,
   { owner, objects, metrics, onStop }: ProcessContext & Pick<OpenedStorage, 'objects'>,
-): Promise<void> {
+): Promise<Pick<Worker, 'isPresent'> | undefined> {
   if (!roles.has('worker')) {
     if (roles.has('api')) onStop((await startPresence(deps, owner, workTables)).stop)
-    return
+    return undefined
   }
   const settings = { owner, scale: config.pollScale }
   const worker = startWorker(deps, settings, workTables, [
@@ -243,4 +248,5 @@ async function startBackground(
   onStop(() => worker.stop())
   if (objects !== undefined)
     onStop(startPurge({ ...deps, namespace: config.namespace, objects, registry: metrics }).stop)
+  return worker
 }

@@ -183,17 +183,41 @@ t.test('before a cluster has a leader', async (t) => {
   const env = { ...common, EVENTSTORE_URL: cluster.url, DATABASE_URL: database.url }
   const all = await starting(t, [], env)
   const others = await Promise.all(
-    ['worker', 'projector'].map((role) => starting(t, ['--role', role], env)),
+    ['worker', 'projector'].map((role) =>
+      starting(t, ['--role', role], { ...env, OPERATIONS_PORT: '0' }),
+    ),
   )
   const { address, store } = await all.logs(WAITING)
   t.equal(store, 'event_log')
   t.match(JSON.parse((await statusOf(`${String(address)}/readyz`)).body), {
     reasons: [/^not accepting/, 'event_log is down'],
   })
-  for (const one of others) await one.logs(WAITING)
+  const ports = []
+  for (const one of others) {
+    const { operationsAddress: at } = await one.logs(WAITING)
+    t.equal((await statusOf(`${String(at)}/healthz`)).status, 200)
+    t.equal((await statusOf(`${String(at)}/readyz`)).status, 503)
+    ports.push(at)
+  }
   await cluster.lead(1)
   await becomesReady(all, String(address))
-  for (const one of others) await one.logs('ready')
+  for (const [index, one] of others.entries()) {
+    const { operationsAddress: at, address: none } = await one.logs('ready')
+    t.equal(at, ports[index], 'the port that it waited on')
+    t.equal(none, undefined, 'no port for callers')
+    const ready = await eventually(
+      'it is ready',
+      async () => {
+        const { status, body } = await statusOf(`${String(at)}/readyz`)
+        return status === 200 ? body : undefined
+      },
+      STATES_MS,
+    )
+    t.match(JSON.parse(ready), { dependencies: { event_log: 'up', postgres: 'up' } })
+    const { status, body } = await statusOf(`${String(at)}/metrics`)
+    t.equal(status, 200)
+    t.match(body, /^tollgate_event_log_|^tollgate_/m)
+  }
 })
 
 t.test('a waiting process ends in order on SIGTERM and logs no secret', async (t) => {

@@ -123,6 +123,15 @@ const starts: readonly WrongStart[] = [
     ...serving({ DATABASE_URL: 'postgres://h/x' }, /set both EVENTSTORE_URL and DATABASE_URL/),
   },
   { name: 'no secret', ...external({ MARKER_SECRET: '' }, /MARKER_SECRET must be set/) },
+  ...['worker', 'projector', 'worker,projector'].map((role) => ({
+    name: `no operations port for the role ${role}`,
+    args: ['serve', '--role', role],
+    ...external(
+      {},
+      /1 fault\(s\)/,
+      /OPERATIONS_PORT must be set for a process without the role api/,
+    ),
+  })),
   { name: 'no provider', ...external({ SANDBOX: '' }, /CHANNELS_FILE must be set.*SANDBOX=on/) },
   {
     name: 'an unknown object storage',
@@ -324,7 +333,14 @@ t.test('OPERATIONS_PORT that is taken is named', async (t) => {
   t.teardown(() => squatter.close())
   const { port } = squatter.address() as AddressInfo
   const env = { ...STORES, OPERATIONS_PORT: String(port) }
-  const { code, stderr } = await start({ name: '', env, says: [] })
-  t.equal(code, 1)
-  t.match(stderr, new RegExp(`:${port}: another program uses this port; set OPERATIONS_PORT to`))
+  for (const role of ['api', 'worker', 'projector']) {
+    const { code, stderr } = await start({
+      name: '',
+      args: ['serve', '--role', role],
+      env,
+      says: [],
+    })
+    t.equal(code, 1, role)
+    t.match(stderr, new RegExp(`:${port}: another program uses this port; set OPERATIONS_PORT to`))
+  }
 })

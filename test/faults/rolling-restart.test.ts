@@ -139,7 +139,7 @@ async function startGround(t: Test, directory: string) {
   const priceBookFile = join(directory, 'prices.yaml')
   await writeFile(priceBookFile, example('pricebook.yaml').replaceAll(/demonstration: true,?/g, ''))
   // For all of them, so that each restart starts one process and not two.
-  t.teardown(startProjector({ databaseUrl: database.url, log, logger: silentLog }))
+  t.teardown(startProjector({ databaseUrl: database.url, log, logger: silentLog }).stop)
   const environment = {
     EVENTSTORE_URL: store.url,
     DATABASE_URL: database.url,

@@ -5,7 +5,10 @@ import { clockFault, type SteadyClock } from '../../kernel/clock.ts'
 import type { Health } from './health.ts'
 
 /** The health that the process knows about itself. */
-export interface Lifecycle extends Pick<Health, 'accepting' | 'concerns'> {
+export interface Lifecycle extends Pick<
+  Health,
+  'accepting' | 'concerns' | 'hindrances' | 'projector'
+> {
   readonly leaving: () => boolean
 }
 
@@ -38,7 +41,7 @@ export function channelConcern({
 /** The checks behind a gateway's readiness. */
 export function createHealth(
   { pool, log, readModels }: Pick<TaskDeps, 'pool' | 'log' | 'readModels'>,
-  { accepting, concerns }: Lifecycle,
+  { leaving: _leaving, ...lifecycle }: Lifecycle,
 ): Health {
   return {
     dependencies: [
@@ -50,7 +53,6 @@ export function createHealth(
       { name: 'postgres', probe: () => pool.query('select 1').then(() => true) },
     ],
     projections: readModels.states,
-    accepting,
-    concerns,
+    ...lifecycle,
   }
 }

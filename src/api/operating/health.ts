@@ -62,7 +62,14 @@ export interface Health {
   readonly spool?: () => Backlog
   /** False before everything has started and once draining has begun. */
   readonly accepting: () => boolean
+  /** Why the work of this process does not run, in words; empty while it does. */
+  readonly hindrances?: () => readonly string[]
+  /** Whether this process updates the read models; absent where it never does. */
+  readonly projector?: () => ProjectorRole
 }
+
+/** `leads`: it updates the read models; `follows`: another process does, and this one takes over from it. */
+export type ProjectorRole = 'leads' | 'follows' | 'starting'
 
 export interface Readiness {
   readonly ready: boolean
@@ -73,6 +80,7 @@ export interface Readiness {
   readonly dependencies: Readonly<Record<string, 'up' | 'down'>>
   readonly projections: readonly ReadModelState[]
   readonly spool?: Backlog
+  readonly projector?: ProjectorRole
 }
 
 /** After this time without an answer a dependency counts as unavailable. */
@@ -103,7 +111,7 @@ function isFull({ sizeBytes, maxBytes }: Backlog): boolean {
 }
 
 /** The results of all checks. */
-type CheckResults = Omit<Readiness, 'ready' | 'spool'>
+type CheckResults = Omit<Readiness, 'ready' | 'spool' | 'projector'>
 
 /**
  * Describes a read model that cannot answer: the routes that read it report that, other routes
@@ -151,6 +159,7 @@ export function createReadiness(health: Health): () => Promise<Readiness> {
     const spool = health.spool?.()
     const all = [
       ...(health.accepting() ? [] : ['not accepting: starting or draining']),
+      ...(health.hindrances?.() ?? []),
       ...reasons,
       ...(spool !== undefined && isFull(spool)
         ? [`the spool holds ${spool.sizeBytes} of at most ${spool.maxBytes} bytes`]
@@ -168,6 +177,7 @@ export function createReadiness(health: Health): () => Promise<Readiness> {
       ],
       ...rest,
       ...(spool === undefined ? {} : { spool }),
+      ...(health.projector === undefined ? {} : { projector: health.projector() }),
     }
   }
 }

@@ -107,6 +107,12 @@ const ReadinessSchema = Type.Object({
       { description: 'Settlements on the local disk that wait for the event log.' },
     ),
   ),
+  projector: Type.Optional(
+    Type.Enum(['leads', 'follows', 'starting'], {
+      description:
+        'Of a process that only updates read models: `leads` while it does, `follows` while another one does.',
+    }),
+  ),
 })
 
 const tags = ['Operating']

@@ -32,9 +32,12 @@ export interface PolicySet {
   readonly leave?: () => Promise<void>
 }
 
-interface Worker {
+/** The background work of a process. */
+export interface Worker {
   /** Takes no more work, lets running work end or abort, frees its leases, then resolves. */
   readonly stop: () => Promise<void>
+  /** Whether others see this process as alive: its rounds run only then. */
+  readonly isPresent: () => boolean
 }
 
 type WorkerDeps = PresenceDeps & PolicyDeps
@@ -69,6 +72,7 @@ export function startWorker(
   ]
   const loops = policies.map((policy) => runLoop(deps, policy, signal))
   return {
+    isPresent: presence.known,
     stop: async () => {
       stopping.abort()
       await Promise.all(loops)
@@ -93,6 +97,7 @@ export async function startPresence(
   await presence.round()
   const loop = runLoop(deps, presencePolicy(presence), stopping.signal)
   return {
+    isPresent: presence.known,
     stop: async () => {
       stopping.abort()
       await loop
