@@ -1,6 +1,7 @@
 import type { Pool } from 'pg'
 import { prepareTables } from './follower.ts'
 import { lockUntilCommit } from './leadership.ts'
+import type { Queryable } from './queryable.ts'
 import type { Projection } from './types.ts'
 
 const tablesSql = `
@@ -50,6 +51,29 @@ export async function migrateEngine(
 ): Promise<void> {
   await migrateOwn(pool)
   for (const projection of projections) await prepareTables(pool, projection)
+}
+
+/**
+ * Names the projections that have no tables yet; reads only. Tables of another version count: they are
+ * served until the projector has built those of this version.
+ */
+export async function lackedTables(
+  db: Queryable,
+  projections: readonly Pick<Projection, 'name'>[],
+): Promise<readonly string[]> {
+  const names = projections.map(({ name }) => name)
+  const { rows: own } = await db.query<{ is_there: boolean }>(
+    `select to_regclass('engine.checkpoints') is not null
+       and to_regclass('engine.passed_over') is not null as is_there`,
+  )
+  if (own[0]?.is_there !== true) return names
+  const { rows } = await db.query<{ name: string }>(
+    `select c.name from engine.checkpoints c join pg_namespace on nspname = c.name
+     where c.name = any($1::text[])`,
+    [names],
+  )
+  const found = new Set(rows.map(({ name }) => name))
+  return names.filter((name) => !found.has(name))
 }
 
 async function migrateOwn(pool: Pool): Promise<void> {

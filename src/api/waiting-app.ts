@@ -16,7 +16,7 @@ interface WaitingDeps extends Pick<ApiOptions, 'logger'>, Pick<Services, 'clock'
   /** Prefixes of families. */
   readonly mounts: readonly Mount[]
   /** Undefined where readiness and metrics are on another port. */
-  readonly health: Pick<Health, 'dependencies'> | undefined
+  readonly health: Pick<Health, 'dependencies' | 'hindrances'> | undefined
   readonly connections: ConnectionBounds
 }
 

@@ -34,7 +34,7 @@ export const allMigrations: readonly Migrations[] = [
   consoleSessionMigrations,
 ]
 
-/** Creates and changes the application's tables in Postgres; safe at every start of a replica. */
+/** Creates and changes the application's tables in Postgres; safe to run by any number of processes at once. */
 export function migrateOps(pool: Pool): Promise<void> {
   return migrate(pool, allMigrations)
 }

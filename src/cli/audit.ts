@@ -6,7 +6,6 @@ import { allProjections } from '../../projections/registry.ts'
 import { audit, type AuditReport } from '../app/audit/audit.ts'
 import { keepLastAudit } from '../app/audit/last-audit.ts'
 import { parseState, type AuditState } from '../app/audit/state.ts'
-import { migrateOps } from '../app/migrations.ts'
 import { catalog } from '../families/index.ts'
 import { messageOf } from './explain.ts'
 import { CommandError, note, print, progress, toJson } from './output.ts'
@@ -79,7 +78,6 @@ async function auditCommand(
  */
 async function recordResult(pool: Pool, report: AuditReport): Promise<void> {
   try {
-    await migrateOps(pool)
     await keepLastAudit(pool, report)
   } catch (error) {
     note(`the result of the audit could not be recorded for /metrics: ${messageOf(error)}`)

@@ -1,7 +1,6 @@
 import type { Command } from 'commander'
 import { allProjections } from '../../projections/registry.ts'
 import { requireBelonging } from '../app/access/installation.ts'
-import { migrateOps } from '../app/migrations.ts'
 import { systemClock } from '../kernel/clock.ts'
 import { actorOf } from './actor.ts'
 import { show } from './output.ts'
@@ -26,7 +25,8 @@ export function addDatabase(program: Command): void {
   )
     .description('make the configured Postgres the database of the log')
     .addHelpText('after', ADOPT_HELP)
-    .action(onStores(adoptDatabaseCommand, ON_ANY_STORES))
+    // The first command on a new database: it has no tables yet.
+    .action(onStores(adoptDatabaseCommand, { ...ON_ANY_STORES, migrates: true }))
 }
 
 /** `tollgate database adopt`. */
@@ -34,7 +34,6 @@ async function adoptDatabaseCommand(
   { pool, log }: Session,
   options: { readonly actor?: string; readonly json?: boolean },
 ): Promise<void> {
-  await migrateOps(pool)
   const actor = actorOf(options.actor)
   const stores = { pool, log, projections: allProjections, clock: systemClock }
   const { databaseId, adoptedAt } = await requireBelonging(stores, { adopts: true, actor })

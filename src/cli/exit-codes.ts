@@ -24,7 +24,7 @@ export const exitCodeMeanings: readonly (readonly [code: number, meaning: string
   ],
   [
     exitCodes.startAgain,
-    'a store is away (`serve` waits for it instead); `serve`: the log was another one for a while and belongs to the database again, or the machine slept for over 15 min. Start it again',
+    'a store is away, or not migrated yet (`serve` waits instead); `serve`: the log was another one for a while and belongs to the database again, or the machine slept for over 15 min. Start it again',
   ],
   [exitCodes.newer, 'the data directory was written by a newer release'],
   [
@@ -55,6 +55,7 @@ export function exitCodeOf(error: unknown, depth = 0): number {
   if (!(error instanceof Error) || depth > MAX_DEPTH) return exitCodes.failed
   if (error.name === 'UsageError') return exitCodes.usage
   if (REFUSED.has(error.name)) return exitCodes.refused
+  if (error.name === 'NotMigratedError') return exitCodes.startAgain
   const code = 'code' in error ? error.code : undefined
   if (code === 'data_dir_newer') return exitCodes.newer
   if (code === 'data_dir_unwritable' || code === 'data_dir_invalid') return exitCodes.refused

@@ -12,6 +12,7 @@ const forOperators: ReadonlySet<string> = new Set([
   'MarkerSecretError',
   'LogOlderError',
   'NotBelongingError',
+  'NotMigratedError',
 ])
 
 /** Postgres: a damaged page of a table (`data_corrupted`) or of an index. */

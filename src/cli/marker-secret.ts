@@ -2,7 +2,6 @@ import type { Command } from 'commander'
 import { randomBytes } from 'node:crypto'
 import type { Queryable } from '../../projections/engine/queryable.ts'
 import { isSecretNoted, MarkerSecretError, replaceSecret } from '../app/access/secret-agreement.ts'
-import { migrateOps } from '../app/migrations.ts'
 import { dataFiles, type Config } from '../config.ts'
 import { show } from './output.ts'
 import { replaceFile } from '../platform/durable-files.ts'
@@ -54,7 +53,6 @@ async function makeSecret(path: string): Promise<string> {
 
 /** `tollgate marker-secret replace`. */
 async function replaceMarkerSecret(session: Session, options: { json?: boolean }): Promise<void> {
-  await migrateOps(session.pool)
   const { markerSecret: given, dataDir } = session.config
   const { markerSecret: path } = dataFiles(dataDir)
   const known = given ?? (await readIfThere(path))

@@ -17,6 +17,7 @@ const files: readonly (readonly [names: readonly string[], load: () => Promise<R
   [['sandbox'], async () => (await import('./sandbox.ts')).addSandbox],
   [['config'], async () => (await import('./configuration.ts')).addConfig],
   [['marker-secret'], async () => (await import('./marker-secret.ts')).addMarkerSecret],
+  [['migrate'], async () => (await import('./migrate.ts')).addMigrate],
   [['database'], async () => (await import('./database.ts')).addDatabase],
   [['replay'], async () => (await import('./replay/replay.ts')).addReplay],
   [['receipt'], async () => (await import('./receipt.ts')).addReceipt],

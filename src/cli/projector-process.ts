@@ -6,24 +6,16 @@ import {
   logLine,
   onStopRequest,
 } from '../../infra/embedded/child.ts'
-import { migrateEngine } from '../../projections/engine/migrate.ts'
-import { allProjections } from '../../projections/registry.ts'
-import { openPool } from '../storage/postgres/pool.ts'
 import { readVariable } from '../config.ts'
 import { createEventLog } from '../eventlog/log/client.ts'
 import type { Log } from '../kernel/log.ts'
-import { createBackoff, pause } from '../kernel/pause.ts'
 import { releaseStartMemory } from '../platform/v8-flags.ts'
 import { startProjector } from '../start/projector.ts'
 import { messageOf } from './explain.ts'
-import { unavailableStoreOf } from './store-outage.ts'
 import { projectorVariables } from './projector.ts'
 
-/** The projector as a child process of `serve`; where its stores are comes in its environment. */
+/** The projector as a child process of `serve`, which has created the tables; where its stores are comes in its environment. */
 
-const MIGRATION_TIMEOUT_MS = 60_000
-const RETRY_MIN_MS = 250
-const RETRY_MAX_MS = 5_000
 /** A store that is gone must not keep the process: a batch and its checkpoint are one transaction. */
 const STOP_TIMEOUT_MS = 3_000
 
@@ -49,34 +41,6 @@ function shown(fields: object): Readonly<Record<string, unknown>> {
   return err instanceof Error ? { ...rest, err: pino.stdSerializers.err(err) } : { ...fields }
 }
 
-/** Waits, with backoff, while Postgres is away. */
-async function migrateOnceItAnswers(databaseUrl: string): Promise<void> {
-  const backoff = createBackoff(RETRY_MIN_MS, RETRY_MAX_MS)
-  for (;;)
-    try {
-      return await migrate(databaseUrl)
-    } catch (error) {
-      if (unavailableStoreOf(error) === undefined) throw error
-      const retryInMs = Math.round(backoff.nextMs())
-      logger.warn({ reason: messageOf(error), retryInMs }, 'waiting for Postgres, which is away')
-      await pause(retryInMs)
-    }
-}
-
-async function migrate(databaseUrl: string): Promise<void> {
-  const pool = openPool({
-    databaseUrl,
-    max: 1,
-    queryTimeoutMs: MIGRATION_TIMEOUT_MS,
-    onLost: () => undefined,
-  })
-  try {
-    await migrateEngine(pool, allProjections)
-  } finally {
-    await pool.end()
-  }
-}
-
 async function run(): Promise<void> {
   const stopped = new Promise<void>((resolve) =>
     onStopRequest(() => {
@@ -87,9 +51,8 @@ async function run(): Promise<void> {
   // On a busy machine callers come before the read models.
   setPriority(constants.priority.PRIORITY_BELOW_NORMAL)
   const databaseUrl = variable('databaseUrl')
-  // Alive from here on: stores that are away are waited for, not a reason to be restarted.
+  // Alive from here on: it waits for stores that are away, and needs no restart.
   announceReady('')
-  await migrateOnceItAnswers(databaseUrl)
   const log = createEventLog({
     url: variable('eventStoreUrl'),
     namespace: variable('namespace'),

@@ -50,8 +50,7 @@ export async function serve(config: Config, version: string, roleList?: string):
     closers.unshift({ part: 'stores', close: () => stores.close() })
     const upstreams = await openUpstreams(config, configured, logger, ended.fail)
     closers.unshift({ part: 'sandbox', close: () => upstreams.close() })
-    const inside = new Set(wanted)
-    const projectsApart = wanted.size > 1 && inside.delete('projector')
+    const projectsApart = wanted.size > 1 && wanted.has('projector')
     let projector: Supervised | undefined
     closers.unshift({ part: 'projector', close: async () => projector?.stop() })
     const gateway = await startWhenStoresAnswer(
@@ -71,7 +70,8 @@ export async function serve(config: Config, version: string, roleList?: string):
           channels: upstreams.channels,
           sandbox: upstreams.sandboxUrl !== undefined,
           markerSecret: await withDatabase(stores, (db) => markerSecretOf(config, db)),
-          roles: inside,
+          roles: new Set([...wanted].filter((role) => role !== 'projector' || !projectsApart)),
+          migrates: wanted.has('projector'),
           startAgain: ended.startAgain,
           logger,
           lostLogLines: lostLines,

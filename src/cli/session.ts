@@ -1,13 +1,12 @@
 import { Pool } from 'pg'
 import pino, { type Logger } from 'pino'
 import { allProjections } from '../../projections/registry.ts'
-import { migrateEngine } from '../../projections/engine/migrate.ts'
 import { startProjections } from '../../projections/engine/engine.ts'
 import { readFirstPlace } from '../../projections/engine/checkpoint.ts'
 import { waitForPosition } from '../../projections/engine/wait.ts'
 import { PROGRAM_ACTOR } from '../app/accounts/account-commands.ts'
 import { requireBelonging } from '../app/access/installation.ts'
-import { migrateOps } from '../app/migrations.ts'
+import { migrateDatabase, requireMigrated } from '../start/migration.ts'
 import { surviveLostConnections } from '../storage/postgres/pool.ts'
 import { loadConfig, type Config } from '../config.ts'
 import { createEventLog } from '../eventlog/log/client.ts'
@@ -37,6 +36,8 @@ const CAUGHT_UP_TIMEOUT_MS = 30_000
 export interface SessionOptions {
   /** The command repairs or only looks, so it also runs where the log and the database do not belong together. */
   readonly onAnyStores?: boolean
+  /** The command creates the tables that an external database lacks; else it needs them. */
+  readonly migrates?: boolean
 }
 
 /** Registers how to close what was opened, the last first. */
@@ -61,6 +62,17 @@ function openLog(config: Config, url: string, logger: Logger, onClose: OnClose):
   return log
 }
 
+/** Opens Postgres alone, whose tables the command creates or changes. */
+export function withPostgres<T>(run: (pool: Pool) => Promise<T>): Promise<T> {
+  return closing(async (logger, onClose) => {
+    const stores = await openStores(loadConfig(), logger)
+    onClose(() => stores.close())
+    const pool = createPool(stores, POOL_SIZE)
+    onClose(() => pool.end())
+    return run(pool)
+  })
+}
+
 /** Opens the log alone, for a command that needs nothing of Postgres. */
 export function withLog<T>(run: (session: Pick<Session, 'log'>) => Promise<T>): Promise<T> {
   return closing(async (logger, onClose) => {
@@ -77,11 +89,12 @@ export function withLog<T>(run: (session: Pick<Session, 'log'>) => Promise<T>): 
 
 /**
  * Opens the stores, runs the command, closes them. Without a running gateway the projections run
- * too, so that the command reads what the log holds. @throws LogOlderError, NotBelongingError
+ * too, so that the command reads what the log holds.
+ * @throws LogOlderError, NotBelongingError, NotMigratedError
  */
 export function withSession<T>(
   run: (session: Session) => Promise<T>,
-  { onAnyStores = false }: SessionOptions = {},
+  { onAnyStores = false, migrates = false }: SessionOptions = {},
 ): Promise<T> {
   return closing(async (logger, onClose) => {
     const config = loadConfig()
@@ -90,10 +103,10 @@ export function withSession<T>(
     const pool = createPool(stores, POOL_SIZE)
     onClose(() => pool.end())
     const log = openLog(config, stores.eventStoreUrl, logger, onClose)
-    await migrateEngine(pool, allProjections)
+    const adopts = config.external === undefined
+    if (migrates || adopts) await migrateDatabase(pool)
+    else await requireMigrated(pool)
     if (!onAnyStores) {
-      await migrateOps(pool)
-      const adopts = config.external === undefined
       const both = { pool, log, projections: allProjections, clock: systemClock }
       await requireBelonging(both, { adopts, actor: PROGRAM_ACTOR })
     }

@@ -9,10 +9,11 @@ import type { Addresses } from '../start/listen.ts'
 import { chooseConnectionBounds } from '../start/open-files.ts'
 import { listenForOperations } from '../start/operations.ts'
 import { unavailableStoreOf, type StoreName } from './store-outage.ts'
+import { NotMigratedError } from '../start/migration.ts'
 import { messageOf } from './explain.ts'
 
 /**
- * A start waits for unavailable stores, and answers as alive and not ready meanwhile, until they
+ * A start waits for unavailable stores, and for a database that another process migrates, and answers as alive and not ready meanwhile, until they
  * answer or the process is asked to stop.
  */
 
@@ -20,6 +21,8 @@ const RETRY_MIN_MS = 250
 const RETRY_MAX_MS = 5_000
 /** Stores that have not answered for this long count as unavailable while the start still asks them. */
 const PATIENCE_MS = 4_000
+
+const WAITS_FOR_MIGRATION = 'waiting for a database that is not migrated yet'
 
 /** One attempt to start. */
 interface Attempt {
@@ -39,8 +42,8 @@ interface WaitingOptions {
 }
 
 /**
- * Retries the start with backoff while it fails because a store is unavailable. Undefined when the
- * process was asked to stop first. @throws what waiting does not solve
+ * Retries the start with backoff while it fails because a store is unavailable or not migrated.
+ * Undefined when the process was asked to stop first. @throws what waiting does not solve
  */
 export async function startWhenStoresAnswer<Started>(
   options: WaitingOptions,
@@ -62,12 +65,14 @@ export async function startWhenStoresAnswer<Started>(
       if ('started' in first) return first.started
       const { error } = first
       const store = unavailableStoreOf(error)
-      if (store === undefined) throw error
+      const isUnmigrated = error instanceof NotMigratedError
+      if (store === undefined && !isUnmigrated) throw error
       interim.unavailable = store
+      interim.hindrances = isUnmigrated ? [`waiting: ${error.message}`] : []
       await interim.open()
       const retryInMs = Math.round(backoff.nextMs())
       const fields = { store, reason: messageOf(error), retryInMs, ...interim.addresses }
-      logger.warn(fields, 'waiting for a store that is away')
+      logger.warn(fields, isUnmigrated ? WAITS_FOR_MIGRATION : 'waiting for a store that is away')
       await pause(retryInMs, ended)
     }
     return undefined
@@ -119,6 +124,8 @@ function untilEnded<Value>(work: Promise<Value>, ended: AbortSignal): Promise<Va
 class InterimServer {
   /** The store that the last attempt failed by. */
   unavailable: StoreName | undefined
+  /** Why the last attempt failed although the stores answer. */
+  hindrances: readonly string[] = []
   readonly #options: WaitingOptions
   readonly #dependencies = (['event_log', 'postgres'] as const).map((name) => ({
     name,
@@ -189,7 +196,9 @@ class InterimServer {
       clock: systemClock,
       mounts: families.flatMap(({ mounts = [] }) => mounts),
       connections: chooseConnectionBounds(config).bounds,
-      health: answersProbes ? { dependencies: this.#dependencies } : undefined,
+      health: answersProbes
+        ? { dependencies: this.#dependencies, hindrances: () => this.hindrances }
+        : undefined,
     })
   }
 

@@ -3,7 +3,6 @@ import { catalogOf, type FamilyModule } from '../families/module.ts'
 import type { Pool } from 'pg'
 import type { Registry } from 'prom-client'
 import { readFirstPlace } from '../../projections/engine/checkpoint.ts'
-import { migrateEngine } from '../../projections/engine/migrate.ts'
 import { allProjections } from '../../projections/registry.ts'
 import { clockConcern, type Lifecycle } from '../api/operating/gateway-health.ts'
 import { createPostOut } from '../families/kit/http/public-fetch.ts'
@@ -11,7 +10,7 @@ import { rememberUnresolved, resolveByDns } from '../platform/resolve-host.ts'
 import { createMetricsRegistry, eventLogMetrics } from '../app/metrics.ts'
 import { openPool } from '../storage/postgres/pool.ts'
 import { shareFairly } from '../storage/postgres/pool-share.ts'
-import { migrateOps } from '../app/migrations.ts'
+import { migrateDatabase, requireMigrated } from './migration.ts'
 import { objectsConcern } from '../app/files/objects/concern.ts'
 import { startPurge } from '../app/files/objects/purge.ts'
 import { checkBelonging, notBelonging, requireBelonging } from '../app/access/installation.ts'
@@ -56,6 +55,8 @@ export const roles: readonly Role[] = ['api', 'projector', 'worker']
 interface GatewayOptions extends ListenOptions, ServicesOptions {
   readonly eventStoreUrl: string
   readonly roles: ReadonlySet<Role>
+  /** Whether it creates and changes tables; by default a projector does. */
+  readonly migrates?: boolean
   /** The families of the program, unless a test adds more. */
   readonly families?: readonly FamilyModule[]
   /** Called once the log and Postgres have answered. */
@@ -179,9 +180,9 @@ async function start(options: GatewayOptions, onStop: OnStop): Promise<Omit<Gate
 }
 
 /**
- * Opens the log and Postgres, with its tables as this program needs them. The log is guarded against
+ * Opens the log and Postgres, with the tables that this program needs. The log is guarded against
  * being another one than the database's; the read models compare it themselves.
- * @throws LogOlderError, NotBelongingError
+ * @throws LogOlderError, NotBelongingError, NotMigratedError
  */
 async function openStores(
   options: GatewayOptions,
@@ -208,8 +209,8 @@ async function openStores(
   })
   onStop(() => (guard.stop(), unguarded.close()))
   await unguarded.checkAccess()
-  await migrateEngine(pool, allProjections)
-  await migrateOps(pool)
+  if (options.migrates ?? options.roles.has('projector')) await migrateDatabase(pool)
+  else await requireMigrated(pool)
   const adopts = config.external === undefined
   const stores = { pool, log: unguarded, projections: allProjections, clock: systemClock }
   await requireBelonging(stores, { adopts, actor: PROGRAM_ACTOR })

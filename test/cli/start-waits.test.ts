@@ -1,72 +1,22 @@
-import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createInterface } from 'node:readline'
 import t, { type Test } from 'tap'
 import { Front } from '../helpers/pretended-cluster/front.ts'
 import { startPretendedCluster } from '../helpers/cluster.ts'
 import { startEventStore } from '../helpers/eventstore.ts'
 import { eventually } from '../helpers/eventually.ts'
 import { acquireGatewayDatabase } from '../helpers/postgres.ts'
-import { type Environment, launch, tollgateProcess } from './support/tollgate.ts'
+import { type Starting, starting, statusOf } from './support/starting.ts'
+import { tollgateProcess } from './support/tollgate.ts'
 
 /** A replica that starts while a store is away is alive and not ready, and serves once it is back. */
 
-/** Longer than the longest pause between two attempts, on a busy machine. */
-const SERVES_MS = 45_000
 const STATES_MS = 30_000
-
-type Line = Readonly<Record<string, unknown>>
-
-interface Starting {
-  /** What it logged so far. */
-  readonly lines: readonly Line[]
-  /** The first line with this message. */
-  readonly logs: (msg: string | RegExp) => Promise<Line>
-  /** Ends it in order; its exit code. */
-  readonly stop: () => Promise<unknown>
-}
-
-async function starting(t: Test, args: readonly string[], env: Environment): Promise<Starting> {
-  const directory = await mkdtemp(join(tmpdir(), 'tollgate-waits-'))
-  const child = await launch(['serve', ...args], { PORT: '0', DATA_DIR: directory, ...env })
-  const lines: Line[] = []
-  createInterface({ input: child.stdout }).on('line', (line) => {
-    lines.push(JSON.parse(line) as Line)
-  })
-  child.stderr.resume()
-  const exited = once(child, 'exit')
-  const stop = async (): Promise<unknown> => {
-    child.kill('SIGTERM')
-    return (await exited)[0]
-  }
-  t.teardown(async () => {
-    if (child.exitCode === null && child.signalCode === null) child.kill('SIGKILL')
-    await exited
-    await rm(directory, { recursive: true, force: true })
-  })
-  const logs = (msg: string | RegExp): Promise<Line> =>
-    eventually(
-      String(msg),
-      () => {
-        if (child.exitCode !== null) throw new Error(`it ended with ${child.exitCode}`)
-        const isSought = (text: string) => (msg instanceof RegExp ? msg.test(text) : msg === text)
-        return Promise.resolve(lines.find((line) => isSought(String(line['msg']))))
-      },
-      SERVES_MS,
-    )
-  return { lines, logs, stop }
-}
 
 const WAITING = 'waiting for a store that is away'
 
 const common = { MARKER_SECRET: 'a marker secret of the tests alone', SANDBOX: 'on' }
-
-async function statusOf(url: string): Promise<{ readonly status: number; readonly body: string }> {
-  const response = await fetch(url, { signal: AbortSignal.timeout(5_000) })
-  return { status: response.status, body: await response.text() }
-}
 
 /** A database whose address can be taken away: it is a process on which the whole test run depends. */
 async function databaseBehindFront(t: Test): Promise<{ readonly url: string; front: Front }> {

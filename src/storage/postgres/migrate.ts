@@ -48,6 +48,26 @@ async function applyNew(client: PoolClient, { owner, steps }: Migrations): Promi
   }
 }
 
+/** Names the migrations that the database lacks, such as `tasks 2`; reads only. */
+export async function lackedMigrations(
+  db: Pick<Pool, 'query'>,
+  owners: readonly Migrations[],
+): Promise<readonly string[]> {
+  const { rows: found } = await db.query<{ is_there: boolean }>(
+    `select to_regclass('ops.migrations') is not null as is_there`,
+  )
+  const { rows } =
+    found[0]?.is_there === true
+      ? await db.query<{ name: string }>(
+          `select owner || ' ' || number as name from ops.migrations`,
+        )
+      : { rows: [] }
+  const applied = new Set(rows.map(({ name }) => name))
+  return owners
+    .flatMap(({ owner, steps }) => steps.map((_, index) => `${owner} ${index + 1}`))
+    .filter((name) => !applied.has(name))
+}
+
 /**
  * Applies the new migrations of every owner, in order and all or nothing; safe to run on every
  * start of every replica. Migrations of a newer release are left alone.
