@@ -8,6 +8,7 @@ import { lockCheckpoint, readCheckpoint, resetCheckpoint } from './checkpoint.ts
 import { isTransient, messageOf } from './failures.ts'
 import { tryLead } from './leadership.ts'
 import {
+  copyRights,
   createIndexes,
   createSchema,
   dropOldSchema,
@@ -158,6 +159,7 @@ async function prepare(pool: Pool, projection: Projection): Promise<void> {
   await inSchema(pool, 'public', async (client) => {
     await dropOldSchema(client, projection.name)
     await createSchema(client, projection, schema)
+    await copyRights(client, projection.name, schema)
     await resetCheckpoint(client, schema, projection.version)
   })
 }

@@ -29,6 +29,33 @@ export async function createSchema(
   await client.query(projection.tablesSql)
 }
 
+/**
+ * Grants on the tables of one schema what is granted on those of the same names in another: accounts
+ * that read a read model, or lease in it, do so after its rebuild as well.
+ */
+export async function copyRights(client: PoolClient, from: string, to: string): Promise<void> {
+  const { rows } = await client.query<{ statement: string }>(
+    `with rights as (
+       select 'schema ' || quote_ident($2) as target, r.privilege_type, r.grantee
+       from pg_namespace n, aclexplode(n.nspacl) r
+       where n.nspname = $1 and r.grantee <> n.nspowner
+       union all
+       select format('table %I.%I', $2, old.relname), r.privilege_type, r.grantee
+       from pg_class old
+       join pg_namespace n on n.oid = old.relnamespace and n.nspname = $1
+       join pg_class new on new.relname = old.relname and new.relkind = old.relkind
+       join pg_namespace m on m.oid = new.relnamespace and m.nspname = $2,
+       aclexplode(old.relacl) r
+       where old.relkind = 'r' and r.grantee <> old.relowner
+     )
+     select format('grant %s on %s to %s', privilege_type, target,
+       case grantee when 0 then 'public' else grantee::regrole::text end) as statement
+     from rights`,
+    [from, to],
+  )
+  for (const { statement } of rows) await client.query(statement)
+}
+
 /** Creates the secondary indexes and updates the planner's statistics of the tables. */
 export async function createIndexes(
   client: PoolClient,

@@ -41,6 +41,8 @@ export interface StackOptions {
   readonly sandbox?: Partial<SandboxOptions>
   /** The event store, instead of one started for the stack; it stops with the stack all the same. */
   readonly eventStore?: TestEventStore
+  /** The database, instead of one made for the stack. */
+  readonly databaseUrl?: string
   /** Variables of the configuration in addition to those of the stores. */
   readonly env?: Readonly<Record<string, string>>
   /** Addresses by host name; a host that is not named here cannot be resolved. */
@@ -200,7 +202,11 @@ async function start(
     options.eventStore ??
     (await (options.storeProcess ? startEventStore() : startLocalEventStore()))
   closers.unshift(() => eventStore.stop())
-  const database = await acquireGatewayDatabase()
+  const { databaseUrl } = options
+  const database =
+    databaseUrl === undefined
+      ? await acquireGatewayDatabase()
+      : { url: databaseUrl, drop: () => Promise.resolve() }
   closers.unshift(() => database.drop())
   const sandbox = await startSandbox(
     { queuedMs: 60, runningMs: 120, ...options.sandbox },
