@@ -42,8 +42,18 @@ const NO_CHANNELS =
  */
 export function loadConfig(
   given?: Environment,
-  { serving = false }: { readonly serving?: boolean } = {},
+  options: { readonly serving?: boolean } = {},
 ): Config {
+  const { config, faults } = readConfig(given, options)
+  if (faults.length > 0) throw new ConfigError(faults)
+  return config
+}
+
+/** Reads the environment, with its faults; values that have one are not to be used for anything but further checks. */
+export function readConfig(
+  given?: Environment,
+  { serving = false }: { readonly serving?: boolean } = {},
+): { readonly config: Config; readonly faults: readonly string[] } {
   const faults: string[] = []
   const env = given ?? process.env
   const inFile = given === undefined ? namesInFile(ENVIRONMENT_FILE) : []
@@ -58,11 +68,10 @@ export function loadConfig(
   }
   if (config.port !== 0 && config.operationsPort === config.port)
     faults.push('OPERATIONS_PORT must be another than PORT')
-  if (config.external && !config.markerSecret)
+  if (!embedded && !config.markerSecret)
     faults.push('MARKER_SECRET must be set with EVENTSTORE_URL and DATABASE_URL')
   faults.push(...nameFaults({ env, inFile, allowed: read.allowedNames, ...read }))
-  if (faults.length > 0) throw new ConfigError(faults)
-  return config
+  return { config, faults }
 }
 
 /** Whether the gateway sells simulated results, not those of the provider accounts in a file. */
@@ -86,11 +95,11 @@ function readExternal(
     faults.push('set both EVENTSTORE_URL and DATABASE_URL, or neither for the embedded stores')
     return undefined
   }
-  if (!/^esdb(\+discover)?:\/\//.test(eventStoreUrl))
-    faults.push('EVENTSTORE_URL must start with esdb:// or esdb+discover://')
-  if (!/^postgres(ql)?:\/\//.test(databaseUrl))
-    faults.push('DATABASE_URL must start with postgres:// or postgresql://')
-  return { eventStoreUrl, databaseUrl }
+  const isLog = /^esdb(\+discover)?:\/\//.test(eventStoreUrl)
+  const isPostgres = /^postgres(ql)?:\/\//.test(databaseUrl)
+  if (!isLog) faults.push('EVENTSTORE_URL must start with esdb:// or esdb+discover://')
+  if (!isPostgres) faults.push('DATABASE_URL must start with postgres:// or postgresql://')
+  return isLog && isPostgres ? { eventStoreUrl, databaseUrl } : undefined
 }
 
 /** The effective values for people to read, secrets masked. */

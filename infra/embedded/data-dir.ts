@@ -1,6 +1,6 @@
-import { realpathSync, statSync } from 'node:fs'
-import { open, readFile, rm } from 'node:fs/promises'
-import { join, resolve } from 'node:path'
+import { existsSync, realpathSync, statSync } from 'node:fs'
+import { mkdtemp, open, readFile, rm, rmdir } from 'node:fs/promises'
+import { dirname, join, resolve } from 'node:path'
 import { makeFolders, replaceFile } from '../../src/platform/durable-files.ts'
 import { DirectoryLockedError, lockDirectory } from './directory-lock.ts'
 import { closeToOthers, PRIVATE_UMASK } from './file-modes.ts'
@@ -72,13 +72,13 @@ function unwritable(path: string, error: unknown): DataDirError {
   )
 }
 
-async function checkVersion(path: string): Promise<void> {
+/** Whether the directory has a layout version, which is one that this program knows. */
+async function checkVersion(path: string): Promise<boolean> {
   let text: string
   try {
     text = await readFile(join(path, 'version'), 'utf8')
   } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT')
-      return replaceFile(join(path, 'version'), `${DATA_DIR_VERSION}\n`)
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return false
     throw unwritable(path, error)
   }
   if (!/^[0-9]{1,9}\s*$/.test(text)) {
@@ -94,7 +94,7 @@ async function checkVersion(path: string): Promise<void> {
       `the data directory ${path} was written by a newer release (layout ${version}, this one knows up to ${DATA_DIR_VERSION}); run that release or choose another DATA_DIR`,
     )
   }
-  return undefined
+  return true
 }
 
 /** Proves that files can be written and kept, which a directory's mode alone does not say. */
@@ -106,6 +106,28 @@ async function probe(path: string): Promise<void> {
   } finally {
     await handle.close()
     await rm(file, { force: true })
+  }
+}
+
+/**
+ * Checks that a start could use the directory, which another process may hold; leaves nothing behind.
+ * @throws DataDirError
+ */
+export async function checkDataDir(directory: string): Promise<void> {
+  const path = resolve(directory)
+  if (existsSync(path)) {
+    await probe(path).catch((error: unknown) => {
+      throw unwritable(path, error)
+    })
+    await checkVersion(path)
+    return
+  }
+  let above = dirname(path)
+  while (!existsSync(above)) above = dirname(above)
+  try {
+    await rmdir(await mkdtemp(join(above, '.probe.')))
+  } catch (error) {
+    throw unwritable(path, error)
   }
 }
 
@@ -150,7 +172,8 @@ export async function prepareDataDir(
     )
   })
   try {
-    await checkVersion(path)
+    if (!(await checkVersion(path)))
+      await replaceFile(join(path, 'version'), `${DATA_DIR_VERSION}\n`)
     // The directory may be a link to where there is room.
     closeToOthers(realpathSync(path), process.getuid?.() === 0 ? MODE_AS_ROOT & ~MODE : 0)
     const reach = reachOfOthers(path)

@@ -28,8 +28,13 @@ export function explain(error: unknown): string {
     return `${error.message}: another program uses this port; set ${portVariableOf(error)} to a free one`
   if ('code' in error && DAMAGED.has(error.code))
     return `the files of Postgres are damaged: ${error.message}; docs/backup.md says how to build it from the log`
-  if (isDomainError(error) || isOperational(error)) return messageOf(error)
+  if (isForOperators(error)) return messageOf(error)
   return error.stack ?? error.message
+}
+
+/** Whether the message of a failure is all that the operator needs. */
+export function isForOperators(error: unknown): boolean {
+  return isDomainError(error) || (error instanceof Error && isOperational(error))
 }
 
 /** The variable of a port that `listenOn` could not take. */

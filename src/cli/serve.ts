@@ -8,15 +8,16 @@ import type { Channel } from '../app/ports/provider.ts'
 import type { Supervised } from '../../infra/embedded/supervisor.ts'
 import { PROGRAM_ACTOR } from '../app/accounts/account-commands.ts'
 import { openDemoTenant } from '../app/accounts/demo.ts'
-import { type Config, ConfigError, dataFiles } from '../config.ts'
+import { type Config, dataFiles } from '../config.ts'
 import { systemClock } from '../kernel/clock.ts'
-import { type Gateway, type Role, roles, startGateway } from '../start/server.ts'
+import { type Gateway, startGateway } from '../start/server.ts'
+import { parseRoles, requireConfiguration } from './check.ts'
 import { type Closer, closeInOrder } from './closing.ts'
 import { exitCodes } from './exit-codes.ts'
 import { firstCall } from './first-call.ts'
 import { openProcessLog } from './log-output.ts'
 import { markerSecretOf } from './marker-secret.ts'
-import { CommandError, note, UsageError } from './output.ts'
+import { CommandError, note } from './output.ts'
 import { readIfThere } from './private-files.ts'
 import { openProjector } from './projector.ts'
 import {
@@ -27,7 +28,7 @@ import {
   type Stores,
   writeRuntime,
 } from './stores.ts'
-import { openUpstreams, requireFiles } from './upstreams.ts'
+import { openUpstreams } from './upstreams.ts'
 import { startWhenStoresAnswer } from './waiting.ts'
 
 /**
@@ -40,9 +41,9 @@ const STOP_MARGIN_MS = 40_000
 /** Runs the gateway until a signal, or until a part of it cannot be kept running. */
 export async function serve(config: Config, version: string, roleList?: string): Promise<void> {
   const { logger, lostLines } = openProcessLog(config.logLevel)
-  const wanted = rolesOf(config, roleList)
+  const wanted = parseRoles(roleList)
   // Configuration errors are reported before anything is started.
-  const configured = await requireFiles(config)
+  const configured = await requireConfiguration(config, wanted, (what) => logger.warn({}, what))
   const closers: Closer[] = []
   const ended = waitForEnd(logger)
   try {
@@ -134,25 +135,6 @@ async function openStoresFor(
   // The spool belongs to this process alone, also with an external log.
   const dataDir = await prepareDataDir(config.dataDir, reportExposed(config, logger))
   return { ...config.external, close: () => dataDir.release() }
-}
-
-/** @throws UsageError; ConfigError where nothing could watch a process that serves no callers */
-function rolesOf(config: Config, list: string | undefined): ReadonlySet<Role> {
-  const wanted = parseRoles(list)
-  if (config.external === undefined || wanted.has('api') || config.operationsPort !== undefined)
-    return wanted
-  throw new ConfigError([
-    `OPERATIONS_PORT must be set for a process without the role api: it is the only port of the role ${[...wanted].join(', ')}, for /healthz, /readyz and /metrics`,
-  ])
-}
-
-function parseRoles(list: string | undefined): ReadonlySet<Role> {
-  if (list === undefined) return new Set(roles)
-  const names = list.split(',').map((name) => name.trim())
-  const unknown = names.filter((name) => !roles.some((role) => role === name))
-  if (unknown.length > 0)
-    throw new UsageError(`unknown role ${unknown.join(', ')}; there are ${roles.join(', ')}`)
-  return new Set(roles.filter((role) => names.includes(role)))
 }
 
 /**

@@ -17,6 +17,8 @@ const CERTIFICATES = ['tlsCAFile', 'userCertFile', 'sslrootcert', 'sslcert']
 const KEYS = ['userKeyFile', 'sslkey']
 const MAX_PORT = 65_535
 
+type StoreUrls = NonNullable<Config['external']>
+
 /** Whether this program has embedded stores; an image leaves them out. */
 function hasEmbeddedStores(): boolean {
   return ['.ts', '.js'].some((ending) =>
@@ -25,7 +27,7 @@ function hasEmbeddedStores(): boolean {
 }
 
 /** @throws ConfigError naming the variable of each fault */
-export function requireStoreUrls(external: Config['external']): void {
+export function requireStoreUrls(external: StoreUrls | undefined): void {
   if (external === undefined) {
     if (hasEmbeddedStores()) return
     throw new ConfigError([
@@ -40,6 +42,31 @@ export function requireStoreUrls(external: Config['external']): void {
     faultOf('EVENTSTORE_URL', eventStoreUrl, openClient),
   ].flatMap((fault) => fault ?? [])
   if (faults.length > 0) throw new ConfigError(faults)
+}
+
+/** Hosts that only programs of this machine reach. */
+const LOOPBACK = /^(?:127(?:\.\d+){3}|localhost|\[::1\]|::1)$/
+
+/** Warns of each URL whose password travels in clear text to another machine. */
+export function storeUrlWarnings({ databaseUrl, eventStoreUrl }: StoreUrls): readonly string[] {
+  const { host, password, ssl } = owned(new Client(databaseUrl))
+  const [, account, hosts = ''] = /:\/\/([^/?]*@)?([^/?]*)/.exec(eventStoreUrl) ?? []
+  const isPlain = new URLSearchParams(eventStoreUrl.split('?')[1]).get('tls') === 'false'
+  const isFar = (names: readonly string[]): boolean => names.some((name) => !LOOPBACK.test(name))
+  const postgresIsFar = !host.startsWith('/') && isFar([host])
+  const logIsFar = isFar(hosts.split(',').map((one) => one.replace(/:\d+$/, '')))
+  return [
+    ...(password && !ssl && postgresIsFar
+      ? [clearText('DATABASE_URL', 'sslmode=verify-full')]
+      : []),
+    ...(account?.includes(':') === true && isPlain && logIsFar
+      ? [clearText('EVENTSTORE_URL', 'tls=true')]
+      : []),
+  ]
+}
+
+function clearText(name: string, remedy: string): string {
+  return `${name} sends its password without TLS to another machine: use ${remedy}`
 }
 
 function faultOf(name: string, url: string, parse: (url: string) => unknown): string | undefined {

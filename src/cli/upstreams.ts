@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { superviseChild } from '../../infra/embedded/supervised-child.ts'
-import { ChannelFileError, parseChannels } from '../app/channels/load.ts'
+import { parseChannels } from '../app/channels/load.ts'
 import { sandboxChannels } from '../app/channels/sandbox.ts'
 import { catalog, channelFamilies, families } from '../families/index.ts'
 import { readConfiguredBook, requirePrices } from '../app/finance/prices/required-prices.ts'
@@ -15,7 +15,6 @@ import type { Log } from '../kernel/log.ts'
 import { programFile } from '../platform/program-files.ts'
 import { messageOf } from './explain.ts'
 import { withLog } from './session.ts'
-import { requireStoreUrls } from './store-urls.ts'
 import { forward, reportRestart } from './stores.ts'
 
 /** Accounts that calls are sent to: configured ones, or the sandbox when there are none. */
@@ -27,8 +26,8 @@ interface Upstreams {
 
 const SANDBOX_READY_TIMEOUT_MS = 30_000
 
-/** The configured accounts, undefined without any. @throws ChannelFileError naming every fault */
-async function readChannels(config: Config): Promise<readonly Channel[] | undefined> {
+/** The configured accounts, undefined without any. @throws ConfigError; ChannelFileError naming every fault */
+export async function readChannels(config: Config): Promise<readonly Channel[] | undefined> {
   if (config.channelsFile === undefined) return undefined
   return parseChannels(channelFamilies, await readChannelsFile(config.channelsFile), (source) =>
     'env' in source ? readVariable(source.env) : readSecretFile(source.file),
@@ -96,31 +95,6 @@ async function readChannelsFile(path: string): Promise<string> {
 }
 
 /**
- * Checks the addresses of the stores and what files of the configuration hold, before any store is
- * asked; returns the configured accounts. @throws ConfigError, ChannelFileError
- */
-export async function requireFiles(config: Config): Promise<readonly Channel[] | undefined> {
-  const [urls, book, channels] = await Promise.allSettled([
-    (async () => requireStoreUrls(config.external))(),
-    requirePriceBook(config),
-    readChannels(config),
-  ])
-  const reasons = [urls, book, channels].flatMap((one): unknown[] =>
-    one.status === 'rejected' ? [one.reason] : [],
-  )
-  // One failure has its own words; several are listed together.
-  const faults = reasons.map((reason) => {
-    if (reason instanceof ConfigError) return reason.faults
-    if (reason instanceof ChannelFileError)
-      return reason.faults.map((fault) => `CHANNELS_FILE: ${fault}`)
-    throw reason
-  })
-  if (reasons.length > 1) throw new ConfigError(faults.flat())
-  if (channels.status === 'rejected' || reasons.length > 0) throw reasons[0]
-  return channels.value
-}
-
-/**
  * Checks that configured accounts serve nothing that has no price. The log is asked only where the
  * price book of the configuration lacks one: a published book may have it. @throws UnpricedModelsError
  */
@@ -140,8 +114,8 @@ export async function requirePricesOf(
   }
 }
 
-/** @throws ConfigError */
-async function requirePriceBook({ priceBookFile }: Config): Promise<void> {
+/** Checks the file of prices, if there is one. @throws ConfigError */
+export async function requirePriceBook({ priceBookFile }: Config): Promise<void> {
   if (priceBookFile === undefined) return
   try {
     bookOf(catalog, { yamlText: await readFile(priceBookFile, 'utf8'), demonstrations: true })

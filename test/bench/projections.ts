@@ -61,7 +61,7 @@ function generatedLog(tasks: number): EventLog & { readonly spentMs: () => numbe
     ready: async () => Promise.resolve(),
     passed: () => undefined,
     denial: () => undefined,
-    checkAccess: async () => Promise.resolve(),
+    checkAccess: async () => Promise.resolve(undefined),
     close: async () => Promise.resolve(),
   }
 }

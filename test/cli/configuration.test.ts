@@ -110,7 +110,7 @@ t.test('external stores with the sandbox on purpose are accepted', async (t) => 
   const stores = {
     EVENTSTORE_URL: 'esdb://127.0.0.1:2113?tls=false',
     DATABASE_URL: 'postgres://127.0.0.1/tollgate',
-    MARKER_SECRET: 'k',
+    MARKER_SECRET: 'a marker secret of the tests alone',
     SANDBOX: 'on',
   }
   t.match(await tollgateProcess(['config'], stores), { code: 0, stdout: /^SANDBOX=on$/m })

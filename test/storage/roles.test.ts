@@ -12,7 +12,9 @@ import { migrateDatabase } from '../../src/start/migration.ts'
 import { queriesOf, tasksOf, call } from '../e2e/support/client.ts'
 import { checkout } from '../helpers/checkout.ts'
 import { eventually } from '../helpers/eventually.ts'
+import { newNamespace, startLocalEventStore } from '../helpers/eventstore.ts'
 import { startStack } from '../helpers/stack.ts'
+import { tollgate } from '../cli/support/commands.ts'
 
 /** Each role does its work under an account of `infra/postgres/roles.sql`, and may do nothing else. */
 
@@ -143,6 +145,34 @@ t.test('each role does its work under its account', async (t) => {
   }
   await stack.stop()
   t.notMatch(stack.logged(), /permission denied|must be owner|read-only transaction/)
+})
+
+t.test('commands under an account that lacks rights name them', async (t) => {
+  const store = await startLocalEventStore()
+  t.teardown(() => store.stop())
+  const env = (DATABASE_URL: string) => ({
+    EVENTSTORE_URL: store.url,
+    DATABASE_URL,
+    DATA_DIR: folder,
+    MARKER_SECRET: 'a marker secret of the tests alone',
+    SANDBOX: 'on',
+    OPERATIONS_PORT: '0',
+    EVENTSTORE_NAMESPACE: newNamespace(),
+  })
+  t.match(await tollgate(['migrate'], env(gatewayUrl)), { code: 77, stderr: /permission denied/ })
+  t.match(await tollgate(['migrate', '--json'], env(projectorUrl)), {
+    code: 0,
+    stdout: /"unchanged"/,
+  })
+  const config = (url: string, role: string) =>
+    tollgate(['config', '--stores', '--role', role], env(url))
+  const wrong = await config(gatewayUrl, 'projector')
+  t.match(wrong.stderr, /lacks rights for the role projector: to create schemas, to own the schema/)
+  const reader = await config(readerUrl, 'worker')
+  t.match(reader.stderr, /lacks rights for the role worker: .*to use the schema ops/)
+  t.match(reader.stderr, /to update tasks\.polls.*infra\/postgres\/roles\.sql gives them/)
+  t.notMatch((await config(gatewayUrl, 'worker')).stderr, /lacks rights/)
+  t.notMatch((await config(projectorUrl, 'projector')).stderr, /lacks rights/)
 })
 
 const refused: Readonly<Record<string, readonly string[]>> = {

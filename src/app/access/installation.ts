@@ -127,6 +127,14 @@ export async function checkBelonging(stores: Stores): Promise<void> {
 }
 
 /**
+ * Compares the log with the database if a start has brought them together; changes neither.
+ * @throws as `checkBelonging`
+ */
+export async function checkIfAdopted(stores: Stores): Promise<void> {
+  if ((await readNoted(stores.pool)).logId !== undefined) await checkBelonging(stores)
+}
+
+/**
  * What a failed comparison shows about the log, in words that follow its name; undefined if it
  * shows nothing.
  */

@@ -21,8 +21,8 @@ export class MarkerSecretError extends Error {
  */
 const SHORTEST_SECRET = 32
 
-/** @throws MarkerSecretError */
-function requireLong(secret: string): void {
+/** Refuses a secret that is short. @throws MarkerSecretError */
+export function requireLongSecret(secret: string): void {
   if (secret.length < SHORTEST_SECRET)
     throw new MarkerSecretError(
       `MARKER_SECRET has ${secret.length} character(s) and needs ${SHORTEST_SECRET}: make one with ` +
@@ -58,18 +58,35 @@ export async function agreeOnSecret(
   secret: string,
 ): Promise<{ readonly isShort: boolean }> {
   const fingerprint = fingerprintOf(secret)
-  if ((await readNoted(db)) === undefined) requireLong(secret)
+  if ((await readNoted(db)) === undefined) requireLongSecret(secret)
   await db.query('insert into ops.marker_secret (fingerprint) values ($1) on conflict do nothing', [
     fingerprint,
   ])
-  const noted = await readNoted(db)
+  requireSame(await readNoted(db), fingerprint)
+  return { isShort: secret.length < SHORTEST_SECRET }
+}
+
+/**
+ * Compares the secret with the recorded one, and records nothing.
+ * @returns whether it is short. @throws MarkerSecretError as the start of a replica would
+ */
+export async function checkSecret(
+  db: Queryable,
+  secret: string,
+): Promise<{ readonly isShort: boolean }> {
+  if (await isSecretNoted(db)) requireSame(await readNoted(db), fingerprintOf(secret))
+  else requireLongSecret(secret)
+  return { isShort: secret.length < SHORTEST_SECRET }
+}
+
+/** @throws MarkerSecretError */
+function requireSame(noted: Awaited<ReturnType<typeof readNoted>>, fingerprint: string): void {
   if (noted !== undefined && noted.fingerprint !== fingerprint)
     throw new MarkerSecretError(
       'MARKER_SECRET differs from the one that the replicas on this database have used since ' +
         `${noted.notedAt.toISOString()}: give every replica the same. To change it on purpose, stop ` +
         'all of them, set the new one and run tollgate marker-secret replace',
     )
-  return { isShort: secret.length < SHORTEST_SECRET }
 }
 
 /**
@@ -77,7 +94,7 @@ export async function agreeOnSecret(
  * short
  */
 export async function replaceSecret(db: Queryable, secret: string): Promise<boolean> {
-  requireLong(secret)
+  requireLongSecret(secret)
   const { rowCount } = await db.query(
     `insert into ops.marker_secret as known (fingerprint) values ($1)
      on conflict (sole) do update set fingerprint = excluded.fingerprint, noted_at = now()

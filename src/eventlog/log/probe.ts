@@ -46,10 +46,11 @@ export async function probeRead(deps: ProbeDeps, tryMs: number): Promise<TryFail
 }
 
 /**
- * Checks that the gateway's account has the rights that it needs.
+ * Checks that the gateway's account has the rights that it needs. Returns when the log recorded its last
+ * event, which the check itself has appended unless others were quicker; undefined if that is not answered.
  * @throws `log_access_denied` naming the right that is missing, `log_unavailable`
  */
-export async function checkAccess(deps: ProbeDeps, account: string): Promise<void> {
+export async function checkAccess(deps: ProbeDeps, account: string): Promise<Date | undefined> {
   const needs = [
     { right: 'read $all', probe: probeRead },
     { right: `append to streams whose names begin with ${deps.namespace}`, probe: probeAppend },
@@ -58,6 +59,20 @@ export async function checkAccess(deps: ProbeDeps, account: string): Promise<voi
     const failure = await untilAnswered(deps, probe)
     if (failure?.kind === 'denied') throw logAccessDenied(account, right, failure.reason)
   }
+  return readLastTime(deps.connection, deps.limits.readTryMs).catch(() => undefined)
+}
+
+/** When the last event of the log was recorded, by the clock of its node. */
+async function readLastTime(connection: Connection, tryMs: number): Promise<Date | undefined> {
+  const answers = connection.pull(readTipRequest(), {
+    signal: AbortSignal.timeout(tryMs),
+    requiresLeader: true,
+    idleMs: tryMs,
+    onIdle: () => true,
+  })
+  for await (const batch of answers)
+    for (const answer of batch) if (answer.kind === 'event') return answer.event.recordedAt
+  return undefined
 }
 
 /** Tries while the log does not answer, within the read deadline. @throws `log_unavailable` */

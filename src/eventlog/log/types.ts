@@ -138,7 +138,7 @@ export interface EventLog {
    * Tries every kind of call that the gateway's account needs. @throws `log_access_denied` naming
    * the right that is missing, `log_unavailable`
    */
-  readonly checkAccess: () => Promise<void>
+  readonly checkAccess: () => Promise<Date | undefined>
   readonly close: () => Promise<void>
 }
 

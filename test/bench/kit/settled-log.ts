@@ -150,7 +150,7 @@ export function settledLog(rounds: number): EventLog {
     ready: async () => Promise.resolve(),
     passed: () => undefined,
     denial: () => undefined,
-    checkAccess: async () => Promise.resolve(),
+    checkAccess: async () => Promise.resolve(undefined),
     close: async () => Promise.resolve(),
   }
 }

@@ -34,7 +34,7 @@ export function environmentOf(stack: {
     EVENTSTORE_URL: stack.eventStoreUrl,
     DATABASE_URL: stack.databaseUrl,
     EVENTSTORE_NAMESPACE: stack.namespace,
-    MARKER_SECRET: 'a marker secret of the tests',
+    MARKER_SECRET: 'a marker secret of the tests alone',
   }
 }
 

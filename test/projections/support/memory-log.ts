@@ -108,6 +108,6 @@ export class ScriptedLog implements EventLog {
   ready = async (): Promise<void> => Promise.resolve()
   passed = (): void => undefined
   denial = (): undefined => undefined
-  checkAccess = async (): Promise<void> => Promise.resolve()
+  checkAccess = async (): Promise<undefined> => Promise.resolve(undefined)
   close = async (): Promise<void> => Promise.resolve()
 }
