@@ -72,7 +72,7 @@ export async function serve(config: Config, version: string, roleList?: string):
           sandbox: upstreams.sandboxUrl !== undefined,
           markerSecret: await withDatabase(stores, (db) => markerSecretOf(config, db)),
           roles: new Set([...wanted].filter((role) => role !== 'projector' || !projectsApart)),
-          migrates: wanted.has('projector'),
+          migrates: wanted.has('projector') || config.external === undefined,
           startAgain: ended.startAgain,
           logger,
           lostLogLines: lostLines,

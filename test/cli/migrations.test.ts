@@ -122,6 +122,10 @@ t.test('a process with all roles migrates, its projector being a child', async (
   await becomesReady(await starting(t, [], env))
 })
 
+t.test('embedded stores are migrated by their only process, whatever its role is', async (t) => {
+  await becomesReady(await starting(t, ['--role', 'api'], { OPERATIONS_PORT: '0' }))
+})
+
 t.test('a database that is lost is replaced by adopt, which creates the tables', async (t) => {
   const env = await emptyStores(t, 'adopts')
   const adopted = await tollgateProcess(['database', 'adopt', '--json'], env)
