@@ -10,6 +10,7 @@ import { newUuid } from '../kernel/ids.ts'
 import { isDomainError } from '../kernel/errors.ts'
 import { pause } from '../kernel/pause.ts'
 import { lackedByDatabase, NotMigratedError } from '../start/migration.ts'
+import { databaseConnections } from '../start/open-files.ts'
 import type { Role } from '../start/server.ts'
 import { createS3Store } from '../storage/s3/store.ts'
 import { surviveLostConnections } from '../storage/postgres/pool.ts'
@@ -32,14 +33,17 @@ const ASK_AGAIN_MS = 500
 type Urls = NonNullable<Config['external']>
 
 /** The checks of the stores that a process of these roles works on. */
-export function storeChecks(wanted: ReadonlySet<Role>): (config: Config) => readonly Check[] {
+export function storeChecks(
+  wanted: ReadonlySet<Role>,
+  replicas: number,
+): (config: Config) => readonly Check[] {
   return (config) => {
     const { external, objectStorage } = config
     return [
       ...(external === undefined || isUnreadable(external)
         ? []
         : [
-            () => untilAnswered(() => checkDatabase(config, external, wanted)),
+            () => untilAnswered(() => checkDatabase(config, external, { wanted, replicas })),
             () => untilAnswered(() => checkLog(config, external)),
             () => untilAnswered(() => checkBoth(config, external)),
           ]),
@@ -99,15 +103,23 @@ async function withPool<T>(url: string, run: (pool: Pool) => Promise<T>): Promis
   }
 }
 
+/** Processes that work on the stores. */
+interface Processes {
+  readonly wanted: ReadonlySet<Role>
+  readonly replicas: number
+}
+
 async function checkDatabase(
-  { markerSecret }: Config,
+  config: Config,
   { databaseUrl }: Urls,
-  wanted: ReadonlySet<Role>,
+  { wanted, replicas }: Processes,
 ): Promise<readonly string[]> {
+  const { markerSecret } = config
+  const connections = replicas * databaseConnections(config, wanted.has('projector'))
   await checkPostgres(databaseUrl)
   return withPool(databaseUrl, (pool) =>
     runChecks([
-      () => checkServer(pool),
+      () => checkServer(pool, connections),
       () => checkRights(pool, wanted),
       async () => {
         if (markerSecret === undefined || !(await checkSecret(pool, markerSecret)).isShort)
@@ -118,25 +130,33 @@ async function checkDatabase(
   )
 }
 
-/** Checks the version of Postgres, its clock, and that it takes writes. @throws ConfigError */
-async function checkServer(pool: Pool): Promise<void> {
+/** Checks the version of Postgres, its clock, its places, and that it takes writes. @throws ConfigError */
+async function checkServer(pool: Pool, connections: number): Promise<void> {
   const beforeMs = wallClock.nowMs()
   const { rows } = await pool.query<{
     number: number
     version: string
     nowMs: number
     isStandby: boolean
+    places: number
   }>(
     `select current_setting('server_version_num')::int as number,
        current_setting('server_version') as version,
        extract(epoch from clock_timestamp())::float8 * 1000 as "nowMs",
-       pg_is_in_recovery() as "isStandby"`,
+       pg_is_in_recovery() as "isStandby",
+       current_setting('max_connections')::int
+         - current_setting('superuser_reserved_connections')::int as places`,
   )
-  const faults = rows.flatMap(({ number, version, nowMs, isStandby }) => [
+  const faults = rows.flatMap(({ number, version, nowMs, isStandby, places }) => [
     ...(number < OLDEST_POSTGRES
       ? [`the Postgres of DATABASE_URL has version ${version}: version 15 or newer is needed`]
       : []),
     ...(isStandby ? ['the Postgres of DATABASE_URL is a standby, which takes no writes'] : []),
+    ...(connections > places
+      ? [
+          `the replicas open up to ${connections} connections, and the Postgres of DATABASE_URL has ${places}: raise its max_connections, or lower DATABASE_POOL_SIZE or QUERY_POOL_SIZE`,
+        ]
+      : []),
     ...clockFaults('the Postgres of DATABASE_URL', nowMs, beforeMs),
   ])
   if (faults.length > 0) throw new ConfigError(faults)

@@ -45,6 +45,15 @@ interface ChosenBounds {
   readonly warning: string | undefined
 }
 
+/** The most connections to Postgres that a process opens which updates read models, or whose child does, or neither. */
+export function databaseConnections(
+  { databasePoolSize, queries }: Pick<Config, 'databasePoolSize' | 'queries'>,
+  projects: boolean,
+): number {
+  const ofProjector = projects ? allProjections.length + SPARE_CONNECTIONS : 0
+  return databasePoolSize + queries.poolSize + ofProjector
+}
+
 /**
  * The bounds on callers' connections: as configured, but never more than leave room below the limit
  * on open files for Postgres, providers, the spool and the operations port.
@@ -54,13 +63,7 @@ export function chooseConnectionBounds(
   limit: number | undefined = openFilesLimit(),
 ): ChosenBounds {
   const { all: wanted, perAddress: wantedPerAddress } = config.connections
-  const reserved =
-    RESERVED_FILES +
-    OPERATIONS_CONNECTIONS +
-    config.databasePoolSize +
-    config.queries.poolSize +
-    allProjections.length +
-    SPARE_CONNECTIONS
+  const reserved = RESERVED_FILES + OPERATIONS_CONNECTIONS + databaseConnections(config, true)
   const room =
     limit === undefined
       ? Number.POSITIVE_INFINITY

@@ -129,6 +129,15 @@ t.test('stores in order pass, and nothing is left in them', async (t) => {
   t.equal(rowCount, 0)
 })
 
+t.test('the connections of all replicas have room in Postgres', async (t) => {
+  const asked = async (...args: readonly string[]) => config(stores, '--stores', ...args)
+  t.equal((await asked('--replicas', '2', '--role', 'api,worker')).code, 0)
+  const words = /replicas open up to \d+ connections, .* has \d+: raise its max_connections, or/
+  refused(t, await asked('--replicas', '900'), 78, words)
+  refused(t, await asked('--replicas', '0'), 2, /--replicas must be a whole number/)
+  refused(t, await config(stores, '--replicas', '2'), 2, /--replicas is for --stores/)
+})
+
 t.test('faults of several stores are listed together', async (t) => {
   const env = {
     ...stores,
