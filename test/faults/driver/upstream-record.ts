@@ -25,6 +25,9 @@ export interface UpstreamCall {
   }
   readonly tool_calls: Readonly<Record<string, number>>
   readonly finished: boolean
+  /** How its exchange ended: `cut` where upstream broke it off. */
+  readonly ending: string | null
+  readonly bytes_written: number
   readonly accepted_at: string
   /** As its own wire reports it. */
   readonly wire_usage: unknown

@@ -43,6 +43,8 @@ const made: UpstreamCall = {
   },
   tool_calls: {},
   finished: true,
+  ending: 'whole',
+  bytes_written: 1_000,
   accepted_at: AT,
   wire_usage: {},
   pictures: { count: 2, quality: 'low' },
@@ -156,6 +158,10 @@ t.test(
     t.same(codes({ ...whole, accepted: [{ ...made, success: false }] }), ['settled_in_vain'])
     t.same(codes({ ...whole, accepted: [] }), ['delivered_unsettled', 'made_up'])
     t.same(codes({ ...whole, accepted: [made, made] }), ['sent_twice'])
+    const unanswered = { ...made, ending: 'cut', bytes_written: 0 }
+    t.same(codes({ ...whole, accepted: [unanswered, made] }), [], 'once more on a new connection')
+    t.same(codes({ ...whole, accepted: [unanswered, unanswered, made] }), ['sent_twice'])
+    t.ok(codes({ order: later, accepted: [unanswered, made] }).includes('sent_twice'), 'no task')
     const three = { ...made, pictures: { count: 3 } }
     t.same(codes({ ...whole, accepted: [three] }), ['wrong_amount'])
     t.ok(codes({ accepted: [{ ...made, client_marker: 'i9-9' }] }).includes('unasked'))

@@ -114,14 +114,26 @@ function acceptedByMarker(
   say: Say,
 ): ReadonlyMap<string, UpstreamCall> {
   const byMarker = new Map<string, UpstreamCall>()
+  const onceMore = new Set<string>()
   for (const call of accepted) {
     const marker = call.client_marker ?? ''
     const before = byMarker.get(marker)
-    const isAgain = (witness.ordered.get(marker)?.sent ?? 1) > 1
+    const { sent = 1, order } = witness.ordered.get(marker) ?? {}
+    const mayBeAgain = before !== undefined && order?.way !== 'async' && isUnanswered(before)
+    const isAgain = sent > 1 || (mayBeAgain && !onceMore.has(marker))
+    if (mayBeAgain) onceMore.add(marker)
     if (before !== undefined && !isAgain) say('sent_twice', marker, `accepted as ${call.id} again`)
     if (before === undefined || call.success || !isAgain) byMarker.set(marker, call)
   }
   return byMarker
+}
+
+/**
+ * Whether upstream closed the connection without a byte of an answer: on a kept connection that looks as if it had
+ * been closed before, and the gateway sends a call at once, but no task, once more.
+ */
+function isUnanswered({ ending, bytes_written: bytes }: UpstreamCall): boolean {
+  return ending === 'cut' && bytes === 0
 }
 
 /**
