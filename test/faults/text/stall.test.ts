@@ -14,12 +14,14 @@ const machine = world.machine('gateway')
 const spool = world.spoolOf('gateway')
 const calls = traffic(dice.fork('traffic'), 's')
 
-const CALLS_PER_SECOND = atLength(150, 400)
+const CALLS_PER_SECOND = atLength(150, 250)
 /** So many calls end before the stall, and after it. */
-const CALLS = atLength(150, 1_600)
+const CALLS = atLength(150, 1_000)
+/** A machine that runs other tests as well takes long for them. */
+const CALLS_WITHIN_MS = 180_000
 /** Beyond the moment at which the first records wait in the spool. */
 const STALL_MS = atLength(500, 4_000)
-const EMPTY_WITHIN_MS = 30_000
+const EMPTY_WITHIN_MS = 60_000
 
 /** Short answers of which many are under way at any moment. */
 const next = () =>
@@ -43,7 +45,7 @@ await t.test('calls are served after a stall of the log, and the spool empties',
   t.teardown(() => load.stop())
   const callsEnd = async (): Promise<void> => {
     const wanted = load.ended() + CALLS
-    await eventually('calls end', () => load.ended() >= wanted)
+    await eventually('calls end', () => load.ended() >= wanted, CALLS_WITHIN_MS)
   }
   await callsEnd()
   store.freeze()
@@ -64,6 +66,9 @@ await t.test('calls are served after a stall of the log, and the spool empties',
   const refused = timed.filter(({ heard, beganMs }) => !heard.delivered && beganMs > thawedMs)
   t.comment(`${refused.length} refused after the stall`)
   const late = timed.filter(({ beganMs }) => beganMs > backMs)
+  const metrics = await (await fetch(`${machine.address ?? ''}/metrics`)).text()
+  for (const [closed] of metrics.matchAll(/^tollgate_http_connections_refused_total.*[1-9]\d*$/gm))
+    t.comment(closed)
   t.ok(late.length >= CALLS / 2, `${late.length} calls afterwards`)
   t.same(
     late
