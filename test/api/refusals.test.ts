@@ -16,7 +16,7 @@ import { oddBodies } from './support/odd-bodies.ts'
  */
 
 // Twenty thousand requests.
-t.setTimeout(180_000)
+t.setTimeout(1_200_000)
 
 const { app, hosts } = await startApp({
   logger: pino({ level: 'silent' }),

@@ -32,7 +32,7 @@ import { startTextWorld } from './text/support/world.ts'
 
 const dieEverywhere = atLength(false, true)
 
-t.setTimeout(480_000)
+t.setTimeout(1_200_000)
 
 const MODEL = 'domestic-video-2-0'
 const ENDED_MS = 20_000

@@ -5,7 +5,7 @@ import { TASKS } from './driver/tasks/video-a.ts'
 import { openScene } from './scene.ts'
 import { atLength } from '../helpers/long-run.ts'
 
-t.setTimeout(300_000)
+t.setTimeout(1_200_000)
 
 /** Both ways together are less than the step that ends a process. */
 const STEP_MS = 420_000

@@ -10,7 +10,7 @@ import { makePacket, seededPicks, sendPacket } from '../fuzz/packet-support.ts'
 import { codeOf, openScene, type Scene } from './scene.ts'
 import { atLength } from '../helpers/long-run.ts'
 
-t.setTimeout(300_000)
+t.setTimeout(1_200_000)
 
 const run = promisify(execFile)
 const DISK_BYTES = 48 * 1024 * 1024

@@ -10,7 +10,7 @@ import { builtProduct } from '../helpers/product.ts'
 /** As few as let a gateway die at each of its points once, with some of its stores killed meanwhile. */
 const KILLS = atLength(9, 30)
 /** As long as a file may take at all: it takes minutes where other things run beside it. */
-const TIMEOUT_MS = 600_000
+const TIMEOUT_MS = 1_200_000
 /** Less than this settled, and the run says little. */
 const FEWEST_SETTLED = atLength(5, 20)
 

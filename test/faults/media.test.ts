@@ -12,7 +12,7 @@ import { startTextWorld } from './text/support/world.ts'
  * `test/app/tasks/images` and `test/app/calls`.
  */
 
-t.setTimeout(300_000)
+t.setTimeout(1_200_000)
 
 /** More than a started task is waited for. */
 const PAST_THE_END_MS = 16 * 60_000

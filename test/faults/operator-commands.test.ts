@@ -15,7 +15,7 @@ import { atLength } from '../helpers/long-run.ts'
  * same sent again finishes each once. The gateway that shows it is the next to be killed.
  */
 
-t.setTimeout(600_000)
+t.setTimeout(1_200_000)
 
 const folder = await mkdtemp(join(tmpdir(), 'tollgate-operator-'))
 t.teardown(() => rm(folder, { recursive: true, force: true }))

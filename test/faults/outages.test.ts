@@ -7,7 +7,7 @@ import { atLength } from '../helpers/long-run.ts'
 
 /** One gateway that loses what it stands on, one thing after the other. */
 
-t.setTimeout(600_000)
+t.setTimeout(1_200_000)
 
 t.test('the gateway answers 503 while one of its parts is away, and recovers', async (t) => {
   const scene = await openScene(t)

@@ -30,7 +30,7 @@ import { freshDirectory } from './scene.ts'
 
 /** Three replicas behind a proxy, as the examples for production have it, restarted one after the other. */
 
-t.setTimeout(180_000)
+t.setTimeout(1_200_000)
 
 const skip = installed.missing
 const REPLICAS = [1, 2, 3]
