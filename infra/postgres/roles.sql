@@ -3,7 +3,7 @@
 --
 --   psql -v ON_ERROR_STOP=1 -f infra/postgres/roles.sql DATABASE
 --
--- Passwords are set apart (\password). Nobody logs in as the owner of the tables; three accounts log in:
+-- The administrator sets the passwords (\password). The owner of the tables cannot log in; three accounts can:
 --
 --   tollgate_projector  processes with the role projector, `tollgate migrate`, and all other commands
 --   tollgate_gateway    processes with the roles api and worker alone

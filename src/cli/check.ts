@@ -15,7 +15,7 @@ import { readChannels, requirePriceBook, requirePricesOf } from './upstreams.ts'
 /** One check; it throws what is wrong, and returns warnings. */
 export type Check = () => Promise<readonly string[] | void>
 
-/** What is right for the configuration of a process. */
+/** Result of the checks of a configuration that has no fault. */
 interface CheckedConfiguration {
   /** The configured accounts; undefined without any. */
   readonly channels: readonly Channel[] | undefined

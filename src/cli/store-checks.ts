@@ -252,7 +252,7 @@ async function checkBoth(
 
 const BELONGING: ReadonlySet<string> = new Set(['LogOlderError', 'NotBelongingError'])
 
-/** Puts, reads and deletes an object of its own. */
+/** Puts, reads and deletes an object that only this check uses. */
 async function checkBucket(
   { namespace }: Config,
   s3: Extract<Config['objectStorage'], { readonly kind: 's3' }>['s3'],

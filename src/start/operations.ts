@@ -25,7 +25,7 @@ interface OperationsOptions {
 }
 
 /**
- * Builds what the operations port answers with; undefined where it has no port of its own. The port is
+ * Builds what the operations port answers with; undefined where OPERATIONS_PORT is not set. The port is
  * closed when the process stops, as the last of its ports: operators look at it until then.
  */
 export async function buildOperations(
@@ -43,7 +43,7 @@ export async function buildOperations(
   return { listen: () => listenForOperations(app, { port, host }) }
 }
 
-/** What readiness depends on besides the stores in a process without callers. */
+/** Conditions of readiness, apart from the stores, of a process without callers. */
 export function healthByRole(
   projector: Pick<StartedProjector, 'role' | 'fault'> | undefined,
   worker: Pick<Worker, 'isPresent'> | undefined,

@@ -8,7 +8,7 @@ import { type Ended, type Environment, tollgateProcess } from './support/tollgat
 
 /** A projector and `tollgate migrate` create the tables; all others wait until they are there. */
 
-/** As `src/storage/postgres/migrate.ts` has it. */
+/** The lock of `src/storage/postgres/migrate.ts`. */
 const MIGRATION_LOCK = 7_207_001
 const WAITS = 'waiting for a database that is not migrated yet'
 const LACKS = /^waiting: .* it lacks read model access,.* migration secret 1, .*tollgate migrate/

@@ -37,7 +37,7 @@ function exportedMetrics(): ReadonlyMap<string, readonly string[]> {
       .flatMap(({ record }): (readonly [string, readonly string[]])[] =>
         record === undefined ? [] : [[record, []]],
       ),
-    // Those that Prometheus makes itself.
+    // Series that Prometheus makes itself.
     ['up', ['job']],
     ['ALERTS', ['alertname', 'alertstate']],
   ])

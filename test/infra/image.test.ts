@@ -38,7 +38,7 @@ async function layOut(folder: string): Promise<string> {
   return folder
 }
 
-/** What a build of the image's programs joins, by esbuild's own list. */
+/** Modules that a build of the image's programs joins, as esbuild lists them. */
 async function metafile(folder: string): Promise<{ readonly inputs: object }> {
   const script = `import { bundle, imageEntryPoints } from ${JSON.stringify(new URL('infra/bundle.js', checkout))}
     console.log(JSON.stringify(await bundle(process.argv[1], imageEntryPoints)))`

@@ -13,7 +13,7 @@ import { type Manifest, manifestFaults } from './support/manifest-rules.ts'
 
 /** The manifests for Kubernetes: the compiler checks their members, rules what a member has to say. */
 
-/** Where kubernetes-types has the type of a kind. */
+/** Module of kubernetes-types with the type of a kind. */
 const typesOf: Readonly<Record<string, string>> = {
   ConfigMap: 'core/v1',
   Deployment: 'apps/v1',
@@ -39,7 +39,7 @@ function manifestsOf(text: string): readonly Manifest[] {
 
 const all = [...texts.values()].flatMap(manifestsOf)
 
-/** What the compiler says of manifests, each written as a value that has to satisfy the type of its kind. */
+/** Errors of the compiler about manifests, each written as a value that has to satisfy the type of its kind. */
 async function compilerSays(folder: string, manifests: readonly Manifest[]): Promise<string> {
   const unknown = manifests.filter(({ kind }) => typesOf[kind] === undefined)
   if (unknown.length > 0) return `no type of ${unknown.map(({ kind }) => kind).join(', ')}`

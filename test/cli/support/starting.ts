@@ -12,9 +12,9 @@ const SERVES_MS = 45_000
 
 type Line = Readonly<Record<string, unknown>>
 
-/** A `tollgate serve` that has stores of its own to wait for. */
+/** A `tollgate serve` that waits for the stores of this test. */
 export interface Starting {
-  /** What it logged so far. */
+  /** Lines that it logged so far. */
   readonly lines: readonly Line[]
   /** The first line with this message. */
   readonly logs: (msg: string | RegExp) => Promise<Line>
@@ -58,7 +58,7 @@ export async function starting(
   return { lines, logs, stop }
 }
 
-/** What a URL answers. */
+/** Requests a URL and returns its answer. */
 export async function statusOf(
   url: string,
 ): Promise<{ readonly status: number; readonly body: string }> {

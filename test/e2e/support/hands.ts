@@ -70,7 +70,7 @@ const hands: readonly Hand[] = [
   { name: 'by keyboard alone', options: { viewport: VIEWPORT }, ...keyboard },
 ]
 
-/** Those that take a walk: in short the named one alone. */
+/** Hands that take a walk: all at length, in short only the named one. */
 export function handsFor(inShort: string): readonly Hand[] {
   return atLength(
     hands.filter(({ name }) => name === inShort),

@@ -4,7 +4,7 @@ import { listOf } from '../../../src/kernel/variables.ts'
 import { variables } from '../../../src/variables.ts'
 import { checkout } from '../../helpers/checkout.ts'
 
-/** What files of `infra` that deploy the gateway have to agree with: its image, its variables, its times. */
+/** Facts with which the files of `infra` that deploy the gateway must agree: its image, its variables, its times. */
 
 export type Environment = Readonly<Record<string, string>>
 
@@ -22,7 +22,7 @@ const imageEnvironment: Environment = Object.fromEntries(
 
 const known = new Set(listOf(variables).map(({ name }) => name))
 
-/** What `tollgate serve` would refuse of these variables, given to the image; `further` are credentials of channels. */
+/** Faults that `tollgate serve` in the image would report for these variables; `further` are credentials of channels. */
 export function environmentFaults(
   env: Environment,
   further: readonly string[] = [],

@@ -85,7 +85,7 @@ export function manifestFaults(all: readonly Manifest[]): readonly string[] {
   })
 }
 
-/** As the secret of an installation has them. */
+/** Variables that the secret of an installation has. */
 const secrets = {
   EVENTSTORE_URL: 'esdb+discover://tollgate:password@eventstore:2113',
   DATABASE_URL: 'postgres://tollgate:password@postgres/tollgate',
@@ -184,7 +184,7 @@ function spoolFaults({ spec }: Manifest): readonly string[] {
   return faults
 }
 
-/** What selects processes has to select some. */
+/** A selector must select at least one process. */
 function selectionFaults({ kind, spec }: Manifest, all: readonly Manifest[]): readonly string[] {
   if (kind === 'PodDisruptionBudget' && spec?.maxUnavailable !== 1)
     return ['names no maxUnavailable of 1: a node with a process could never be emptied']

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { checkout } from '../../helpers/checkout.ts'
 
-/** The dashboards of `infra/watch`, as the tests and the trial beside a real Prometheus read them. */
+/** The dashboards of `infra/watch`, as the tests and `.ci/watch` read them. */
 
 export interface Panel {
   readonly id: number

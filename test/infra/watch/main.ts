@@ -85,7 +85,7 @@ async function run(folder: string, machine: Machine, operationsPort: number): Pr
   }
 }
 
-// What it started ends with it.
+// Processes that it started end with it.
 process.on('SIGTERM', () => process.exit(1))
 const folder = await mkdtemp(join(tmpdir(), 'tollgate-watch-'))
 const operationsPort = await lastingPort()

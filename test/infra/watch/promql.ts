@@ -32,7 +32,7 @@ function around(node: SyntaxNode, kind: string): SyntaxNode | undefined {
   return outer ?? undefined
 }
 
-/** What an expression reads. @throws where it is not one */
+/** Series and labels that an expression reads. @throws if it cannot be parsed */
 export function readingsOf(expr: string): readonly Reading[] {
   const found: Reading[] = []
   const textOf = (node: { from: number; to: number } | null | undefined): string =>

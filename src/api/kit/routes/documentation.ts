@@ -187,7 +187,7 @@ export function failureResponses(
   )
 }
 
-/** What each envelope answers to each failure: hundreds of routes name the same ones. */
+/** Answers of each envelope to each failure, made once: hundreds of routes name the same failures. */
 const answersOf = new WeakMap<Envelope, Map<FailureCode, Answer>>()
 
 /** @throws if the surface has no entry of a failure, which it would answer as a defect */
