@@ -6,12 +6,13 @@ import { checkSecret } from '../app/access/secret-agreement.ts'
 import { type Config, ConfigError } from '../config.ts'
 import { createEventLog } from '../eventlog/log/client.ts'
 import { monotonicClock, systemClock, wallClock } from '../kernel/clock.ts'
-import { newUuid } from '../kernel/ids.ts'
+import { newSecret } from '../kernel/ids.ts'
 import { isDomainError } from '../kernel/errors.ts'
 import { pause } from '../kernel/pause.ts'
 import { lackedByDatabase, NotMigratedError } from '../start/migration.ts'
 import { databaseConnections } from '../start/open-files.ts'
 import type { Role } from '../start/server.ts'
+import { resultKey } from '../storage/object-key.ts'
 import { createS3Store } from '../storage/s3/store.ts'
 import { surviveLostConnections } from '../storage/postgres/pool.ts'
 import { type Check, runChecks } from './check.ts'
@@ -252,13 +253,16 @@ async function checkBoth(
 
 const BELONGING: ReadonlySet<string> = new Set(['LogOlderError', 'NotBelongingError'])
 
-/** Puts, reads and deletes an object that only this check uses. */
+/**
+ * Puts, reads and deletes an object that only this check uses. Its key is that of a result, so that the purge of a
+ * gateway removes an object that a killed check left.
+ */
 async function checkBucket(
   { namespace }: Config,
   s3: Extract<Config['objectStorage'], { readonly kind: 's3' }>['s3'],
 ): Promise<readonly string[]> {
   const store = createS3Store({ ...s3, clock: systemClock })
-  const key = `${namespace}/checks/${newUuid()}`
+  const key = `${namespace}/${resultKey(systemClock.nowMs(), newSecret(''), '')}`
   let step = 'put'
   try {
     await store.put(key, Buffer.from(key))

@@ -8,6 +8,8 @@ import t, { type Test } from 'tap'
 import { agreeOnSecret } from '../../src/app/access/secret-agreement.ts'
 import { owned } from '../../src/platform/owned.ts'
 import { createEventLog } from '../../src/eventlog/log/client.ts'
+import { systemClock } from '../../src/kernel/clock.ts'
+import { createS3Store } from '../../src/storage/s3/store.ts'
 import { adoptDatabase } from '../helpers/adopted.ts'
 import { startPretendedCluster } from '../helpers/cluster.ts'
 import { newNamespace, startLocalEventStore } from '../helpers/eventstore.ts'
@@ -127,6 +129,9 @@ t.test('stores in order pass, and nothing is left in them', async (t) => {
   t.teardown(() => pool.end())
   const { rowCount } = await pool.query('select from ops.marker_secret')
   t.equal(rowCount, 0)
+  const objects = createS3Store({ ...s3.options, clock: systemClock })
+  t.teardown(() => objects.close())
+  for await (const { key } of objects.list('')) t.fail(`${key} is left in the bucket`)
 })
 
 t.test('the connections of all replicas have room in Postgres', async (t) => {

@@ -2,14 +2,13 @@ import { Client } from 'pg'
 import t, { type Test } from 'tap'
 import { startEventStore } from '../helpers/eventstore.ts'
 import { eventually } from '../helpers/eventually.ts'
+import { MIGRATION_LOCK } from '../../src/storage/postgres/migrate.ts'
 import { acquireDatabase } from '../helpers/postgres.ts'
 import { type Starting, starting, statusOf } from './support/starting.ts'
 import { type Ended, type Environment, tollgateProcess } from './support/tollgate.ts'
 
 /** A projector and `tollgate migrate` create the tables; all others wait until they are there. */
 
-/** The lock of `src/storage/postgres/migrate.ts`. */
-const MIGRATION_LOCK = 7_207_001
 const WAITS = 'waiting for a database that is not migrated yet'
 const LACKS = /^waiting: .* it lacks read model access,.* migration secret 1, .*tollgate migrate/
 const STATES_MS = 30_000

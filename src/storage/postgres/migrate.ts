@@ -18,7 +18,7 @@ export interface Migrations {
  * The advisory lock's number, the same on every replica: two replicas must not migrate at the same
  * time.
  */
-const MIGRATION_LOCK = 7_207_001
+export const MIGRATION_LOCK = 7_207_001
 
 const bookSql = `
 create schema if not exists ops;
