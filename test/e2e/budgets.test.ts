@@ -1,6 +1,7 @@
 import t from 'tap'
 import { issueToken } from '../../src/app/accounts/account-commands.ts'
 import { eventually } from '../helpers/eventually.ts'
+import { middayZone } from '../helpers/midday-zone.ts'
 import { startStack } from '../helpers/stack.ts'
 import { type Answer, call, tasksOf } from './support/client.ts'
 
@@ -92,7 +93,8 @@ await t.test('each family answers 402 in its own shape, without an upstream requ
   })
   t.notOk([200, 500].includes(video.status), video.text)
   t.equal(sent(), before)
-  await put({ budgets: [] })
+  // No day ends during the tests below.
+  await put({ budgets: [], time_zone: middayZone() })
   for (const at of both)
     await eventually('again', async () =>
       (await chat(secret, at)).status === 200 ? true : undefined,
