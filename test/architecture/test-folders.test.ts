@@ -1,4 +1,4 @@
-import { existsSync, readdirSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
@@ -33,3 +33,18 @@ t.test('each folder of tests has the name of the folder that it tests', (t) => {
   }
   t.end()
 })
+
+t.test(
+  'a module of helpers, which all test files of a process share, does nothing for the one that loads it first',
+  (t) => {
+    const helpers = readdirSync(join(root, 'test'), { encoding: 'utf8', recursive: true })
+      .filter((path) => path.endsWith('.ts') && !path.endsWith('.test.ts'))
+      .filter((path) => !/^(run|bench)\//.test(path))
+    t.ok(helpers.length > 100, `${helpers.length} modules`)
+    const atOnce = helpers.filter((path) =>
+      /^(?:await )?t\.\w/m.test(readFileSync(join(root, 'test', path), 'utf8')),
+    )
+    t.same(atOnce, [])
+    t.end()
+  },
+)

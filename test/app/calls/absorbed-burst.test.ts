@@ -20,6 +20,9 @@ const ways = [
   ],
 ] as const
 
+const mayBeAccepted = (acceptance: unknown): boolean =>
+  acceptance === 'certain' || acceptance === 'unknown'
+
 for (const [way, family, streamed, switches] of ways)
   t.test(`${CALLS} ${way} at once cost ten times the bound at most`, async (t) => {
     const { calls } = await world.text({ absorbedCostPerHour: BOUND })
@@ -48,8 +51,10 @@ for (const [way, family, streamed, switches] of ways)
       (await world.callEvents()).flatMap((event) =>
         event.type === 'CallFailed' && ids.has(event.data.requestId) ? [event.data] : [],
       )
-    // A busy machine may begin them one after the other, and then the first failures shut the channel.
-    const unsent = errors.filter((error) => !isDomainError(error, 'upstream_unavailable'))
+    // Recorded is what the provider may have accepted; a busy machine may fail to connect to it, or end a call late.
+    const unsent = errors.filter(
+      (error) => !isDomainError(error) || !mayBeAccepted(error.details['acceptance']),
+    )
     await until(async () => (await failed()).length === CALLS - unsent.length)
     const cost = (await failed())
       .map(({ absorbed }) => Number(absorbed?.settlement.amount))

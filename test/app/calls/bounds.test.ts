@@ -3,7 +3,9 @@ import t from 'tap'
 import { readSpeech } from '../../../src/families/speech/rules/request.ts'
 import { until } from '../../helpers/eventually.ts'
 import { principalOf } from '../support/world.ts'
-import { answerBy, gateway, readAll } from './support/scripted-upstream.ts'
+import { answerBy, gateway, listen, readAll } from './support/scripted-upstream.ts'
+
+await listen(t)
 
 /**
  * Every bound that can end a stream, at every surface that streams: whatever ends it, what was

@@ -1,7 +1,9 @@
 import t from 'tap'
 import type { TextFamily } from '../../families/text/wires.ts'
 import { until } from '../../helpers/eventually.ts'
-import { answerBy, gateway, readAll } from './support/scripted-upstream.ts'
+import { answerBy, gateway, listen, readAll } from './support/scripted-upstream.ts'
+
+await listen(t)
 
 /**
  * Servers of every kind, on every wire of text: what is whole is delivered and billed by what the

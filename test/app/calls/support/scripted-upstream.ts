@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import t, { type Test } from 'tap'
+import type { Test } from 'tap'
 import { defaultCallLimits, type CallLimits } from '../../../../src/app/calls/deps.ts'
 import type { StreamedCall } from '../../../../src/app/calls/family.ts'
 import { createImageFamily } from '../../../../src/app/calls/images/family.ts'
@@ -50,31 +50,37 @@ export function answerBy(
 }
 
 let head = { status: 200, type: 'text/event-stream' }
-const server = createServer((request, response) => {
-  request.resume()
-  response.on('error', () => undefined)
-  const send = async (text: string): Promise<void> => {
-    if (response.write(text) || response.destroyed) return
-    await new Promise<void>((resolve) => {
-      const done = (): void => {
-        response.off('drain', done).off('close', done)
-        resolve()
-      }
-      response.on('drain', done).on('close', done)
+/** Where the upstream of the running file listens. */
+let baseUrl = ''
+
+/** Opens the upstream for the tests of a file; the next file of a process opens its own. */
+export async function listen(t: Test): Promise<void> {
+  const server = createServer((request, response) => {
+    request.resume()
+    response.on('error', () => undefined)
+    const send = async (text: string): Promise<void> => {
+      if (response.write(text) || response.destroyed) return
+      await new Promise<void>((resolve) => {
+        const done = (): void => {
+          response.off('drain', done).off('close', done)
+          resolve()
+        }
+        response.on('drain', done).on('close', done)
+      })
+    }
+    request.on('end', () => {
+      response.writeHead(head.status, { 'content-type': head.type })
+      void script(send, response)
     })
-  }
-  request.on('end', () => {
-    response.writeHead(head.status, { 'content-type': head.type })
-    void script(send, response)
   })
-})
-server.listen(0, '127.0.0.1')
-await once(server, 'listening')
-t.teardown(() => {
-  server.closeAllConnections()
-  server.close()
-})
-const baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.teardown(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+}
 
 const textWires: Readonly<Record<TextFamily, TextWire>> = {
   chat: chatWire,

@@ -28,7 +28,7 @@ import {
 
 /** A damaged event is never served as a good one, and the log says which it is. */
 
-const killed = await makeLog()
+const killed = await makeLog(t)
 
 t.test('damage at the end of the log is refused at the start, by name', async (t) => {
   const dir = await copied(killed, 'spoiled')

@@ -14,7 +14,7 @@ const ROUNDS = 5
 const EVENTS_A_ROUND = 250
 
 const nothing = (): void => undefined
-const killed = await makeLog()
+const killed = await makeLog(t)
 
 t.test('a log at rest is copied completely and unchanged', async (t) => {
   const to = join(root, 'copy-at-rest')

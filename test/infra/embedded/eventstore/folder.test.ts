@@ -15,6 +15,8 @@ import { copied, EVENTS, eventsOf, makeLog, root, sha256 } from './support/small
 
 const TRIES = propertyRuns(300)
 
+const killed = await makeLog(t)
+
 /** Not the notes of LevelDB itself. */
 const isData = (name: string): boolean => !/^(?:LOG|LOG\.old|LOCK)$/.test(name)
 
@@ -43,7 +45,6 @@ const harms: Readonly<Record<string, Harm>> = {
 }
 
 t.test('a log at rest is read completely, or its damage is named', async (t) => {
-  const killed = await makeLog()
   const before = await ServerLog.open(await copied(killed, 'check'))
   const whole = await eventsOf(before)
   t.equal(whole.length, EVENTS)
@@ -134,7 +135,7 @@ t.test('a folder whose first start was interrupted is started as new', async (t)
 })
 
 t.test('the unfinished files of a killed process are not damage', async (t) => {
-  const dir = await copied(join(root, 'killed'), 'unfinished')
+  const dir = await copied(killed, 'unfinished')
   await writeFile(join(dir, 'db', '000099.ldb'), 'the first bytes of a table')
   await writeFile(join(dir, 'db', '000002.log'), 'a log that is in tables')
   const reports: string[] = []

@@ -6,7 +6,7 @@ import { damageOf } from '../../../../infra/embedded/eventstore/table.ts'
 import { eventually } from '../../../helpers/eventually.ts'
 import { copied, makeLog } from './support/small-log.ts'
 
-const killed = await makeLog()
+const killed = await makeLog(t)
 
 t.test('each flipped bit of a table is found, also in its footer', async (t) => {
   const db = join(await copied(killed, 'bits'), 'db')

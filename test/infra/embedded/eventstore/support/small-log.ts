@@ -1,9 +1,10 @@
+import { deepEqual } from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { cp, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { ClassicLevel } from 'classic-level'
-import t from 'tap'
+import type { Test } from 'tap'
 import { ServerLog } from '../../../../../infra/embedded/eventstore/log.ts'
 import type { StreamCommand } from '../../../../../infra/embedded/eventstore/types.ts'
 
@@ -12,8 +13,8 @@ import type { StreamCommand } from '../../../../../infra/embedded/eventstore/typ
 export const EVENTS = 60
 const STREAMS = 7
 
-export const root = await mkdtemp(join(tmpdir(), 'tollgate-log-'))
-t.teardown(() => rm(root, { recursive: true, force: true }))
+/** The folder of the running file, from its `makeLog` on. */
+export let root = ''
 
 export function append(stream: string, n: number): StreamCommand {
   const event = {
@@ -33,7 +34,10 @@ export async function fill(log: ServerLog, from: number, to: number): Promise<vo
 }
 
 /** A log with tables and a file of writes, closed as a killed process leaves it. */
-export async function makeLog(): Promise<string> {
+export async function makeLog(t: Test): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'tollgate-log-'))
+  t.teardown(() => rm(folder, { recursive: true, force: true }))
+  root = folder
   const dir = join(root, 'whole')
   const log = await ServerLog.open(dir)
   await fill(log, 0, EVENTS / 2)
@@ -66,7 +70,7 @@ export async function eventsOf(log: ServerLog): Promise<readonly string[]> {
     const page = await log.readStream(`s${n}`, { from: 0, to: last }, 1_000, false)
     byStream.push(...page.map((record) => sha256(record)))
   }
-  t.same(byStream.toSorted(), all.toSorted(), 'the streams have the events of the log')
+  deepEqual(byStream.toSorted(), all.toSorted(), 'the streams have the events of the log')
   return all
 }
 
