@@ -16,8 +16,13 @@ import { fromTables } from '../engine/read-model.ts'
 import type { Projection } from '../engine/types.ts'
 import { events, sources, timelineTables } from './tables.ts'
 
-/** The price book applies to every tenant, and so does the database: they belong to no tenant's timeline. */
-const ofNoTenant: ReadonlySet<AnyEventType> = new Set(['PriceBookPublished', 'DatabaseAdopted'])
+/** The price book, the database and the issuer of statements are of every tenant: they are in no tenant's timeline. */
+const ofNoTenant: ReadonlySet<AnyEventType> = new Set([
+  'PriceBookPublished',
+  'DatabaseAdopted',
+  'IssuerProfileSet',
+  'StatementKeyPublished',
+])
 const handles = new Set(
   (Object.keys(eventSchemas) as AnyEventType[]).filter((type) => !ofNoTenant.has(type)),
 )

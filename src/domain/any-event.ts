@@ -23,6 +23,7 @@ import {
   installationFacts,
   type InstallationEvent,
 } from './installation/events.ts'
+import { issuerEvents, issuerFacts, issuerStream, type IssuerEvent } from './issuer/events.ts'
 import { noteEvents, noteFacts, noteStreams, type NoteEvent } from './note/events.ts'
 import { viewEvents, viewFacts, viewStreams, type ViewEvent } from './view/events.ts'
 import {
@@ -31,6 +32,12 @@ import {
   priceBookStream,
   type PriceBookEvent,
 } from './pricing/events.ts'
+import {
+  statementEvents,
+  statementFacts,
+  statementStreams,
+  type StatementEvent,
+} from './statement/events.ts'
 import { taskEvents, taskFacts, taskStreams, type TaskEvent } from './task/events.ts'
 import { tokenEvents, tokenFacts, tokenStreams, type TokenEvent } from './token/events.ts'
 import { uploadEvents, uploadFacts, uploadStreams, type UploadEvent } from './upload/events.ts'
@@ -63,6 +70,8 @@ export const eventSchemas = {
   ...verificationEvents,
   ...noteEvents,
   ...viewEvents,
+  ...statementEvents,
+  ...issuerEvents,
   ...installationEvents,
 } as const
 
@@ -82,6 +91,8 @@ export type AnyEvent =
   | VerificationEvent
   | NoteEvent
   | ViewEvent
+  | StatementEvent
+  | IssuerEvent
   | InstallationEvent
 export type AnyEventType = AnyEvent['type']
 
@@ -105,6 +116,8 @@ const eventFacts: { readonly [T in AnyEventType]: EventFacts<DataOf[T]> } = {
   ...verificationFacts,
   ...noteFacts,
   ...viewFacts,
+  ...statementFacts,
+  ...issuerFacts,
   ...installationFacts,
 }
 
@@ -166,5 +179,7 @@ export const streamPrefixes = [
   verificationStreams,
   noteStreams,
   viewStreams,
+  statementStreams,
+  issuerStream,
 ] as const
 export type StreamPrefix = (typeof streamPrefixes)[number]

@@ -12,8 +12,10 @@ import { assetEvents } from '../../src/domain/asset/events.ts'
 import { assetGroupEvents } from '../../src/domain/asset-group/events.ts'
 import { callEvents, writeOffEvents } from '../../src/domain/call/events.ts'
 import { fileEvents } from '../../src/domain/file/events.ts'
+import { issuerEvents } from '../../src/domain/issuer/events.ts'
 import { noteEvents } from '../../src/domain/note/events.ts'
 import { priceBookEvents } from '../../src/domain/pricing/events.ts'
+import { statementEvents } from '../../src/domain/statement/events.ts'
 import { taskEvents } from '../../src/domain/task/events.ts'
 import { tokenEvents } from '../../src/domain/token/events.ts'
 import { uploadEvents } from '../../src/domain/upload/events.ts'
@@ -29,8 +31,10 @@ const sources: readonly (readonly [object, string | undefined])[] = [
   [assetGroupEvents, 'groupId'],
   [callEvents, 'callId'],
   [fileEvents, 'fileId'],
+  [issuerEvents, undefined],
   [noteEvents, 'about'],
   [priceBookEvents, undefined],
+  [statementEvents, undefined],
   [taskEvents, 'platformId'],
   [tokenEvents, 'tokenId'],
   [uploadEvents, 'fileId'],
@@ -82,8 +86,14 @@ t.test('the first event of a source names tenant and user, which later events re
   )
   for (const { data, type } of beginning) t.ok('tenantId' in data && 'userId' in data, type)
   const begun = new Set(beginning.map(({ event }) => sourceOf(event)?.replace('video_', 'image_')))
+  const ofNoTenant: readonly AnyEventType[] = [
+    'PriceBookPublished',
+    'DatabaseAdopted',
+    'IssuerProfileSet',
+    'StatementKeyPublished',
+  ]
   for (const { event, data, type } of events)
-    if (!('tenantId' in data) && type !== 'PriceBookPublished' && type !== 'DatabaseAdopted')
+    if (!('tenantId' in data) && !ofNoTenant.includes(type))
       t.ok(begun.has(sourceOf(event)?.replace('video_', 'image_')), type)
   t.end()
 })

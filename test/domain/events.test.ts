@@ -13,8 +13,10 @@ import { tokenStream } from '../../src/domain/token/events.ts'
 import { uploadStream } from '../../src/domain/upload/events.ts'
 import { verificationStream } from '../../src/domain/verification/events.ts'
 import { noteStream } from '../../src/domain/note/events.ts'
+import { statementStream } from '../../src/domain/statement/events.ts'
 import { viewStream } from '../../src/domain/view/events.ts'
 import { voiceStream } from '../../src/domain/voice/events.ts'
+import { issuerStream } from '../../src/domain/issuer/events.ts'
 import { installationStream } from '../../src/domain/installation/events.ts'
 import { priceBookDigest } from '../../src/domain/pricing/price-book-document.ts'
 import { currentSchemaVersion } from '../../src/eventlog/log/codec.ts'
@@ -121,7 +123,9 @@ t.test('every stream name has a prefix that readers of the log filter by', (t) =
     fileStream('file-1'),
     journalStream('instance', 0),
     noteStream('tenant_1'),
+    issuerStream,
     priceBookStream,
+    statementStream('tenant_1'),
     taskStream('video_1'),
     tokenStream('token_1'),
     uploadStream('4611686018427388'),

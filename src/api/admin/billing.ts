@@ -3,26 +3,16 @@ import { managedBilling } from '../../app/accounts/settings.ts'
 import {
   billingLanguages,
   billingTerms,
-  MAX_ADDRESS_CHARACTERS,
-  MAX_ADDRESS_LINES,
   MAX_EMAIL_CHARACTERS,
   MAX_EMAILS,
   MAX_GRACE_HOURS,
-  MAX_LEGAL_NAME_CHARACTERS,
-  MAX_REFERENCE_CHARACTERS,
 } from '../../domain/account/billing.ts'
+import { MAX_REFERENCE_CHARACTERS } from '../../domain/account/party.ts'
+import { orNull, partyBody, partyMembers, readParty, toParty } from './party.ts'
 import { expectedRevision, settingRoutes } from './settings.ts'
 
 const textOf = (maxLength: number, description: string) => Type.String({ maxLength, description })
-const orNull = (description: string, maxLength?: number) =>
-  Type.Union([Type.String(maxLength === undefined ? {} : { maxLength }), Type.Null()], {
-    description,
-  })
 
-const address = Type.Array(Type.String({ maxLength: MAX_ADDRESS_CHARACTERS }), {
-  maxItems: MAX_ADDRESS_LINES,
-  description: 'The lines of the address, without the country.',
-})
 const emails = Type.Array(Type.String({ maxLength: MAX_EMAIL_CHARACTERS }), {
   maxItems: MAX_EMAILS,
   description: 'E-mail addresses of those who get statements.',
@@ -41,17 +31,14 @@ const graceHours = Type.Integer({
   description: 'Hours after the end of a month before it may be closed. Operators only.',
 })
 const PREFIX = 'Begins the numbers of statements: capital letters, digits and `-`. Operators only.'
-const TAX_ID = 'Tax number, as statements show it'
 const PO_NUMBER = "The tenant's purchase order"
-const NONE = 'absent or null: none.'
 
 const BillingBody = Type.Object(
   {
-    legal_name: textOf(MAX_LEGAL_NAME_CHARACTERS, 'The name that statements are for.'),
-    address,
-    country: textOf(2, 'ISO 3166-1, two capital letters.'),
-    tax_id: Type.Optional(orNull(`${TAX_ID}; ${NONE}`, MAX_REFERENCE_CHARACTERS)),
-    po_number: Type.Optional(orNull(`${PO_NUMBER}; ${NONE}`, MAX_REFERENCE_CHARACTERS)),
+    ...partyBody('The name that statements are for.'),
+    po_number: Type.Optional(
+      orNull(`${PO_NUMBER}; absent or null: none.`, MAX_REFERENCE_CHARACTERS),
+    ),
     emails: Type.Optional(emails),
     language: Type.Optional(language),
     time_zone: Type.Optional(timeZone),
@@ -91,10 +78,7 @@ export const billingRoutes = settingRoutes({
     failures: [],
   },
   members: {
-    legal_name: orNull('null: never set.'),
-    address,
-    country: orNull('null: never set.'),
-    tax_id: orNull(`${TAX_ID}.`),
+    ...partyMembers,
     po_number: orNull(`${PO_NUMBER}.`),
     emails,
     language,
@@ -104,10 +88,7 @@ export const billingRoutes = settingRoutes({
     grace_hours: graceHours,
   },
   read: (body) => ({
-    legalName: body.legal_name,
-    address: body.address,
-    country: body.country,
-    taxId: body.tax_id ?? undefined,
+    ...readParty(body),
     poNumber: body.po_number ?? undefined,
     emails: body.emails ?? [],
     language: body.language ?? 'en',
@@ -117,19 +98,13 @@ export const billingRoutes = settingRoutes({
     graceHours: body.grace_hours,
   }),
   toBody: (billing) => ({
-    legal_name: setOrNull(billing.legalName),
-    address: billing.address,
-    country: setOrNull(billing.country),
-    tax_id: billing.taxId ?? null,
+    ...toParty(billing),
     po_number: billing.poNumber ?? null,
     emails: billing.emails,
     language: billing.language,
     time_zone: billing.timeZone,
-    number_prefix: setOrNull(billing.numberPrefix),
+    number_prefix: billing.numberPrefix === '' ? null : billing.numberPrefix,
     terms: billing.terms,
     grace_hours: billing.graceHours,
   }),
 })
-
-/** A text that a profile always has is empty only before it was ever set. */
-const setOrNull = (text: string): string | null => (text === '' ? null : text)

@@ -1,7 +1,14 @@
 import { Type } from '@sinclair/typebox'
 import { isPrintable } from '../../kernel/characters.ts'
-import { isCountry } from '../../kernel/countries.ts'
 import { readZone } from '../../kernel/read-zone.ts'
+import {
+  canonicalParty,
+  MAX_REFERENCE_CHARACTERS,
+  type Party,
+  partyFingerprint,
+  partyTerms,
+  requireLine,
+} from './party.ts'
 import { accountSetting, invalidSetting, repeated, type SettingValue } from './setting.ts'
 
 /** Languages of statements. */
@@ -15,11 +22,7 @@ export type BillingTerms = (typeof billingTerms)[number]
 export type BillingProfile = SettingValue<typeof billing>
 
 /** The billing profile a tenant shall have: all of it. */
-export interface WantedBillingProfile {
-  readonly legalName: string
-  readonly address: readonly string[]
-  readonly country: string
-  readonly taxId?: string | undefined
+export interface WantedBillingProfile extends Party {
   readonly poNumber?: string | undefined
   readonly emails: readonly string[]
   readonly language: BillingLanguage
@@ -30,10 +33,6 @@ export interface WantedBillingProfile {
   readonly graceHours?: number | undefined
 }
 
-export const MAX_LEGAL_NAME_CHARACTERS = 200
-export const MAX_ADDRESS_LINES = 6
-export const MAX_ADDRESS_CHARACTERS = 100
-export const MAX_REFERENCE_CHARACTERS = 64
 export const MAX_EMAILS = 10
 /** A path of SMTP is no longer. */
 export const MAX_EMAIL_CHARACTERS = 254
@@ -51,13 +50,7 @@ export const billing = accountSetting({
   title: 'billing details',
   type: 'BillingProfileSet',
   terms: {
-    legalName: Type.String(),
-    /** The lines below the name, without the country. */
-    address: Type.Array(Type.String()),
-    /** ISO 3166-1, two letters. */
-    country: Type.String(),
-    /** A number of the tax office, as statements show it. */
-    taxId: Type.Optional(Type.String()),
+    ...partyTerms,
     /** The tenant's own purchase order. */
     poNumber: Type.Optional(Type.String()),
     /** Statements are for the people at these addresses. */
@@ -82,21 +75,14 @@ export const billing = accountSetting({
     terms: 'prepaid',
     graceHours: DEFAULT_GRACE_HOURS,
   },
-  canonical: ({ taxId, poNumber, ...wanted }: WantedBillingProfile, now) => {
-    const { legalName, address, country, emails, language } = wanted
-    requireLine('legal_name', legalName, MAX_LEGAL_NAME_CHARACTERS)
-    checkAddress(address)
-    if (!isCountry(country))
-      refuse('country', 'must be the two capital letters of a country by ISO 3166-1, such as CN')
-    if (taxId !== undefined) requireLine('tax_id', taxId, MAX_REFERENCE_CHARACTERS)
-    if (poNumber !== undefined) requireLine('po_number', poNumber, MAX_REFERENCE_CHARACTERS)
+  canonical: ({ poNumber, ...wanted }: WantedBillingProfile, now) => {
+    const { emails, language } = wanted
+    const party = canonicalParty(refuse, wanted)
+    if (poNumber !== undefined) requireLine(refuse, 'po_number', poNumber, MAX_REFERENCE_CHARACTERS)
     checkEmails(emails)
     requireOneOf('language', language, billingLanguages)
     return {
-      legalName,
-      address: [...address],
-      country,
-      ...(taxId === undefined ? {} : { taxId }),
+      ...party,
       ...(poNumber === undefined ? {} : { poNumber }),
       emails: [...emails],
       language,
@@ -105,10 +91,7 @@ export const billing = accountSetting({
   },
   fingerprint: (profile) =>
     JSON.stringify([
-      profile.legalName,
-      profile.address,
-      profile.country,
-      profile.taxId ?? null,
+      partyFingerprint(profile),
       profile.poNumber ?? null,
       profile.emails,
       profile.language,
@@ -159,20 +142,6 @@ function canonicalTerms(wanted: WantedBillingProfile, now: OperatorTerms): Opera
   if (!Number.isInteger(graceHours) || graceHours < 0 || graceHours > MAX_GRACE_HOURS)
     refuse('grace_hours', `must be a whole number from 0 to ${MAX_GRACE_HOURS}`)
   return { timeZone, numberPrefix, terms, graceHours }
-}
-
-/** A line is shown on statements as it is: it has no control characters and no space around it. */
-function requireLine(param: string, text: string, maxCharacters: number): void {
-  if (!isPrintable(text, maxCharacters))
-    refuse(param, `must be one line of 1 to ${maxCharacters} printable characters`)
-  if (text.trim() !== text) refuse(param, 'must not begin or end with a space')
-}
-
-function checkAddress(address: readonly string[]): void {
-  if (address.length === 0 || address.length > MAX_ADDRESS_LINES)
-    refuse('address', `must have 1 to ${MAX_ADDRESS_LINES} lines`)
-  for (const [index, line] of address.entries())
-    requireLine(`address[${index}]`, line, MAX_ADDRESS_CHARACTERS)
 }
 
 function checkEmails(emails: readonly string[]): void {
