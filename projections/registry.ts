@@ -5,6 +5,7 @@ import { filesProjection } from './files/projection.ts'
 import { ledgerProjection } from './ledger/projection.ts'
 import { pricesProjection } from './prices/projection.ts'
 import { proposalsProjection } from './proposals/projection.ts'
+import { statementsProjection } from './statements/projection.ts'
 import { tasksProjection } from './tasks/projection.ts'
 import { timelineProjection } from './timeline/projection.ts'
 import { voicesProjection } from './voices/projection.ts'
@@ -14,6 +15,7 @@ export const allProjections: readonly Projection[] = [
   accessProjection,
   pricesProjection,
   proposalsProjection,
+  statementsProjection,
   tasksProjection,
   filesProjection,
   voicesProjection,

@@ -216,7 +216,8 @@ export async function nextKeys(
   const parts = columns.map(({ table, column, changedAfter }) => {
     const changed =
       changedAfter === undefined ? '' : ` and position > $${values.push(changedAfter)}::bigint`
-    return `(select ${column} as key from ${table} where ${column} > $1${changed}
+    // An owner may have many rows, which must not fill the page.
+    return `(select distinct ${column} as key from ${table} where ${column} > $1${changed}
              order by ${column} limit $2)`
   })
   const { rows } = await db.query<{ key: string }>(

@@ -144,7 +144,9 @@ export async function writePolls(
   for (const { change } of placed) {
     const { known, standing } = change
     const kind = pollKind(standing)
-    if (known && pollKind(known) === kind && known.submission === standing.submission) continue
+    const isSame = known && pollKind(known) === kind && known.submission === standing.submission
+    // An event may have named the id upstream although the task is asked for as before.
+    if (isSame && change.nativeId === undefined) continue
     if (!known && kind === undefined) continue
     if (kind === undefined) ended.push(change.platformId)
     else

@@ -22,7 +22,7 @@ export function addRebuild(program: Command): void {
     .description('rebuild read models next to the live ones, compare and swap them')
     .argument(
       '<names...>',
-      'of access, assets, files, ledger, prices, proposals, tasks, timeline, voices',
+      'of access, assets, files, ledger, prices, proposals, statements, tasks, timeline, voices',
     )
     .addOption(
       new Option('--check', 'only compare, do not swap; exit code 1 on any difference').conflicts(

@@ -62,8 +62,8 @@ const odd = {
 const FREE =
   /^(?:name|reason|text|message|code|filename|description|upstreamStatus|upstreamRequestId|endedBy|serviceTier|webhookUrl|ratio|word|actor|projectName)$/
 const TIME = /(?:At|Until)$|^effectiveFrom$/
-/** Counted by the account from its own events. */
-const COUNTED = /^(?:revision|secretVersion)$/
+/** Counted by the account and by closes from their own events. */
+const COUNTED = /^(?:revision|secretVersion|n|attempt)$/
 const times = fc.constantFrom('1970-01-01T00:00:00.000Z', '9999-12-31T23:59:59.999Z')
 /** The longest that adapters take (`upstreamIdOf`), of characters that do not compress. */
 const nativeIds = fc
@@ -111,7 +111,7 @@ function oddFor({ name, schema, value }: Leaf): fc.Arbitrary<unknown> | undefine
 
 /** Ids that a second thing of the kind has otherwise. */
 const OWN_IDS =
-  /^(?:platformId|callId|fileId|assetId|groupId|verificationId|grantId|adjustmentId|proposalId|secretHash|version|voiceId)$/
+  /^(?:platformId|callId|fileId|assetId|groupId|verificationId|grantId|adjustmentId|proposalId|secretHash|version|voiceId|vkey)$/
 const dataOf = (type: string): Record<string, unknown> => {
   const fixture = eventFixtures.find((one) => one.type === type)
   if (fixture === undefined) throw new Error(`no fixture of ${type}`)
@@ -130,6 +130,7 @@ function beginningOf(type: string): string {
         [/^Verification/, 'VerificationStarted'],
         [/^File/, 'FileUploaded'],
         [/^Token/, 'TokenIssued'],
+        [/^(?:Void|PeriodVoided)/, 'PeriodClosed'],
         [/^Posting(?:Approved|Rejected)/, 'PostingProposed'],
       ] as const
     ).find(([pattern]) => pattern.test(type)) ?? []
@@ -144,6 +145,7 @@ function numbered(type: string, n: number, data: Record<string, unknown>): void 
     if (typeof value === 'string' && (own || (name === 'userId' && type === 'UserAdded')))
       data[name] = `${value.slice(0, -1)}${n}`
   }
+  if ('attempt' in data) data['attempt'] = n
 }
 
 const opened = accountDecider.evolve(accountDecider.initial, {

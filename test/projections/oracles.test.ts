@@ -19,6 +19,7 @@ import { propertyRuns } from '../helpers/property-runs.ts'
 import { accountEventRows, accountRows, proposalRows, tokenRows } from './oracles/access.ts'
 import { assetAfter, groupAfter, verificationAfter } from './oracles/assets.ts'
 import { fileAfter, uploadAfter, voiceAfter } from './oracles/files.ts'
+import { keyRows, periodRows } from './oracles/statements.ts'
 import { nativeId, pollRow, taskRow } from './oracles/tasks.ts'
 import {
   openTenant,
@@ -52,8 +53,9 @@ function timelineEffect(
   event: RecordedEvent,
   known: Owner | undefined,
 ): TimelineEffect | undefined {
-  // The price book belongs to no tenant, and so does the database.
+  // The price book, the database and the issuer of statements belong to no tenant.
   if (event.type === 'PriceBookPublished' || event.type === 'DatabaseAdopted') return undefined
+  if (event.type === 'IssuerProfileSet' || event.type === 'StatementKeyPublished') return undefined
   const { data, position } = event
   const sourceId = sourceOf(event)
   const owner = 'tenantId' in data ? data : known
@@ -103,6 +105,8 @@ const oracles: Readonly<Record<string, Oracle>> = {
   'access.tokens': (events) => one('token_id', tokenRows(events).token),
   'access.secrets': (events) => tokenRows(events).secrets,
   'proposals.proposals': (events) => proposalRows(events),
+  'statements.periods': (events) => periodRows(events),
+  'statements.keys': (events) => keyRows(events),
   'files.files': byStream('file_id', fileAfter),
   'voices.uploads': byStream('file_id', uploadAfter),
   'voices.voices': byStream('voice_key', voiceAfter),

@@ -89,7 +89,13 @@ t.test('no order of events stops a read model, in any batches', async (t) => {
     return passedOver.map((note) => note.replace(/ \d+ /, ' '))
   }
   await t.test('an end without its beginning is marked', async (t) => {
-    const begins = new Set(['TenantOpened', 'UserAdded', 'PostingProposed', 'TaskRequested'])
+    const begins = new Set([
+      'TenantOpened',
+      'UserAdded',
+      'PostingProposed',
+      'PeriodClosed',
+      'TaskRequested',
+    ])
     for (const type of types.filter(
       (one) => !begins.has(one) && !isFirstOfSource({ type: one } as AnyEvent),
     )) {
@@ -102,6 +108,7 @@ t.test('no order of events stops a read model, in any batches', async (t) => {
             [/^(?:Token|UserRenamed|TenantNamed|TenantStatusSet|BalanceAlertsSet)/, 'access'],
             [/^FileDeleted/, 'files'],
             [/^Posting/, 'proposals'],
+            [/^(?:Void|Period)/, 'statements'],
           ] as const
         ).find(([pattern]) => pattern.test(type)) ?? []
       if (model === undefined) continue
@@ -116,6 +123,8 @@ t.test('no order of events stops a read model, in any batches', async (t) => {
       ['access', 'UserAdded'],
       ['access', 'TokenIssued'],
       ['proposals', 'PostingProposed'],
+      ['statements', 'PeriodClosed'],
+      ['statements', 'StatementKeyPublished'],
       ['prices', 'PriceBookPublished'],
       ['files', 'FileUploaded'],
       ['voices', 'MediaUploaded'],

@@ -10,7 +10,9 @@ const possibleId = /^[A-Za-z0-9_-][A-Za-z0-9_.-]{0,127}$/
 
 /** Members that name accounts upstream, or who posted money: for operators, not for the tenant. */
 const operatorOnly: ReadonlySet<string> = new Set(
-  'channelId channelIds upstreamModel upstreamFileId upstreamVoiceId nativeGroupId by'.split(' '),
+  'channelId channelIds upstreamModel upstreamFileId upstreamVoiceId nativeGroupId by proposedBy'.split(
+    ' ',
+  ),
 )
 
 /**

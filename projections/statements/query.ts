@@ -1,0 +1,99 @@
+import type { PeriodClosed } from '../../src/domain/statement/events.ts'
+import type { ClosedPeriod } from '../../src/domain/statement/periods.ts'
+import type { Currency } from '../../src/kernel/money.ts'
+import type { Queryable } from '../engine/queryable.ts'
+import type { PeriodState, VoidEnd, VoidProposal } from './projection.ts'
+
+export type { PeriodState, VoidEnd, VoidProposal } from './projection.ts'
+
+/** A close of a month; `closed` is its event without the rows of the statement. */
+export interface PeriodRow {
+  readonly tenantId: string
+  /** `<currency>/<n>/<attempt>`. */
+  readonly periodId: string
+  readonly state: PeriodState
+  readonly closed: ClosedPeriod
+  /** The last proposal to void it, whether or not it has ended; null: none. */
+  readonly voidProposal: VoidProposal | null
+  /** How the last proposal ended; null: it has not. */
+  readonly voidEnd: VoidEnd | null
+}
+
+/** A close with the rows of its statement. */
+export interface WholePeriod extends PeriodRow {
+  readonly sums: PeriodClosed['sums']
+  readonly refunds: PeriodClosed['refunds']
+}
+
+const columns = `tenant_id as "tenantId", period_id as "periodId", state, closed,
+                 void_proposal as "voidProposal", void_end as "voidEnd"`
+
+/** The periods of a month that stand, of a tenant or of all without one, by tenant and currency. */
+export async function periodsOfMonth(
+  db: Queryable,
+  { month, tenantId }: { readonly month: string; readonly tenantId?: string | undefined },
+): Promise<readonly PeriodRow[]> {
+  const { rows } = await db.query<PeriodRow>({
+    name: 'statements.of_month',
+    text: `select ${columns} from statements.periods
+           where month = $1 and ($2::text is null or tenant_id = $2) and state <> 'voided'
+           order by tenant_id, currency`,
+    values: [month, tenantId ?? null],
+  })
+  return rows
+}
+
+interface OfCurrency {
+  readonly tenantId: string
+  readonly currency: Currency
+}
+
+/** Every close of a tenant in a currency, the voided ones included, in order. */
+export async function listPeriods(
+  db: Queryable,
+  { tenantId, currency }: OfCurrency,
+): Promise<readonly PeriodRow[]> {
+  const { rows } = await db.query<PeriodRow>({
+    name: 'statements.list',
+    text: `select ${columns} from statements.periods
+           where tenant_id = $1 and currency = $2
+           order by n, (closed ->> 'attempt')::int`,
+    values: [tenantId, currency],
+  })
+  return rows
+}
+
+/** The closes of a tenant in a currency that stand, in order. */
+export async function standingPeriods(
+  db: Queryable,
+  of: OfCurrency,
+): Promise<readonly PeriodRow[]> {
+  return (await listPeriods(db, of)).filter(({ state }) => state !== 'voided')
+}
+
+/**
+ * The close of a month: the one that stands, or else the last one, which is voided; undefined if it
+ * was never closed.
+ */
+export async function periodOf(
+  db: Queryable,
+  { tenantId, currency, month }: OfCurrency & { readonly month: string },
+): Promise<WholePeriod | undefined> {
+  const { rows } = await db.query<WholePeriod>({
+    name: 'statements.one',
+    text: `select ${columns}, sums, refunds from statements.periods
+           where tenant_id = $1 and currency = $2 and month = $3
+           order by (closed ->> 'attempt')::int desc limit 1`,
+    values: [tenantId, currency, month],
+  })
+  return rows[0]
+}
+
+/** The keys that sign statements, or did, as verifiers take them, in the order of the log. */
+export async function publishedKeys(db: Queryable): Promise<readonly string[]> {
+  const { rows } = await db.query<{ readonly vkey: string }>({
+    name: 'statements.keys',
+    text: 'select vkey from statements.keys order by position',
+  })
+  return rows.map(({ vkey }) => vkey)
+}
