@@ -56,6 +56,8 @@ export const crashPoints = [
   'file.after-object',
   'file.after-uploaded',
   'file.after-deleted',
+  'void.before-append',
+  'void.after-append',
 ] as const
 export type CrashPointName = (typeof crashPoints)[number]
 

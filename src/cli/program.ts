@@ -42,6 +42,8 @@ const files: readonly (readonly [names: readonly string[], load: () => Promise<R
   [['limit'], async () => (await import('./limits.ts')).addLimits],
   [['balance-alert'], async () => (await import('./balance-alerts.ts')).addBalanceAlerts],
   [['reporting'], async () => (await import('./reporting.ts')).addReporting],
+  [['void'], async () => (await import('./voids.ts')).addVoids],
+  [['issuer'], async () => (await import('./issuer.ts')).addIssuer],
   [['billing'], async () => (await import('./billing.ts')).addBilling],
 ]
 

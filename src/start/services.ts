@@ -18,6 +18,8 @@ import { createMediaFiles } from '../app/files/uploads/media-files.ts'
 import { createFileUseCases } from '../app/files/use-cases.ts'
 import { crashPointFrom } from '../app/crash-points.ts'
 import { servedModels } from '../app/channels/served-models.ts'
+import { createManagedIssuer } from '../app/finance/statements/issuer.ts'
+import { createManagedVoids } from '../app/finance/statements/void.ts'
 import { createReadModelPrices } from '../app/finance/prices/model-prices.ts'
 import { createManagedPriceBooks } from '../app/finance/prices/managed-price-books.ts'
 import type { Channel } from '../app/ports/provider.ts'
@@ -194,6 +196,8 @@ function accountsOver(
     lives: createLifeActions({ ...tasks, tasks, findLife: reads.life }),
     viewTenant: createViewTenant(deps, tenants),
     proposals: createManagedProposals(deps),
+    issuer: createManagedIssuer(deps),
+    voids: createManagedVoids({ ...deps, crashPoint: tasks.crashPoint }),
     tokens: createManagedTokens({ ...deps, defaultLimits, served }),
     settings: createManagedSettings(
       {

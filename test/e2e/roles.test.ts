@@ -117,12 +117,13 @@ t.test('admin tokens of finance and of support walk their rows of the table', as
   await walk(t, admin, roles, ['/admin/tenants', tenant, '/admin/proposals'])
   const accounts = ['/admin/tokens', `/admin/tokens/${query.finance.id}`, `${tenant}/users`]
   await walk(t, admin, ['support'], [...accounts, `${tenant}/budgets`, `${tenant}/limits`])
-  await walk(t, admin, [], [`${tenant}/balance-alerts`])
+  await walk(t, admin, [], [`${tenant}/balance-alerts`, '/admin/issuer'])
   const changes = [
     ['PUT', `${tenant}/credit/limit`, { currency: 'USD', amount: '5', limit_id: 'mine' }],
     ['PUT', `${tenant}/approvals`, { limits: [], lapse_hours: 72 }],
     ['PUT', `${tenant}/prices`, { multiplier: '0.5', prices: [] }],
     ['PUT', `${tenant}/limits`, { limits: [] }],
+    ['PUT', '/admin/issuer', { legal_name: 'Mine', address: ['Here'], country: 'DE' }],
     ['POST', '/admin/tokens', { tenant_id: tenantId, user_id: 'sup', kind: 'model', name: 'mine' }],
     ['PATCH', `/admin/tokens/${query.support.id}`, { name: 'mine' }],
     ['POST', `/admin/tokens/${query.support.id}/rotate`, {}],

@@ -8,6 +8,7 @@ import { approvalRoutes } from './approvals.ts'
 import { balanceAlertRoutes } from './balance-alerts.ts'
 import { billingRoutes } from './billing.ts'
 import { budgetRoutes } from './budgets.ts'
+import { issuerRoutes } from './issuer.ts'
 import { limitRoutes } from './limits.ts'
 import { adminCreditRoutes } from './credit.ts'
 import { adminEnvelope } from './envelope.ts'
@@ -20,6 +21,7 @@ import { nameRoutes, statusRoutes, userLifeRoutes } from './status.ts'
 import { tenantRoutes, userRoutes } from './tenants.ts'
 import { reportingRoutes } from './reporting.ts'
 import { adminTokenRoutes } from './tokens.ts'
+import { voidRoutes } from './voids.ts'
 
 /** In the order of the documentation. */
 const routes: readonly ((instance: FastifyInstance, accounts: Services['accounts']) => void)[] = [
@@ -36,6 +38,8 @@ const routes: readonly ((instance: FastifyInstance, accounts: Services['accounts
   balanceAlertRoutes,
   reportingRoutes,
   billingRoutes,
+  issuerRoutes,
+  voidRoutes,
   priceBookRoutes,
   whatIfRoute,
   accountPriceRoutes,

@@ -154,7 +154,8 @@ export function toProposal(row: ProposalRow, request: FastifyRequest) {
   }
 }
 
-const toPerson = (by: Person | null) =>
+/** A person as answers show it; null: a shell. */
+export const toPerson = (by: Person | null) =>
   by && { tenant_id: by.tenantId, user_id: by.userId, token_id: by.tokenId }
 
 /** Both sides of a change of a setting; members of the other setting are null. */

@@ -14,6 +14,8 @@ import type { FileUseCases } from '../../app/files/types.ts'
 import type { ResolveMediaFiles } from '../../app/files/uploads/media-files.ts'
 import type { UploadQuota } from '../../app/files/uploads/quota.ts'
 import type { ReadBalances } from '../../app/finance/balances.ts'
+import type { ManagedIssuer } from '../../app/finance/statements/issuer.ts'
+import type { ManagedVoids } from '../../app/finance/statements/void.ts'
 import type { ReadModelPrices } from '../../app/finance/prices/model-prices.ts'
 import type { ManagedPriceBooks } from '../../app/finance/prices/managed-price-books.ts'
 import type { BudgetStatus } from '../../app/spending/budgets/status.ts'
@@ -92,6 +94,8 @@ export interface Services {
   readonly accounts: {
     readonly tenants: ManagedTenants
     readonly proposals: ManagedProposals
+    readonly issuer: ManagedIssuer
+    readonly voids: ManagedVoids
     readonly tokens: ManagedTokens
     readonly settings: ManagedSettings
     readonly priceBooks: ManagedPriceBooks

@@ -58,7 +58,7 @@ type Decided = Pick<DecidedProposal, 'proposal' | 'changed'>
  * Who is behind the tokens of an approval and of its proposal.
  * @throws DomainError `scope_denied` where the token of the approval is not in the log
  */
-async function originsOf(
+export async function originsOf(
   { log }: ManagementDeps,
   { tokenId }: Actor,
   proposedBy: ProposalRow['by'],

@@ -23,7 +23,7 @@ export interface Actor extends Person {
 }
 
 /** The read models from which managed objects are shown. */
-type ManagedReadModel = 'access' | 'ledger' | 'prices' | 'proposals'
+type ManagedReadModel = 'access' | 'ledger' | 'prices' | 'proposals' | 'statements'
 
 /** After a change, the caller waits this long to see it. */
 const SHOWN_MS = 3_000

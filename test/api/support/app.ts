@@ -8,6 +8,8 @@ import { logRedaction } from '../../../src/api/kit/routes/observe.ts'
 import type { AccountReads } from '../../../src/api/query/account-reads.ts'
 import type { Authenticate, Principal } from '../../../src/app/access/principal.ts'
 import type { ManagedProposals } from '../../../src/app/accounts/managed-proposals.ts'
+import type { ManagedIssuer } from '../../../src/app/finance/statements/issuer.ts'
+import type { ManagedVoids } from '../../../src/app/finance/statements/void.ts'
 import type { ManagedTenants } from '../../../src/app/accounts/managed-tenants.ts'
 import type { ManagedTokens } from '../../../src/app/accounts/managed-tokens.ts'
 import type { ManagedSettings } from '../../../src/app/accounts/settings.ts'
@@ -114,6 +116,9 @@ const noProposals: ManagedProposals = {
   reject: noTenant,
 }
 
+const noIssuer: ManagedIssuer = { show: () => Promise.resolve(undefined), set: noTenant }
+const noVoids: ManagedVoids = { propose: noTenant, approve: noTenant, reject: noTenant }
+
 const noTokens: ManagedTokens = {
   list: () => Promise.resolve([]),
   find: noToken,
@@ -141,6 +146,8 @@ const noLives: LifeActions = { note: noLife, poll: noLife, giveUp: noLife }
 export const noManagement: GatewayServices['accounts'] = {
   tenants: noTenants,
   proposals: noProposals,
+  issuer: noIssuer,
+  voids: noVoids,
   tokens: noTokens,
   settings: noSettings,
   priceBooks: noPriceBooks,

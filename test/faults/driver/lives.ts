@@ -45,7 +45,7 @@ const CRASH_SHARE = 0.6
 
 /** The points at which something can die; support, which no traffic has, reaches those of its notes. */
 function allPoints(): readonly CrashPointName[] {
-  return crashPoints.filter((name) => name !== UNREACHABLE_POINT && !name.startsWith('note.'))
+  return crashPoints.filter((name) => name !== UNREACHABLE_POINT && !/^(?:note|void)\./.test(name))
 }
 
 /** Those of the life of a task that upstream makes. */

@@ -7,8 +7,9 @@ import type { RequestFault } from '../request-error.ts'
 
 /** The one mapping of failures to HTTP. */
 
-/** Settings of accounts fail each under its own name. */
-type SettingFailure = `${SettingCode}_${'invalid' | 'changed'}`
+/** Settings of accounts, and the issuer of statements, fail each under its own name. */
+type SettingName = SettingCode | 'issuer'
+type SettingFailure = `${SettingName}_${'invalid' | 'changed'}`
 
 /** Everything a request can fail with; a refusal by the model service is one for each reason it has. */
 export type FailureCode =
@@ -110,11 +111,12 @@ const ofStores = {
 
 /** Makes the row of a surface for each failure of each setting. */
 export function forSettings<Row>(
-  make: (code: SettingCode, fault: 'invalid' | 'changed') => Row,
+  make: (code: SettingName, fault: 'invalid' | 'changed') => Row,
 ): Readonly<Record<SettingFailure, Row>> {
   const faults = ['invalid', 'changed'] as const
+  const names: readonly SettingName[] = [...settingCodes, 'issuer']
   return Object.fromEntries(
-    settingCodes.flatMap((code) =>
+    names.flatMap((code) =>
       faults.map((fault) => [`${code}_${fault}`, make(code, fault)] as const),
     ),
   ) as Record<SettingFailure, Row>

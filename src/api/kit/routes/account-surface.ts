@@ -94,7 +94,8 @@ const csvText = 'CSV (RFC 4180) with a header line, where the request asks for C
 export interface AccountRoute {
   readonly operationId: string
   readonly summary: string
-  readonly ok: TSchema
+  /** Absent where the request is never done at once. */
+  readonly ok?: TSchema
   /** Answered with 202 instead, where the request is accepted and not done yet. */
   readonly accepted?: TSchema
   readonly failures: readonly FailureCode[]
@@ -135,7 +136,7 @@ export function describeAccount(
     summary,
     security: [{ [security]: [] }],
     response: {
-      200: answer({ json: ok, ...(csv ? table : { others: files }) }),
+      ...(ok && { 200: answer({ json: ok, ...(csv ? table : { others: files }) }) }),
       ...(accepted && { 202: answer({ json: accepted }) }),
       ...failureResponses(shape, failures),
     },
