@@ -13,7 +13,7 @@ interface KeyedMovement {
 interface ShownAmounts {
   readonly opening: bigint
   readonly closing: bigint
-  /** Of each movement, in the order given. */
+  /** Movements in the order given. */
   readonly movements: readonly bigint[]
 }
 

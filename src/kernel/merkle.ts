@@ -106,7 +106,7 @@ export function inclusionPath(index: number, hashes: readonly Buffer[]): readonl
 }
 
 /**
- * The same proof for a large tree, from the leaf hashes of the leaf's tile and the roots of all tiles. The last tile
+ * The proof of `inclusionPath` for a large tree, from the leaf hashes of the leaf's tile and the roots of all tiles. The last tile
  * may be partial; its root is that of the leaves it has.
  */
 export function inclusionPathByTiles(
