@@ -31,6 +31,9 @@ export const imageEntryPoints = entryPoints.filter((path) => !path.startsWith('i
 /** Writes the OpenAPI document; run by the build alone. */
 const describer = 'src/start/describe.ts'
 
+/** `tollgate verify` as one file that runs with Node alone, for people without the rest. */
+const verifier = 'src/cli/verify/main.ts'
+
 /** They find programs, libraries or pages by where their own files are. */
 export const external = [
   'classic-level',
@@ -93,6 +96,21 @@ export async function bundle(folder, modules, { apart = [], maps = true } = {}) 
   return metafile
 }
 
+/** Builds `verify.mjs` into a folder: a single file, which a stranger can read. */
+export async function bundleVerifier(folder) {
+  await build({
+    absWorkingDir: root,
+    entryPoints: [verifier],
+    outfile: join(resolve(folder), 'verify.mjs'),
+    bundle: true,
+    format: 'esm',
+    platform: 'node',
+    target: 'node20',
+    banner: { js: '#!/usr/bin/env node' },
+    logLevel: 'warning',
+  })
+}
+
 /** Copies what the program reads to the same paths as in the checkout, where it finds them by these. */
 export async function copyProgramFiles(folder) {
   for (const file of programFiles) {
@@ -104,6 +122,7 @@ export async function copyProgramFiles(folder) {
 /** Builds the program into a folder, with the OpenAPI document that it serves; returns the list of `bundle`. */
 export async function buildProgram(folder, { modules = entryPoints, ...options } = {}) {
   const metafile = await bundle(folder, [...modules, describer], options)
+  await bundleVerifier(folder)
   const script = join(resolve(folder), describer.replace(/\.ts$/, '.js'))
   const document = join(resolve(folder), 'openapi.json')
   await promisify(execFile)(process.execPath, [script, document, product.version])

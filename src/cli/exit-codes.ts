@@ -3,6 +3,7 @@ export const exitCodes = {
   inOrder: 0,
   failed: 1,
   usage: 2,
+  notVerified: 3,
   defect: 70,
   startAgain: 75,
   newer: 76,
@@ -18,6 +19,7 @@ export const exitCodeMeanings: readonly (readonly [code: number, meaning: string
     'the command found something or failed; `serve`: a part failed repeatedly, a port is taken, stopping took too long, or a second signal came',
   ],
   [exitCodes.usage, 'an unknown command, option or role, or a wrong argument'],
+  [exitCodes.notVerified, '`verify`: a file does not verify'],
   [
     exitCodes.defect,
     'an uncaught error, a defect: logged as `fatal` with its stack; other replicas take over its work',
@@ -55,6 +57,7 @@ export function exitCodeOf(error: unknown, depth = 0): number {
   if (!(error instanceof Error) || depth > MAX_DEPTH) return exitCodes.failed
   if (error.name === 'UsageError') return exitCodes.usage
   if (REFUSED.has(error.name)) return exitCodes.refused
+  if (error.name === 'NotVerifiedError') return exitCodes.notVerified
   if (error.name === 'NotMigratedError') return exitCodes.startAgain
   const code = 'code' in error ? error.code : undefined
   if (code === 'data_dir_newer') return exitCodes.newer

@@ -13,6 +13,7 @@ const forOperators: ReadonlySet<string> = new Set([
   'LogOlderError',
   'NotBelongingError',
   'NotMigratedError',
+  'NotVerifiedError',
 ])
 
 /** Postgres: a damaged page of a table (`data_corrupted`) or of an index. */

@@ -26,6 +26,7 @@ const files: readonly (readonly [names: readonly string[], load: () => Promise<R
   [['find'], async () => (await import('./find.ts')).addFind],
   [['failures'], async () => (await import('./failures.ts')).addFailures],
   [['report'], async () => (await import('./report.ts')).addReport],
+  [['verify'], async () => (await import('./verify/command.ts')).addVerify],
   [['export'], async () => (await import('./export.ts')).addExport],
   [['events'], async () => (await import('./events.ts')).addEvents],
   [['audit'], async () => (await import('./audit.ts')).addAudit],

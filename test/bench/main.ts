@@ -35,6 +35,7 @@ const benchmarks: Readonly<Record<string, () => Promise<{ readonly run: Benchmar
   accounts: () => import('./accounts.ts'),
   explain: () => import('./explain.ts'),
   export: () => import('./export.ts'),
+  verify: () => import('./verify.ts'),
   support: () => import('./support.ts'),
   console: () => import('./console.ts'),
 }

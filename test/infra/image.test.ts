@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { existsSync } from 'node:fs'
-import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
+import { copyFile, mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -103,6 +103,13 @@ t.test('the layout of an image', { skip: notLinux }, async (t) => {
     )
     for (const name of ['fastify', 'pg', 'sharp', 'classic-level', 'htmx.org'])
       t.ok(listed.has(name), name)
+  })
+
+  t.test('the file that verifies statements is inside, and needs nothing else', async (t) => {
+    const alone = join(folder, 'verify.mjs')
+    await copyFile(join(app, 'dist', 'verify.mjs'), alone)
+    const { stdout } = await run('env', ['-i', process.execPath, alone, '--help'])
+    t.match(stdout, /^usage: node verify\.mjs/)
   })
 
   t.test('each package has a licence, its text and a hash', (t) => {
