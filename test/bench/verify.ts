@@ -54,7 +54,7 @@ function peakMib(pid: number): number {
 
 async function measure(args: readonly string[]) {
   const startedMs = performance.now()
-  const child = spawn(process.execPath, args, { stdio: ['ignore', 'inherit', 'inherit'] })
+  const child = spawn(process.execPath, args, { stdio: ['ignore', 'ignore', 'inherit'] })
   const pid = child.pid ?? 0
   let [mib, ms] = [0, 0]
   const looks = setInterval(() => {

@@ -54,7 +54,7 @@ t.test('the page shows the files of the fixture', async (t) => {
 })
 
 t.test('the commands of the page answer as printed, by one file and Node alone', async (t) => {
-  const [whole = '', changed = ''] = blocksOf('sh')
+  const [whole = '', changed = '', twice = ''] = blocksOf('sh')
   const verified = await shell(whole)
   t.equal(verified.code, 0, verified.stderr)
   t.equal(verified.stdout, blocksOf('text')[1])
@@ -62,6 +62,11 @@ t.test('the commands of the page answer as printed, by one file and Node alone',
   t.equal(refused.code, 3)
   t.equal(refused.stderr, blocksOf('text')[2])
   t.equal(refused.stdout, '')
+  t.same(await shell(twice), { code: 0, stdout: '', stderr: '' })
+  const doubled = await shell(
+    `cp postings.ndjson one && cat one one > postings.ndjson && ${twice}mv one postings.ndjson`,
+  )
+  t.equal(doubled.stdout, 'call_0:2\ncall_1:1\nlate_0:1\n')
 })
 
 t.test('the file has help, and an exit code for each kind of failure', async (t) => {
