@@ -40,6 +40,7 @@ const plans: fc.Arbitrary<MonthPlan> = fc
     credits: fc.array(credits, { maxLength: 6 }),
     late: fc.nat(5),
     skus: fc.integer({ min: 1, max: 9 }),
+    sumRows: fc.constantFrom(1, 2, 5, 1_000),
     openingPico: amounts,
     n: fc.integer({ min: 1, max: 3 }),
     attempt: fc.integer({ min: 1, max: 3 }),
@@ -79,6 +80,39 @@ t.test('neither misses a flipped bit of any file', (t) => {
   fc.assert(flips, { numRuns: propertyRuns(120) })
   t.end()
 })
+
+t.test(
+  'both give the same verdict on a file of which a part was cut out, doubled, moved or replaced',
+  (t) => {
+    const parts = fc.tuple(
+      fc.nat(),
+      fc.nat(40),
+      fc.constantFrom('cut', 'double', 'move', 'replace'),
+    )
+    const spliced = fc.property(
+      plans,
+      fc.constantFrom(...monthFiles),
+      parts,
+      fc.oneof(fc.string(), fc.constantFrom('\n', '\r\n', ' ', '[', '{', '"', ',1', 'null')),
+      (plan, file, [at, length, change], text) => {
+        const month = closeMonth(plan)
+        const whole = Buffer.from(month[file])
+        const from = at % whole.length
+        const part = whole.subarray(from, from + length)
+        const [head, tail] = [whole.subarray(0, from), whole.subarray(from + length)]
+        const pieces = {
+          cut: [head, tail],
+          double: [head, part, part, tail],
+          move: [part, head, tail],
+          replace: [head, Buffer.from(text), tail],
+        }
+        verdict({ ...filesOf(month), [file]: Buffer.concat(pieces[change]) }, month.vkey)
+      },
+    )
+    fc.assert(spliced, { numRuns: propertyRuns(60) })
+    t.end()
+  },
+)
 
 t.test('neither verifies files of two months together', (t) => {
   const mixed = fc.property(plans, plans, fc.constantFrom(...monthFiles), (one, other, file) => {

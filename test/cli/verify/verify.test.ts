@@ -190,3 +190,52 @@ t.test('a month that was signed wrongly does not verify', (t) => {
   }
   t.end()
 })
+
+t.test('postings that were signed but do not give the figures are reported', (t) => {
+  const wrong: readonly (readonly [leaf: number, from: string, to: string, why: RegExp])[] = [
+    [
+      2,
+      '"model-1-tokens"',
+      '"model-7-tokens"',
+      /line 3: the statement has no sum of the SKU model-7-tokens$/,
+    ],
+    [
+      2,
+      '"model-1-tokens"',
+      '"model-0-tokens"',
+      /the lines do not add up to the row of model-0-tokens in the statement$/,
+    ],
+    [
+      2,
+      ',"token",',
+      ',"second",',
+      /the lines do not add up to the row of model-1-tokens in the statement$/,
+    ],
+    [1, '2026-10-30T', '2026-10-31T', /0 postings are late, and by the statement 1$/],
+    [5, '"100000"', '"100001"', /the postings do not add up to granted_paid of the statement$/],
+    [
+      6,
+      '"line","call_1:1"',
+      '"grant","grant-0"',
+      /do not add up to adjusted_usage of the statement$/,
+    ],
+    [5, '["grant"', '["expiry"', /line 6: paid is no kind of expiry$/],
+    [6, '"0.0000325"', '"0.00003250"', /line 7: 0\.00003250 is no amount$/],
+    [6, '"0.0000325"', '"-0"', /line 7: -0 is no amount$/],
+    [6, '04:00:00.001Z', '03:00:00.001Z', /line 7: the posting is not in the order/],
+    [3, '2026-10-31', '2026-02-30', /line 4: 2026-02-30T16:00:00\.000Z is no time$/],
+    [3, ',1000000,', ',100,', /line 4: 100 is no "per"$/],
+    [3, '"call_1:1"', '"call_9:1"', /line 4: call_9:1 is no id of a line of its call or task$/],
+    [3, '"reported"', '"guessed"', /line 4: the leaf has not the form of a line$/],
+    [2, ',3]', ',null]', /line 3: the leaf has not the form of a line$/],
+  ]
+  for (const [index, from, to, why] of wrong) {
+    const made = closeMonth(plainMonth, (leaves) => {
+      t.ok(leaves[index]?.includes(from), `${from} is in leaf ${index}`)
+      return leaves.with(index, (leaves[index] ?? '').replace(from, to))
+    })
+    const { statement, postings, vkey } = made
+    t.match(folder.verify({ statement, postings }, vkey).why, why)
+  }
+  t.end()
+})

@@ -24,6 +24,8 @@ export interface MonthPlan {
   /** Lines dated before the month. */
   readonly late: number
   readonly skus: number
+  /** Most rows of sums by SKU; the SKUs beyond them are the row `other`. */
+  readonly sumRows: number
   readonly openingPico: bigint
   readonly n: number
   readonly attempt: number
@@ -64,6 +66,7 @@ export const plainMonth: MonthPlan = {
   ],
   late: 1,
   skus: 2,
+  sumRows: 1_000,
   openingPico: parseAmount('1200.005'),
   n: 11,
   attempt: 1,
@@ -147,16 +150,29 @@ function creditAt(n: number, { kind, pico }: MadeCredit, plan: MonthPlan): Made 
   return { leaf: JSON.stringify(cells), figure, pico }
 }
 
-type SumRow = readonly [sku: string, unit: string, quantity: number, amount: string, lines: number]
+type SumRow = readonly [
+  sku: string,
+  unit: string | null,
+  quantity: number | null,
+  amount: string,
+  lines: number,
+]
 
-function sumsOf(lines: readonly MadeLine[]): readonly SumRow[] {
+function sumsOf(lines: readonly MadeLine[], { sumRows }: MonthPlan): readonly SumRow[] {
   const skus = [...new Set(lines.map(({ sku }) => sku))].toSorted()
-  return skus.map((sku) => {
-    const of = lines.filter((line) => line.sku === sku)
+  const sumOf = (of: readonly MadeLine[]) => {
     const quantity = of.reduce((sum, line) => sum + line.quantity, 0)
     const pico = of.reduce((sum, line) => sum - line.pico, 0n)
-    return [sku, 'token', quantity, formatAmount(pico), of.length]
+    return { quantity, amount: formatAmount(pico), lines: of.length }
+  }
+  const named = skus.length > sumRows ? skus.slice(0, sumRows - 1) : skus
+  const rows = named.map((sku): SumRow => {
+    const sum = sumOf(lines.filter((line) => line.sku === sku))
+    return [sku, 'token', sum.quantity, sum.amount, sum.lines]
   })
+  if (named.length === skus.length) return rows
+  const rest = sumOf(lines.filter(({ sku }) => !named.includes(sku)))
+  return [...rows, ['other', null, null, rest.amount, rest.lines]]
 }
 
 const sha256 = (value: unknown): string =>
@@ -243,7 +259,7 @@ export function closeMonth(
 ): ClosedMonth {
   const lines = Array.from({ length: plan.lines }, (_, n) => lineAt(n, plan))
   const made = [...lines, ...plan.credits.map((credit, n) => creditAt(n, credit, plan))]
-  const sums = sumsOf(lines)
+  const sums = sumsOf(lines, plan)
   const ofLines = plan.credits.filter(({ kind }) => kind === 'line')
   const refundedPico = ofLines.reduce((sum, { pico }) => sum + pico, 0n)
   const refunds =

@@ -207,7 +207,7 @@ function readPosting(leaf: string): Posting {
       order: [time(of[1]), position(of[20]), Number(number)],
       figure: 'settled',
       value: -value,
-      usage: { sku: text(of[9]), unit: text(of[12]), quantity },
+      usage: { sku: text(of[9]), unit: of[12] as string, quantity },
     }
   }
   const kinds: Readonly<Record<string, string>> = {
