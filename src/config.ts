@@ -143,3 +143,14 @@ export function readVariable(name: string, env: Environment = process.env): stri
 export function issuerName({ publicBaseUrl }: Pick<Config, 'publicBaseUrl'>): string {
   return publicBaseUrl === undefined ? 'tollgate' : new URL(publicBaseUrl).host
 }
+
+/**
+ * The host that signs statements; undefined where external stores have no `PUBLIC_BASE_URL`, since a key is bound to
+ * the name of its gateway. Embedded stores sign as `localhost`: for a demonstration.
+ */
+export function signingHost(
+  config: Pick<Config, 'publicBaseUrl' | 'external'>,
+): string | undefined {
+  if (config.publicBaseUrl !== undefined) return issuerName(config)
+  return config.external === undefined ? 'localhost' : undefined
+}

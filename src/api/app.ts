@@ -51,6 +51,7 @@ import {
 import type { Queries } from './query/services.ts'
 import { ownReports } from './own-reports.ts'
 import { envelopesOf, mountsOf, tagsOf } from './surfaces.ts'
+import { statementKeysPlugin } from './statement-keys.ts'
 import { v1Surfaces } from './v1/routes.ts'
 
 /** The use cases that the HTTP interface is built over. */
@@ -277,6 +278,7 @@ export async function buildApp(
   const probes = operationsElsewhere ? ['/healthz'] : ['/healthz', '/readyz', '/metrics']
   await app.register(welcomePlugin(probes))
   await app.register(livenessPlugin())
+  await app.register(statementKeysPlugin(given.accounts))
   const guards = [requireThisMachine, requireKnownHost(options.operationsHosts ?? [])]
   if (!operationsElsewhere) await app.register(operatingPlugin({ ...options, guards }))
   if (options.objects !== undefined)

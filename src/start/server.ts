@@ -21,14 +21,15 @@ import { imagePolicies } from '../app/tasks/images/policies.ts'
 import { balanceAlertPolicies } from '../app/accounts/alerts/policy.ts'
 import { servedModels } from '../app/channels/served-models.ts'
 import { priceConcern } from '../app/finance/prices/price-readiness.ts'
+import { startKeyPublication, statementSigner } from '../app/finance/statements/key.ts'
 import { publishPrices } from '../app/finance/prices/publish-at-start.ts'
 import { FORESEEN_MS } from '../app/tasks/watch/task-work.ts'
 import { taskPolicies } from '../app/tasks/watch/policies.ts'
 import { taskWork } from '../app/tasks/watch/task-work.ts'
 import { startPresence, startWorker, type Worker } from '../app/queue/worker.ts'
 import { assetWork } from '../app/assets/watch/asset-work.ts'
-import type { Dependencies } from './compose.ts'
-import { dataFiles } from '../config.ts'
+import type { Dependencies, Infrastructure } from './compose.ts'
+import { dataFiles, signingHost } from '../config.ts'
 import { createEventLog } from '../eventlog/log/client.ts'
 import { LogGuard } from '../eventlog/log/guard.ts'
 import type { EventLog } from '../eventlog/log/types.ts'
@@ -170,6 +171,7 @@ async function start(options: GatewayOptions, onStop: OnStop): Promise<Omit<Gate
       )
     : await listenForProbes(options, deps, lifecycle, context)
   listensAt = addresses.address
+  publishStatementKey(options, { log, clock }, onStop)
   onStop(async () => {
     // A process that was never ready got no requests from a load balancer, so it needs no delay.
     const delayMs = stage === 'serving' && options.roles.has('api') ? config.shutdownDelayMs : 0
@@ -177,6 +179,18 @@ async function start(options: GatewayOptions, onStop: OnStop): Promise<Omit<Gate
     await pause(delayMs)
   })
   return { log, pool, store, ...addresses, markReady: () => (stage = 'serving') }
+}
+
+/** A process that serves callers signs statements: verifiers find its public key in the log. */
+function publishStatementKey(
+  { config, roles, markerSecret, logger }: GatewayOptions,
+  infra: Pick<Infrastructure, 'log' | 'clock'>,
+  onStop: OnStop,
+): void {
+  const host = roles.has('api') ? signingHost(config) : undefined
+  if (host === undefined) return
+  const { vkey } = statementSigner(host, markerSecret)
+  onStop(startKeyPublication({ ...infra, logger }, vkey).stop)
 }
 
 /**

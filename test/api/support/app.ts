@@ -116,7 +116,11 @@ const noProposals: ManagedProposals = {
   reject: noTenant,
 }
 
-const noIssuer: ManagedIssuer = { show: () => Promise.resolve(undefined), set: noTenant }
+const noIssuer: ManagedIssuer = {
+  keys: () => Promise.resolve([]),
+  show: () => Promise.resolve(undefined),
+  set: noTenant,
+}
 const noVoids: ManagedVoids = { propose: noTenant, approve: noTenant, reject: noTenant }
 
 const noTokens: ManagedTokens = {

@@ -1,3 +1,4 @@
+import { publishedKeys } from '../../../../projections/statements/query.ts'
 import type { Party } from '../../../domain/account/party.ts'
 import {
   issuerDecider,
@@ -64,8 +65,10 @@ export async function setIssuer(
   return { profile, changed: events.length > 0, position }
 }
 
-/** The issuer of statements, by operators' tokens; for others every use is `scope_denied`. */
+/** The issuer of statements, by operators' tokens; for others every use but its keys is `scope_denied`. */
 export interface ManagedIssuer {
+  /** The public keys of statements, which everyone may know, by the read model: oldest first. */
+  readonly keys: () => Promise<readonly string[]>
   /** Undefined: never set. */
   readonly show: (adminScope: AdminScope) => Promise<IssuerProfile | undefined>
   readonly set: (
@@ -75,9 +78,10 @@ export interface ManagedIssuer {
   ) => Promise<SetProfile>
 }
 
-/** @throws the codes of the log */
+/** @throws the codes of the log and of the database */
 export function createManagedIssuer(deps: ManagementDeps): ManagedIssuer {
   return {
+    keys: () => publishedKeys(deps.db),
     show: async (adminScope) => {
       requireOperator(adminScope)
       const { profiles } = await readIssuer(deps.log)
