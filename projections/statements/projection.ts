@@ -5,7 +5,6 @@ import {
   type StatementEvent,
   statementStream,
 } from '../../src/domain/statement/events.ts'
-import type { ClosedPeriod } from '../../src/domain/statement/periods.ts'
 import type { RecordedEvent } from '../../src/eventlog/log/types.ts'
 import { bigint, int, json, nullable, text, time } from '../engine/column.ts'
 import { expectInOrder } from '../engine/passed-over.ts'
@@ -18,6 +17,9 @@ type Recorded<T extends StatementEvent['type']> = RecordedEvent<
 >
 type KeyPublished = Extract<IssuerEvent, { readonly type: 'StatementKeyPublished' }>
 type Person = NonNullable<PeriodClosed['by']>
+
+/** A close without the rows of its statement, which a list does not read. */
+export type PeriodFacts = Omit<PeriodClosed, 'sums' | 'refunds'>
 
 /** A proposal to void a period; `by` is null for a shell. */
 export interface VoidProposal {
@@ -76,8 +78,7 @@ export const periods = rowsOf<StatementEvent>()({
       n: int(),
       statement: text(),
       state: text<PeriodState>(),
-      /** The event without the rows of its statement, which a list does not read. */
-      closed: json<ClosedPeriod>(),
+      closed: json<PeriodFacts>(),
       sums: json<PeriodClosed['sums']>(),
       refunds: json<PeriodClosed['refunds']>(),
       /** The last one, whether or not it has ended. */

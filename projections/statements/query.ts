@@ -1,10 +1,9 @@
 import type { PeriodClosed } from '../../src/domain/statement/events.ts'
-import type { ClosedPeriod } from '../../src/domain/statement/periods.ts'
 import type { Currency } from '../../src/kernel/money.ts'
 import type { Queryable } from '../engine/queryable.ts'
-import type { PeriodState, VoidEnd, VoidProposal } from './projection.ts'
+import type { PeriodFacts, PeriodState, VoidEnd, VoidProposal } from './projection.ts'
 
-export type { PeriodState, VoidEnd, VoidProposal } from './projection.ts'
+export type { PeriodFacts, PeriodState, VoidEnd, VoidProposal } from './projection.ts'
 
 /** A close of a month; `closed` is its event without the rows of the statement. */
 export interface PeriodRow {
@@ -12,7 +11,7 @@ export interface PeriodRow {
   /** `<currency>/<n>/<attempt>`. */
   readonly periodId: string
   readonly state: PeriodState
-  readonly closed: ClosedPeriod
+  readonly closed: PeriodFacts
   /** The last proposal to void it, whether or not it has ended; null: none. */
   readonly voidProposal: VoidProposal | null
   /** How the last proposal ended; null: it has not. */

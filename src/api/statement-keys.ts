@@ -4,7 +4,7 @@ import { answer, failureResponses } from './kit/routes/documentation.ts'
 import type { Services } from './kit/services.ts'
 import { operatingShape } from './operating/envelope.ts'
 
-/** A key is published once: that a new one is shown seconds later harms nobody. */
+/** Keys change with the secret alone: a new one may be shown seconds later. */
 const KEPT_MS = 5_000
 
 /** The public keys of statements, without a token: verifiers know none. */

@@ -8,7 +8,7 @@ import type { Session } from './session.ts'
 const SET_HELP = `
 The first profile names at least --legal-name, --address and --country. A statement shows the profile of its close.
 
-  tollgate issuer set --legal-name 'Tollgate Services Ltd' --address '1 Toll Road' London --country GB
+  tollgate issuer set --legal-name 'Tollgate Services Ltd' --address '1 Gate Street' London --country GB
   tollgate issuer set --tax-id none`
 
 /** Registers `tollgate issuer …`. */

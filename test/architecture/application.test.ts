@@ -24,6 +24,7 @@ const appBelow: Readonly<Record<string, readonly string[]>> = {
   files: ['access', 'files/uploads', 'read-models', 'spending'],
   assets: ['access', 'channels', 'ports', 'queue', 'read-models', 'spending'],
   finance: ['read-models', 'spending'],
+  'finance/statements': ['accounts', 'read-models'],
   calls: [
     'queue',
     'access',

@@ -24,7 +24,7 @@ const ask = (token: string, method: 'GET' | 'PUT', body?: object) =>
   })
 const party = {
   legal_name: 'Tollgate Services Ltd',
-  address: ['1 Toll Road', 'London'],
+  address: ['1 Gate Street', 'London'],
   country: 'GB',
 }
 
@@ -71,17 +71,17 @@ t.test('a wrong member is named, and so is an outdated revision', async (t) => {
 })
 
 t.test('a shell changes the values that it names', async (t) => {
-  const { code, stdout } = await run('set', '--tax-id', 'none', '--address', '2 Toll Road')
+  const { code, stdout } = await run('set', '--tax-id', 'none', '--address', '2 Gate Street')
   t.equal(code, 0)
   t.equal(
     stdout,
-    'issuer (revision 2)\nstatements from: Tollgate Services Ltd, 2 Toll Road, GB\ntax number: none\n',
+    'issuer (revision 2)\nstatements from: Tollgate Services Ltd, 2 Gate Street, GB\ntax number: none\n',
   )
   t.match(await run('set', '--country', 'GB'), { code: 0, stderr: /unchanged/ })
   t.same(JSON.parse((await run('show', '--json')).stdout), {
     revision: 2,
     legalName: 'Tollgate Services Ltd',
-    address: ['2 Toll Road'],
+    address: ['2 Gate Street'],
     country: 'GB',
   })
   t.match(await run('set'), { code: 2, stderr: /name a value to set/ })

@@ -15,7 +15,7 @@ const IssuerBody = Type.Object(
     additionalProperties: false,
     description: 'The whole profile.',
     examples: [
-      { legal_name: 'Tollgate Services Ltd', address: ['1 Toll Road', 'London'], country: 'GB' },
+      { legal_name: 'Tollgate Services Ltd', address: ['1 Gate Street', 'London'], country: 'GB' },
     ],
   },
 )

@@ -187,7 +187,7 @@ function requireProposed(periods: CurrencyPeriods, period: ClosedPeriod): VoidPr
   const proposal = proposedFor(periods, period)
   if (proposal !== undefined) return proposal
   const { statement, month } = period
-  throw new DomainError('void_not_proposed', `it is not proposed to void ${statement}`, { month })
+  throw new DomainError('void_not_proposed', `no void of ${statement} is proposed`, { month })
 }
 
 /** @throws DomainError `proposal_expired` */

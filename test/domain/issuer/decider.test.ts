@@ -10,7 +10,7 @@ import {
 const at = '2026-01-02T03:04:05.000Z'
 const party: Party = {
   legalName: 'Tollgate Services Ltd',
-  address: ['1 Toll Road', 'London'],
+  address: ['1 Gate Street', 'London'],
   country: 'GB',
   taxId: 'GB123456789',
 }

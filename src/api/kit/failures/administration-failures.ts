@@ -60,7 +60,7 @@ export const ofAdministration = {
   period_position: own(409, 'The ledger is behind the period before', 'never'),
   period_sum: own(409, 'The figures of the period do not add up', 'never'),
   period_not_last: own(409, 'A later period stands', 'never'),
-  void_not_proposed: own(409, 'It is not proposed to void the period', 'never'),
+  void_not_proposed: own(409, 'No void of the period is proposed', 'never'),
   price_book_invalid: own(400, 'The price book is not valid'),
   price_books_changed: own(409, 'Another price book was published in the meantime', 'never'),
   price_book_version_taken: own(409, 'The version is already used by another price book', 'never'),
