@@ -45,6 +45,8 @@ export interface ApproveVoid extends OfMonth {
   readonly by: Person
   /** Who is behind its token and that of the proposer. */
   readonly origins: ApprovalOrigins
+  /** When the proposal was made whose proposer `origins` names; undefined: any. */
+  readonly proposedAt?: string | undefined
 }
 
 /** Ends a proposal; the period stands. */
@@ -100,6 +102,12 @@ export function approveVoid(
   const period = lastStanding(periods, command)
   const proposal = requireProposed(periods, period)
   const { reason, by: proposedBy, proposedAt } = proposal
+  if (command.proposedAt !== undefined && command.proposedAt !== proposedAt)
+    throw new DomainError(
+      'void_not_proposed',
+      `the proposal to void ${period.statement} has lapsed, and another one was made: approve again`,
+      { month },
+    )
   const proposer = postingMembers({ by: proposedBy })
   const proposed = { proposalId: period.statement, ...proposer, proposedAt }
   requireAnotherUser(proposed, by)

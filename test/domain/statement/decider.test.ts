@@ -101,7 +101,9 @@ function propose(more: { month?: string; by?: Person | undefined; at?: string } 
   const asked = { reason: 'a wrong refund', by: ann, lapseHours: 72, at: PROPOSED_AT }
   return { kind: 'propose-void', ...of, ...asked, ...more } as const
 }
-function approve(more: { by?: Person; origins?: ApprovalOrigins; at?: string } = {}) {
+function approve(
+  more: { by?: Person; origins?: ApprovalOrigins; proposedAt?: string; at?: string } = {},
+) {
   return { kind: 'approve-void', ...of, by: bob, origins, at: hoursLater(1), ...more } as const
 }
 function reject(more: { by?: Person | undefined; reason?: string; at?: string } = {}) {
@@ -166,6 +168,17 @@ t.test('only the last period is voided, and only by a second person in time', as
   t.throws(() => decide(approve({ origins: shared }), state), { code: 'proposal_not_independent' })
   const further = statementsWith(state, closing(closeOf(state)))
   t.throws(() => decide(approve(), further), { code: 'period_not_last' })
+})
+
+t.test('an approval is of the proposal whose proposer was looked up', async (t) => {
+  const again = propose({ at: hoursLater(72), by: { ...ann, userId: 'carl' } })
+  const state = statementsWith(statementsWith(closedMonths(2), propose()), again)
+  const at = hoursLater(73)
+  t.throws(() => decide(approve({ at, proposedAt: PROPOSED_AT }), state), {
+    code: 'void_not_proposed',
+    message: /another one was made/,
+  })
+  t.equal(decide(approve({ at, proposedAt: hoursLater(72) }), state).length, 1)
 })
 
 t.test('after a lapse or a rejection it can be proposed again', async (t) => {

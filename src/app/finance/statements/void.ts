@@ -1,4 +1,3 @@
-import type { ApprovalOrigins } from '../../../domain/account/independence.ts'
 import { settingIn } from '../../../domain/account/settings.ts'
 import { statementDecider } from '../../../domain/statement/decider.ts'
 import { statementStream } from '../../../domain/statement/events.ts'
@@ -142,9 +141,11 @@ export function createManagedVoids(
       const nowMs = deps.clock.nowMs()
       const at = toTimestamp(nowMs)
       const earlier = voidStatusOf(await readStatements(deps, tenantId), month, at)
-      const origins: ApprovalOrigins = await originsOf(deps, by, earlier?.proposal.by ?? null)
+      const { by: proposedBy = null, proposedAt } = earlier?.proposal ?? {}
+      const origins = await originsOf(deps, by, proposedBy)
       const person = await personWithIssuers(log, by)
-      const command = { kind: 'approve-void', ...month, by: person, origins, at } as const
+      const asks = { ...month, by: person, origins, proposedAt, at }
+      const command = { kind: 'approve-void', ...asks } as const
       return visible(await decideVoid(asked(by), tenantId, command, nowMs))
     },
     reject: async (adminScope, by, input) => {
