@@ -77,11 +77,11 @@ export interface PeriodFigures {
   readonly lines: number
   /** Lines, grants, adjustments and expiries. */
   readonly postings: number
-  /** Lines dated before the month that no earlier one has. */
+  /** Those of the postings that are dated before the month. */
   readonly late: number
   readonly sums: readonly SkuSum[]
   readonly refunds: readonly RefundSum[]
-  /** At the end of the month: placed holds, and usage known at `position` that is dated later. */
+  /** Holds of the month that are placed when it is closed, and settlements that wait in spools. */
   readonly accruals: { readonly held: string; readonly unstated: string }
 }
 
@@ -107,7 +107,7 @@ export interface ClosedPeriod extends PeriodOf {
   readonly root: string
   /** A signed note. */
   readonly checkpoint: string
-  readonly despite?: string | undefined
+  readonly despite?: { readonly codes: readonly string[]; readonly reason: string } | undefined
   readonly by?: Person | undefined
   readonly closedAt: string
 }
@@ -171,6 +171,20 @@ export interface Statements {
    * many lines. @throws DomainError `period_not_found`
    */
   readonly postings: (input: MonthOf) => AsyncIterable<string>
+  /**
+   * The proof that the leaf of the close is in its tree, for `statement.json`.
+   * @throws DomainError `period_not_found`, `read_model_behind` while the tree is built again
+   */
+  readonly proofOfClose: (input: MonthOf) => Promise<{
+    readonly leaf: string
+    /** `[sums, refunds, accruals]` and `[issuer, customer]`, as the leaf has hashes of them. */
+    readonly sums: readonly unknown[]
+    readonly parties: readonly unknown[]
+    /** Hashes in base64, from the sibling upwards. */
+    readonly path: readonly string[]
+    /** A signed note. */
+    readonly checkpoint: string
+  }>
   /**
    * The proof that a line is in the statement that has it (`.tlog-proof`).
    * @throws DomainError `line_not_found`, `line_open` where its month is open, `read_model_behind`
