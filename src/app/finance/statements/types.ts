@@ -112,10 +112,18 @@ export interface ClosedPeriod extends PeriodOf {
   readonly closedAt: string
 }
 
+/** A closed month without the rows of its statement, as lists have it. */
+export type ListedPeriod = Omit<ClosedPeriod, 'sums' | 'refunds'>
+
 /** A month of the board: a closed one has figures, an open one what keeps it from being closed. */
 export type BoardRow = MonthOf &
   (
-    | { readonly status: 'closed'; readonly period: ClosedPeriod }
+    | {
+        readonly status: 'closed'
+        readonly period: ListedPeriod
+        /** Whether it is proposed to void it; the proposal may have lapsed. */
+        readonly isVoidProposed: boolean
+      }
     | { readonly status: 'open'; readonly blockers: readonly Blocker[] }
   )
 
