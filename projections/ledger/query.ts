@@ -12,6 +12,21 @@ export {
   refundCell,
   type Cells,
 } from './read/export.ts'
+export {
+  canonicalCells,
+  heldSince,
+  inMilliseconds,
+  listAccounts,
+  placeOfPosting,
+  postedCreditCell,
+  postedCredits,
+  postedLineCell,
+  postedLines,
+  refundsByGroup,
+  type LedgerAccount,
+  type PostingBounds,
+  type PostingPlace,
+} from './read/postings.ts'
 export { refundsOfLines, lineFacts, linesByIds, type LineRefund } from './read/adjustments.ts'
 export {
   creditKinds,

@@ -12,12 +12,19 @@ const FIRST_MEMBERS = 21
  * left out where they are null, so that earlier lines keep their hashes.
  */
 export function canonicalBytes(line: LedgerLine): string {
-  const values = lineMembers.map((member) => {
-    const value = line[member]
-    return typeof value === 'bigint' ? value.toString() : value
-  })
-  while (values.length > FIRST_MEMBERS && values.at(-1) === null) values.pop()
-  return JSON.stringify(values)
+  return canonicalText(
+    lineMembers.map((member) => {
+      const value = line[member]
+      return typeof value === 'bigint' ? value.toString() : value
+    }),
+  )
+}
+
+/** The text of these bytes, from the values of all members in their order; positions are texts. */
+export function canonicalText(values: (string | number | null)[]): string {
+  let length = values.length
+  while (length > FIRST_MEMBERS && values[length - 1] === null) length -= 1
+  return JSON.stringify(length === values.length ? values : values.slice(0, length))
 }
 
 /** Hash of a line given the hash of the line before it in the order of the log. */

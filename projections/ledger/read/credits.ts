@@ -87,10 +87,13 @@ export async function listCredits(
 export interface CreditTotal {
   readonly tenantId: string
   readonly currency: Currency
-  /** Exact decimals: grants, all adjustments, and those of lines. */
+  /** Exact decimals: grants, those of promotional credit among them, all adjustments, and those of lines. */
   readonly granted: string
+  readonly promotional: string
   readonly adjusted: string
   readonly refunded: string
+  /** Number of grants and adjustments. */
+  readonly postings: number
 }
 
 /** Sums of grants and adjustments by tenant and currency. */
@@ -101,12 +104,13 @@ export async function sumCredits(
   const parameters = new Parameters()
   const sum = (condition: string): string =>
     `trim_scale(coalesce(sum(amount) filter (where ${condition}), 0))::text`
-  const { rows } = await db.query<CreditTotal>(
+  const { rows } = await db.query<Omit<CreditTotal, 'postings'> & { readonly postings: string }>(
     `select tenant_id as "tenantId", currency, ${sum(`kind = 'grant'`)} as granted,
+            ${sum(`credit = 'promotional'`)} as promotional, count(*)::text as postings,
             ${sum(`kind = 'adjustment'`)} as adjusted, ${sum('line_id is not null')} as refunded
      from (${creditsSql}) c where ${conjunction(lineConditions(filter, parameters))}
      group by tenant_id, currency`,
     parameters.values,
   )
-  return rows
+  return rows.map(({ postings, ...total }) => ({ ...total, postings: Number(postings) }))
 }

@@ -16,10 +16,12 @@ export type Cells = readonly (string | null)[]
 /** Rows of one page: as many as do not hold the event loop, which larger ones do without being faster. */
 export const PAGE_ROWS = 1_000
 
-const utc = (time: string): string =>
+/** A time as text in UTC, with microseconds. */
+export const utc = (time: string): string =>
   `to_char(${time} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`
 
-function cellOf(name: string, { kind }: Column): string {
+/** A column of the lines `l` as text. */
+export function cellOf(name: string, { kind }: Column): string {
   if (kind === 'amount') return `trim_scale(l.${name})::text`
   return kind === 'time' ? utc(`l.${name}`) : `l.${name}::text`
 }
@@ -70,7 +72,7 @@ type LineCell =
   | 'seq'
 
 /** Numbers of cells by their names. */
-function numbered<Name extends string>(cells: Readonly<Record<Name, string>>) {
+export function numbered<Name extends string>(cells: Readonly<Record<Name, string>>) {
   return Object.fromEntries(Object.keys(cells).map((name, n) => [name, n])) as Readonly<
     Record<Name, number>
   >
@@ -84,7 +86,8 @@ export const lineCell = numbered(pricedCells)
 /** Where the cells of a refund are: those of its line first. */
 export const refundCell = numbered(refundedCells)
 
-async function readCells(
+/** Reads rows as cells. */
+export async function readCells(
   db: Queryable,
   text: string,
   parameters: Parameters,
@@ -117,15 +120,16 @@ function selection(
 }
 
 /** Pages of rows, each behind the last row of the one before, up to `limit` rows. */
-async function* pagesOf<At>(
+export async function* pagesOf<At>(
   first: At | undefined,
   limit: number,
   read: (at: At | undefined, limit: number) => Promise<readonly Cells[]>,
   atOf: (row: Cells) => At,
+  pageRows = PAGE_ROWS,
 ): AsyncGenerator<readonly Cells[]> {
   let at = first
   for (let left = limit; left > 0;) {
-    const wanted = Math.min(left, PAGE_ROWS)
+    const wanted = Math.min(left, pageRows)
     const rows = await read(at, wanted)
     const last = rows.at(-1)
     if (last === undefined) return
