@@ -44,3 +44,25 @@ export async function listProposals(
   })
   return rows.map((row) => ({ ...toProposal(row), state: row.state_now }))
 }
+
+/** Grants and adjustments that wait for an approval, by account; of all tenants without a list of them. */
+export async function countOpenProposals(
+  db: Queryable,
+  {
+    tenantIds,
+    nowMs,
+  }: { readonly tenantIds: readonly string[] | undefined; readonly nowMs: number },
+): Promise<
+  readonly { readonly tenantId: string; readonly currency: string; readonly count: number }[]
+> {
+  const { rows } = await db.query<{ tenantId: string; currency: string; count: string }>(
+    `select tenant_id as "tenantId", posting ->> 'currency' as currency, count(*) as count
+     from proposals.proposals
+     where state = 'proposed' and expires_at > to_timestamp($2::bigint / 1000.0)
+       and posting ->> 'kind' in ('grant', 'adjustment')
+       and ($1::text[] is null or tenant_id = any($1))
+     group by 1, 2`,
+    [tenantIds ?? null, nowMs],
+  )
+  return rows.map(({ count, ...row }) => ({ ...row, count: Number(count) }))
+}

@@ -56,6 +56,9 @@ export const crashPoints = [
   'file.after-object',
   'file.after-uploaded',
   'file.after-deleted',
+  'close.before-append',
+  'close.after-append',
+  'close.after-tiles',
   'void.before-append',
   'void.after-append',
 ] as const

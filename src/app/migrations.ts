@@ -3,6 +3,7 @@ import { balanceAlertMigrations } from './accounts/alerts/webhooks.ts'
 import { lastUseMigrations } from './accounts/last-uses.ts'
 import { assetMigrations } from './assets/watch/asset-work.ts'
 import { callClaimMigrations } from './calls/claims/statements.ts'
+import { statementMigrations } from './finance/statements/tiles.ts'
 import { lastAuditMigrations } from './audit/last-audit.ts'
 import { migrate, type Migrations } from '../storage/postgres/migrate.ts'
 import { consoleSessionMigrations } from './access/console-sessions.ts'
@@ -32,6 +33,7 @@ export const allMigrations: readonly Migrations[] = [
   uploadDayMigrations,
   refusalMigrations,
   consoleSessionMigrations,
+  statementMigrations,
 ]
 
 /** Creates and changes the application's tables in Postgres; safe to run by any number of processes at once. */

@@ -135,20 +135,20 @@ export class TimeZone {
       for (let beginsMs = day.fromMs; beginsMs < day.toMs; beginsMs += HOUR_MS) {
         const endsMs = Math.min(beginsMs + HOUR_MS, day.toMs)
         if (endsMs > fromMs && beginsMs < toMs)
-          hours.push({ name: this.#timeText(beginsMs), fromMs: beginsMs, toMs: endsMs })
+          hours.push({ name: this.secondAt(beginsMs), fromMs: beginsMs, toMs: endsMs })
       }
     return hours
   }
 
   /** A time in the zone with its milliseconds, RFC 3339 with its offset. */
   timestampAt(unixMs: number): string {
-    const text = this.#timeText(unixMs)
+    const text = this.secondAt(unixMs)
     const ms = String(unixMs % 1_000).padStart(3, '0')
     return `${text.slice(0, 19)}.${ms}${text.slice(19)}`
   }
 
-  /** A time in the zone, RFC 3339 with its offset. */
-  #timeText(unixMs: number): string {
+  /** A time in the zone without its milliseconds, RFC 3339 with its offset. */
+  secondAt(unixMs: number): string {
     const wallMs = this.#wallMs(unixMs)
     const minutes = Math.round((wallMs - unixMs) / 60_000)
     const two = (number: number): string => String(Math.abs(Math.trunc(number))).padStart(2, '0')

@@ -24,7 +24,7 @@ const appBelow: Readonly<Record<string, readonly string[]>> = {
   files: ['access', 'files/uploads', 'read-models', 'spending'],
   assets: ['access', 'channels', 'ports', 'queue', 'read-models', 'spending'],
   finance: ['read-models', 'spending'],
-  'finance/statements': ['accounts', 'read-models'],
+  'finance/statements': ['accounts', 'audit', 'finance', 'read-models', 'spending'],
   calls: [
     'queue',
     'access',

@@ -49,6 +49,30 @@ export async function readSilentSpools(db: Queryable): Promise<readonly SilentSp
   })
 }
 
+/** Settlements of one account that wait in spools, of silent replicas and of those that report. */
+export interface WaitingSpools {
+  readonly tenantId: string
+  readonly currency: Currency
+  readonly spools: number
+  /** Decimal string. */
+  readonly amount: string
+}
+
+/** Settlements that wait in spools, by account; of all tenants without a list of them. */
+export async function readWaitingSpools(
+  db: Queryable,
+  tenantIds: readonly string[] | undefined,
+): Promise<readonly WaitingSpools[]> {
+  const { rows } = await db.query<Omit<WaitingSpools, 'spools'> & { readonly spools: string }>(
+    `select tenant_id as "tenantId", currency, count(distinct spool) as spools,
+            trim_scale(sum(settled))::text as amount
+     from ops.text_spending where ${WAITING_SQL} and ($1::text[] is null or tenant_id = any($1))
+     group by tenant_id, currency`,
+    [tenantIds ?? null],
+  )
+  return rows.map(({ spools, ...row }) => ({ ...row, spools: Number(spools) }))
+}
+
 interface LostReport {
   readonly tenant_id: string
   readonly currency: Currency

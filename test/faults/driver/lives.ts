@@ -43,9 +43,11 @@ const UNREACHABLE_POINT: CrashPointName = 'watch.before-append'
 const STORE_SHARE = 0.35
 const CRASH_SHARE = 0.6
 
-/** The points at which something can die; support, which no traffic has, reaches those of its notes. */
+/** The points at which something can die; support and finance, which no traffic has, reach those of notes and statements. */
 function allPoints(): readonly CrashPointName[] {
-  return crashPoints.filter((name) => name !== UNREACHABLE_POINT && !/^(?:note|void)\./.test(name))
+  return crashPoints.filter(
+    (name) => name !== UNREACHABLE_POINT && !/^(?:close|note|void)\./.test(name),
+  )
 }
 
 /** Those of the life of a task that upstream makes. */

@@ -55,6 +55,8 @@ export const ofAdministration = {
   setting_invalid: own(400, 'The setting is not valid'),
   setting_changed: own(409, 'The setting was changed in the meantime', 'never'),
   period_not_found: { status: 404, words: 'The period is not closed' },
+  period_blocked: own(409, 'The period cannot be closed yet', 'never'),
+  line_open: { status: 404, words: 'The month of the line is open' },
   period_not_next: own(409, 'Another period comes next', 'never'),
   period_not_over: own(409, 'The period cannot be closed yet', 'never'),
   period_position: own(409, 'The ledger is behind the period before', 'never'),
