@@ -21,6 +21,7 @@ export const root = dirname(dirname(fileURLToPath(import.meta.url)))
 const entryPoints = [
   'src/main.ts',
   'src/cli/projector-process.ts',
+  'src/cli/statements-process.ts',
   'infra/sandbox/main.ts',
   'infra/embedded/eventstore/main.ts',
 ]

@@ -1,9 +1,10 @@
 import { superviseChild } from '../../infra/embedded/supervised-child.ts'
 import type { Supervised } from '../../infra/embedded/supervisor.ts'
-import { readVariable, type Config } from '../config.ts'
+import type { Config } from '../config.ts'
 import type { Log } from '../kernel/log.ts'
 import { programFile } from '../platform/program-files.ts'
 import { boundedHeap, type HeapBounds } from '../platform/v8-flags.ts'
+import { passedOn } from '../start/statements.ts'
 import { forward, reportRestart, type Stores } from './stores.ts'
 
 /**
@@ -16,20 +17,10 @@ export const projectorVariables = {
   namespace: 'EVENTSTORE_NAMESPACE',
 } as const
 
-/** What else decides how the stores are reached. */
-const PASSED_ON = ['NODE_EXTRA_CA_CERTS', 'PGSSLMODE'] as const
-
 const READY_TIMEOUT_MS = 60_000
 
 /** V8 by itself would keep 280 MiB at two thousand calls a second instead of 115; with growth by a third an event costs 5 % more. */
 const HEAP: HeapBounds = { halfYoungMib: 8, growthPercent: 50 }
-
-function passedOn(): Record<string, string> {
-  const found = PASSED_ON.map((name) => [name, readVariable(name)] as const)
-  return Object.fromEntries(
-    found.filter((entry): entry is [(typeof entry)[0], string] => entry[1] !== undefined),
-  )
-}
 
 /**
  * Runs the projector in a separate process beside the API: projecting then does not block the event

@@ -41,6 +41,7 @@ import { createDiskFloor } from '../storage/local/disk.ts'
 import type { OpenedStorage } from '../storage/open.ts'
 import { openQueryPool } from '../storage/postgres/pool.ts'
 import { startAccess } from './access.ts'
+import { openStatements } from './statements.ts'
 import { compose, type Dependencies, type Infrastructure } from './compose.ts'
 
 export interface ServicesOptions {
@@ -150,7 +151,7 @@ export async function startServices(
     },
     accounts: accountsOver(
       { ...options, log, catalog, db, clock },
-      { served, resolve, queries, tasks: deps.tasks },
+      { served, resolve, queries, onStop, tasks: deps.tasks },
     ),
     support: supportOver({ ...read, ...deps }, options),
     hosts: {
@@ -175,24 +176,29 @@ function supportOver(
 
 /** Use cases that manage accounts, tokens, settings and prices over HTTP. */
 function accountsOver(
-  deps: ManagementDeps & Pick<ServicesOptions, 'config' | 'markerSecret'>,
+  deps: ManagementDeps & Omit<ServicesOptions, 'monotonic' | 'hosts'>,
   {
     served,
     resolve: resolveHost,
     queries: { reads, accounts },
+    onStop,
     tasks,
   }: {
     readonly served: readonly ServedModel[]
     readonly resolve: ResolveHost
     readonly queries: GatewayServices['queries']
+    readonly onStop: ProcessContext['onStop']
     readonly tasks: Dependencies['tasks']
   },
 ): GatewayServices['accounts'] {
   const { rateLimits: defaultLimits, queries, webhookTargets: trustedTargets } = deps.config
   const tenants = createManagedTenants(deps)
+  const { statements, stop } = openStatements(deps, { ...deps, crashPoint: tasks.crashPoint })
+  onStop(stop)
   return {
     tenants,
     balances: accounts.balances,
+    statements,
     lives: createLifeActions({ ...tasks, tasks, findLife: reads.life }),
     viewTenant: createViewTenant(deps, tenants),
     proposals: createManagedProposals(deps),

@@ -26,6 +26,9 @@ const data = [
   'test/faults/power/recorder.c',
 ]
 
+/** Sources that run as processes, of the tests themselves and of any gateway inside a test. */
+const always = ['test/run/main.ts', 'test/run/worker.ts', 'src/cli/statements-process.ts']
+
 /** Runs a program of `node_modules/.bin`. @throws where it fails */
 async function run(program, args) {
   const child = spawn(join(root, 'node_modules', '.bin', program), args, {
@@ -94,7 +97,7 @@ export async function buildTests(prefixes) {
     copyProgramFiles(out),
     ...data.map((name) => cp(join(root, name), join(out, name), { recursive: true })),
     prefixes.length > 0
-      ? compile([...chosen, ...supervisedBy(chosen), 'test/run/main.ts', 'test/run/worker.ts'])
+      ? compile([...chosen, ...supervisedBy(chosen), ...always])
       : run('tsc', ['-p', 'tsconfig.test.json']),
     // What `tap`, which runs them all, has to know of its plugins.
     prefixes.length === 0 && run('tap', ['build']),

@@ -18,6 +18,7 @@ import type { ManagedIssuer } from '../../app/finance/statements/issuer.ts'
 import type { ManagedVoids } from '../../app/finance/statements/void.ts'
 import type { ReadModelPrices } from '../../app/finance/prices/model-prices.ts'
 import type { ManagedPriceBooks } from '../../app/finance/prices/managed-price-books.ts'
+import type { Statements } from '../../app/finance/statements/types.ts'
 import type { BudgetStatus } from '../../app/spending/budgets/status.ts'
 import type { Throttle } from '../../app/spending/throttle/throttle.ts'
 import type { LifeActions } from '../../app/support/actions/life-actions.ts'
@@ -100,6 +101,8 @@ export interface Services {
     readonly settings: ManagedSettings
     readonly priceBooks: ManagedPriceBooks
     readonly balances: ReadBalances
+    /** Closed months, their statements and proofs. */
+    readonly statements: Statements
     /** Notes about tasks, calls, assets and files, and the safe actions of support. */
     readonly lives: LifeActions
     readonly viewTenant: ViewTenant

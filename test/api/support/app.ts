@@ -15,6 +15,7 @@ import type { ManagedTokens } from '../../../src/app/accounts/managed-tokens.ts'
 import type { ManagedSettings } from '../../../src/app/accounts/settings.ts'
 import { noCrash } from '../../../src/app/crash-points.ts'
 import type { ManagedPriceBooks } from '../../../src/app/finance/prices/managed-price-books.ts'
+import type { Statements } from '../../../src/app/finance/statements/types.ts'
 import type { LifeActions } from '../../../src/app/support/actions/life-actions.ts'
 import { noLimits } from '../../../src/app/spending/throttle/limits.ts'
 import { catalog, families } from '../../../src/families/index.ts'
@@ -146,6 +147,21 @@ const noLife = (): Promise<never> =>
   Promise.reject(new DomainError('life_not_found', 'no record with this id', {}))
 const noLives: LifeActions = { note: noLife, poll: noLife, giveUp: noLife }
 
+const noPeriods = (): AsyncIterable<never> => ({
+  [Symbol.asyncIterator]: () => ({ next: noTenant }),
+})
+const noStatements: Statements = {
+  close: noTenant,
+  closeUntil: noPeriods,
+  closeAll: () => Promise.resolve({ closing: 0, blocked: 0, done: Promise.resolve([]) }),
+  preview: noTenant,
+  board: () => Promise.resolve([]),
+  months: () => Promise.resolve([]),
+  postings: noPeriods,
+  proofOfClose: noTenant,
+  proofOfLine: noTenant,
+}
+
 /** Management of a gateway that has no accounts. */
 export const noManagement: GatewayServices['accounts'] = {
   tenants: noTenants,
@@ -156,6 +172,7 @@ export const noManagement: GatewayServices['accounts'] = {
   settings: noSettings,
   priceBooks: noPriceBooks,
   balances: noAccounts.balances,
+  statements: noStatements,
   lives: noLives,
   viewTenant: noTenant,
 }

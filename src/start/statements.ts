@@ -1,0 +1,62 @@
+import type { ChildProcess } from 'node:child_process'
+import { forkPrivately } from '../../infra/embedded/fork.ts'
+import type { CloseDeps } from '../app/finance/statements/close.ts'
+import { statementSigner } from '../app/finance/statements/key.ts'
+import { createTreeProcess } from '../app/finance/statements/process.ts'
+import { createStatements } from '../app/finance/statements/statements.ts'
+import type { Statements } from '../app/finance/statements/types.ts'
+import { type Config, readVariable, signingHost } from '../config.ts'
+import type { Log } from '../kernel/log.ts'
+import { programFile } from '../platform/program-files.ts'
+import { boundedHeap, type HeapBounds } from '../platform/v8-flags.ts'
+
+/** Where Postgres is comes in the environment of a child: every user of the machine can read arguments. */
+export const DATABASE_VARIABLE = 'DATABASE_URL'
+
+/** Variables that decide how stores are reached, besides their addresses. */
+const PASSED_ON = ['NODE_EXTRA_CA_CERTS', 'PGSSLMODE'] as const
+
+/** Pages of rows live briefly: a small young generation is enough, and what is left of a page is freed early. */
+export const HEAP: HeapBounds = { halfYoungMib: 8, growthPercent: 50 }
+
+/** The variables of the environment that a child of the gateway needs to reach the stores. */
+export function passedOn(): Readonly<Record<string, string>> {
+  const found = PASSED_ON.map((name) => [name, readVariable(name)] as const)
+  return Object.fromEntries(
+    found.filter((entry): entry is [(typeof entry)[0], string] => entry[1] !== undefined),
+  )
+}
+
+/** Starts the process that builds the trees of statements. */
+export function launchStatements(databaseUrl: string): ChildProcess {
+  return forkPrivately(
+    {
+      modulePath: programFile('src/cli/statements-process.ts'),
+      execArgv: boundedHeap(HEAP),
+      env: { ...passedOn(), [DATABASE_VARIABLE]: databaseUrl },
+    },
+    [],
+  )
+}
+
+/** The use cases of closed months; the process that builds trees starts with the first close. */
+export function openStatements(
+  {
+    config,
+    databaseUrl,
+    markerSecret,
+    logger,
+  }: {
+    readonly config: Pick<Config, 'publicBaseUrl' | 'external'>
+    readonly databaseUrl: string
+    readonly markerSecret: string
+    readonly logger: Log
+  },
+  sources: Pick<CloseDeps, 'log' | 'db' | 'clock' | 'crashPoint'>,
+): { readonly statements: Statements; readonly stop: () => Promise<void> } {
+  const host = signingHost(config)
+  const signer = host === undefined ? undefined : statementSigner(host, markerSecret)
+  const { build, stop } = createTreeProcess({ launch: () => launchStatements(databaseUrl), logger })
+  const deps = { ...sources, signer, issuerName: host, buildTree: build, logger }
+  return { statements: createStatements(deps), stop }
+}

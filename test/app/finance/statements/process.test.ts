@@ -1,0 +1,99 @@
+import type { ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { setTimeout as sleep } from 'node:timers/promises'
+import t, { type Test } from 'tap'
+import { createTreeProcess } from '../../../../src/app/finance/statements/process.ts'
+import { buildTree, type TreeJob } from '../../../../src/app/finance/statements/tree.ts'
+import { silentLog } from '../../../../src/kernel/log.ts'
+import { launchStatements } from '../../../../src/start/statements.ts'
+import { eventually } from '../../../helpers/eventually.ts'
+import { startClosingWorld } from './support/closing-world.ts'
+
+const world = await startClosingWorld(t)
+const tenantId = 'tenant_child'
+const atMs = Date.parse('2026-01-20T00:00:00Z')
+await world.tenant(tenantId)
+await world.grant(tenantId, 'CNY', '100')
+for (let n = 0; n < 20; n += 1)
+  await world.call({ tenantId, currency: 'CNY', atMs: atMs + n, lines: [{}, {}] })
+await world.settle()
+
+const job: TreeJob = {
+  tenantId,
+  currency: 'CNY',
+  fromMs: Date.parse('2026-01-01T00:00:00Z'),
+  toMs: Date.parse('2026-02-01T00:00:00Z'),
+  asOf: String(await world.log.endPosition()),
+  since: '-1',
+  late: 0,
+  first: '["close",1]',
+}
+const expected = await buildTree(world.pool, job)
+
+/** Builds trees in a child, and has the children that it started. */
+function started(t: Test, idleMs?: number) {
+  const children: ChildProcess[] = []
+  const launch = (): ChildProcess => {
+    const child = launchStatements(world.databaseUrl)
+    children.push(child)
+    return child
+  }
+  const trees = createTreeProcess({
+    launch,
+    logger: silentLog,
+    ...(idleMs === undefined ? {} : { idleMs }),
+  })
+  t.teardown(() => trees.stop())
+  return { trees, children }
+}
+
+t.test('a child builds the tree, starts with the first job and ends without one', async (t) => {
+  const { trees, children } = started(t, 50)
+  t.equal(trees.pid(), undefined)
+  t.same(await trees.build(job), expected)
+  t.equal(children.length, 1)
+  await eventually('the child has ended', () => Promise.resolve(trees.pid() === undefined))
+  t.same(await trees.build(job), expected, 'the next job starts another one')
+  t.equal(children.length, 2)
+})
+
+t.test('a job whose child is killed is given to the next one', async (t) => {
+  const { trees, children } = started(t)
+  const built = trees.build(job)
+  children[0]?.kill('SIGKILL')
+  t.same(await built, expected)
+  t.equal(children.length, 2)
+})
+
+t.test('a job that no child survives fails, and the next one does not', async (t) => {
+  const { trees, children } = started(t)
+  const built = trees.build(job)
+  const failed = t.rejects(built, /ended again and again/)
+  for (let lives = 0; lives < 3; lives += 1) {
+    await eventually('a child runs', () => Promise.resolve(children.length > lives))
+    const child = children[lives]
+    child?.kill('SIGKILL')
+    if (child?.exitCode === null && child.signalCode === null) await once(child, 'exit')
+  }
+  await failed
+  t.same(await trees.build(job), expected)
+})
+
+t.test('an error of Postgres fails the job in words', async (t) => {
+  const { trees } = started(t)
+  await t.rejects(trees.build({ ...job, asOf: '99999999999999999999' }), /out of range/)
+  t.same(await trees.build(job), expected)
+})
+
+t.test('more than eight waiting jobs are refused, and a stop ends them all', async (t) => {
+  const { trees, children } = started(t)
+  const jobs = Array.from({ length: 9 }, () => trees.build(job))
+  const ended = Promise.allSettled(jobs)
+  t.throws(() => void trees.build(job), { code: 'overloaded' })
+  await trees.stop()
+  for (const { status } of await ended) t.equal(status, 'rejected')
+  t.throws(() => void trees.build(job), { code: 'overloaded' })
+  await sleep(0)
+  t.equal(children.length, 1)
+  t.equal(trees.pid(), undefined)
+})
