@@ -36,6 +36,7 @@ const benchmarks: Readonly<Record<string, () => Promise<{ readonly run: Benchmar
   explain: () => import('./explain.ts'),
   export: () => import('./export.ts'),
   verify: () => import('./verify.ts'),
+  close: () => import('./close.ts'),
   support: () => import('./support.ts'),
   console: () => import('./console.ts'),
 }

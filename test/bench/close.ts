@@ -1,0 +1,120 @@
+import { fork } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { Pool } from 'pg'
+import { migrateEngine } from '../../projections/engine/migrate.ts'
+import { allProjections } from '../../projections/registry.ts'
+import { figuresOf } from '../../src/app/finance/statements/figures.ts'
+import { readLeaves } from '../../src/app/finance/statements/leaves.ts'
+import { createTreeProcess } from '../../src/app/finance/statements/process.ts'
+import { proveLeaf, storeTree } from '../../src/app/finance/statements/tiles.ts'
+import { migrateOps } from '../../src/app/migrations.ts'
+import { silentLog } from '../../src/kernel/log.ts'
+import { boundedHeap, mallocBounds } from '../../src/platform/v8-flags.ts'
+import { DATABASE_VARIABLE, HEAP } from '../../src/start/statements.ts'
+import { acquireDatabase } from '../helpers/postgres.ts'
+import { type Figure, percentile } from './figure.ts'
+import { build, compiled } from './kit/build.ts'
+import { BYTES_A_CALL, fillLedger, oneTenant } from './kit/ledger-rows.ts'
+import { sized, sizeFrom } from './kit/sizes.ts'
+
+/** How long a month of one large tenant takes to be closed, and how much memory the child then has. */
+
+/** A seventh of the lines is in the other currency. */
+const LINES = sizeFrom('BENCH_CLOSE_LINES', sized(1_160_000, 20_000))
+const PROOFS = 200
+const MIB = 1_024
+/** The unit of the times in `/proc/<pid>/stat`. */
+const TICKS_PER_SECOND = 100
+const account = { tenantId: 'tenant_0', currency: 'CNY' } as const
+
+/** The most resident memory that a process had, in MiB. */
+function mostMib(pid: number): number {
+  const [, kib = '0'] = /VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? []
+  return Math.round(Number(kib) / MIB)
+}
+
+/** The processor time of a process, in seconds. */
+function spentSeconds(pid: number): number {
+  const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
+  const [user = 0, system = 0] = stat
+    .slice(stat.lastIndexOf(')') + 2)
+    .split(' ')
+    .slice(11, 13)
+    .map(Number)
+  return (user + system) / TICKS_PER_SECOND
+}
+
+async function timed<Value>(work: () => Promise<Value>): Promise<[Value, number]> {
+  const beganMs = performance.now()
+  const value = await work()
+  return [value, performance.now() - beganMs]
+}
+
+export async function run(): Promise<readonly Figure[]> {
+  await build()
+  const database = await acquireDatabase()
+  const pool = new Pool({ connectionString: database.url, max: 2 })
+  await fillLedger(pool, LINES, oneTenant)
+  await migrateEngine(pool, allProjections)
+  await migrateOps(pool)
+  const trees = createTreeProcess({
+    launch: () =>
+      fork(compiled('src/cli/statements-process'), {
+        execArgv: [...boundedHeap(HEAP)],
+        env: { ...mallocBounds, [DATABASE_VARIABLE]: database.url },
+        stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+      }),
+    logger: silentLog,
+  })
+  const [fromMs, toMs] = [Date.parse('2026-01-01T00:00:00Z'), Date.parse('2026-02-01T00:00:00Z')]
+  const asOf = BigInt(LINES) * BigInt(BYTES_A_CALL)
+  const period = { ...account, fromMs, toMs, asOf, standing: [] }
+  const [{ figures, bounds }, figuresMs] = await timed(() => figuresOf(pool, period))
+  const first = JSON.stringify(['close', 1, ...Array.from({ length: 23 }, () => null)])
+  const job = { ...bounds, asOf: String(asOf), since: String(bounds.since), first }
+  const [tree, treeMs] = await timed(() => trees.build(job))
+  const pid = trees.pid() ?? 0
+  const memoryMib = mostMib(pid)
+  const childSeconds = spentSeconds(pid)
+  await trees.stop()
+  const key = { tenantId: account.tenantId, periodId: 'CNY/1/1' }
+  const [, storeMs] = await timed(() => storeTree(pool, key, tree))
+  const root = Buffer.from(tree.root, 'base64')
+  const closed = { ...key, bounds, first, size: tree.size, root }
+  const times: number[] = []
+  for (let n = 0; n < PROOFS; n += 1) {
+    const from = tree.tiles[(n * 7_919) % tree.tiles.length]?.first ?? undefined
+    const pages = readLeaves(pool, bounds, { from, pageRows: 1 })
+    const { value } = await pages.next()
+    await pages.return(undefined)
+    const [leaf] = value ?? []
+    const [proof, ms] = await timed(() => proveLeaf(pool, closed, leaf))
+    if (proof === undefined) throw new Error('a leaf has no proof')
+    times.push(ms)
+  }
+  await pool.end()
+  await database.drop()
+  const postings = figures.postings.toLocaleString('en')
+  const most = { bound: 'most' } as const
+  return [
+    { name: `figures of ${postings} postings`, value: Math.round(figuresMs), unit: 'ms' },
+    {
+      name: `figures, tree and tiles of ${postings} postings`,
+      value: Number(((figuresMs + treeMs + storeMs) / 1_000).toFixed(1)),
+      unit: 's',
+      reach: 25,
+      ...most,
+      note: `${(treeMs / 1_000).toFixed(1)} s of it for the child, which begins with it and has a low priority`,
+    },
+    { name: 'processor time of the child', value: Number(childSeconds.toFixed(1)), unit: 's' },
+    { name: 'resident memory of the child', value: memoryMib, unit: 'MiB', reach: 250, ...most },
+    {
+      name: 'one proof, p99',
+      value: Number(percentile(times, 99).toFixed(1)),
+      unit: 'ms',
+      reach: 50,
+      ...most,
+      note: `p50 ${percentile(times, 50).toFixed(1)} ms`,
+    },
+  ]
+}
