@@ -109,7 +109,8 @@ class ClosedTrees {
   /** @throws DomainError `period_not_found` */
   async ofMonth(of: MonthOf): Promise<Proven> {
     const period = await periodOf(this.#deps.db, of)
-    if (period === undefined || period.state === 'voided')
+    // A void month keeps its tree: its statement still shows what it was.
+    if (period === undefined)
       throw new DomainError('period_not_found', `${of.month} is not closed in ${of.currency}`, {
         month: of.month,
       })

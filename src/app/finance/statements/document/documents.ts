@@ -1,0 +1,110 @@
+import { usage } from '../../../../../projections/ledger/query.ts'
+import {
+  periodOf,
+  standingPeriods,
+  type WholePeriod,
+} from '../../../../../projections/statements/query.ts'
+import type { Queryable } from '../../../../../projections/engine/queryable.ts'
+import { fromTimestamp } from '../../../../kernel/clock.ts'
+import { DomainError } from '../../../../kernel/errors.ts'
+import { formatAmount, parseAmount } from '../../../../kernel/money.ts'
+import { type AccountSources, readBillingAt } from '../closing-account.ts'
+import { sinceOf } from '../figures.ts'
+import { readIssuer } from '../issuer.ts'
+import type { MonthOf, PeriodOf, Statements } from '../types.ts'
+import type { CloseProof } from './json.ts'
+import type { StatementSource, UserUsage } from './source.ts'
+
+/** Finds what a statement is made of: its close, its parties as they were then, and its proof. */
+
+const groupBy = ['user', 'model'] as const
+
+export interface StatementDocuments {
+  /**
+   * The statement of a month: the one that stands, otherwise the last one, which is void.
+   * @throws DomainError `period_not_found`, `read_model_behind`
+   */
+  readonly issued: (
+    input: MonthOf,
+  ) => Promise<{ readonly source: StatementSource; readonly proof: CloseProof }>
+  /** The statement as it would be if the month were closed now. @throws what `preview` throws */
+  readonly preview: (input: MonthOf) => Promise<StatementSource>
+  /** Usage of a month by user and model, in that order, at most so many rows. */
+  readonly users: (period: PeriodOf, limit: number) => Promise<readonly UserUsage[]>
+}
+
+export interface DocumentDeps extends Pick<AccountSources, 'db' | 'log'> {
+  readonly statements: Pick<Statements, 'preview' | 'proofOfClose'>
+}
+
+async function partiesOf(
+  deps: DocumentDeps,
+  { tenantId, profile, issuer }: Pick<PeriodOf, 'tenantId' | 'profile' | 'issuer'>,
+): Promise<Pick<StatementSource, 'issuer' | 'customer' | 'language'>> {
+  const { profiles } = await readIssuer(deps.log)
+  // A preview needs no profile; a close has refused without one.
+  const customer = profile === 0 ? undefined : await readBillingAt(deps, tenantId, profile)
+  return { issuer: profiles[issuer - 1], customer, language: customer?.language ?? 'en' }
+}
+
+/** Usage by user and model: what is dated in the month, and what is late. */
+async function usersOf(
+  db: Queryable,
+  period: PeriodOf,
+  limit: number,
+): Promise<readonly UserUsage[]> {
+  const { tenantId, currency, position, n, late } = period
+  const [fromMs, toMs] = [period.from, period.to].map(fromTimestamp)
+  const account = { tenantId, currency, asOf: BigInt(position) }
+  const standing = late === 0 ? [] : await standingPeriods(db, { tenantId, currency })
+  const since = sinceOf(standing.flatMap(({ closed }) => (closed.n < n ? [closed] : [])))
+  const filters = [
+    { ...account, fromMs, toMs },
+    ...(late === 0 ? [] : [{ ...account, toMs: fromMs, since }]),
+  ]
+  const found = new Map<string, UserUsage>()
+  for (const filter of filters)
+    for (const { keys, lines, amount } of await usage(db, { filter, groupBy, limit })) {
+      const { user: userId = '', model = '' } = keys
+      const key = JSON.stringify([userId, model])
+      const before = found.get(key)
+      const sumPico = parseAmount(before?.amount ?? '0') + parseAmount(amount)
+      const sum = { lines: (before?.lines ?? 0) + lines, amount: formatAmount(sumPico) }
+      found.set(key, { userId, model, ...sum })
+    }
+  return [...found.keys()].toSorted().flatMap((key) => found.get(key) ?? [])
+}
+
+/** @throws DomainError `period_not_found` */
+async function closedPeriod(db: Queryable, of: MonthOf): Promise<WholePeriod> {
+  const row = await periodOf(db, of)
+  if (row !== undefined) return row
+  const { month, currency } = of
+  throw new DomainError('period_not_found', `${month} is not closed in ${currency}`, { month })
+}
+
+export function createStatementDocuments(deps: DocumentDeps): StatementDocuments {
+  const { db, statements } = deps
+  return {
+    issued: async (of) => {
+      const { closed, sums, refunds, voidEnd, state } = await closedPeriod(db, of)
+      const proof = await statements.proofOfClose(of)
+      const source: StatementSource = {
+        period: { ...closed, sums, refunds },
+        issued: closed,
+        voided:
+          state === 'voided' && voidEnd !== null
+            ? { at: voidEnd.endedAt, reason: voidEnd.reason }
+            : undefined,
+        ...(await partiesOf(deps, closed)),
+      }
+      return { source, proof }
+    },
+    preview: async (of) => {
+      const { period } = await statements.preview(of)
+      const parties = await partiesOf(deps, period)
+      return { period, issued: undefined, voided: undefined, ...parties }
+    },
+    users: (period, limit) => usersOf(db, period, limit),
+  }
+}
