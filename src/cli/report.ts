@@ -17,6 +17,7 @@ import { systemClock } from '../kernel/clock.ts'
 import { LIST_LIMIT, onStores, readModelsOf } from './command.ts'
 import { CommandError, note, print, table, toJson, UsageError, writePaced } from './output.ts'
 import type { Session } from './session.ts'
+import { readStatements } from './statements.ts'
 
 const REPORT_HELP = `
 Each report is the one of the same name under /api/query/v1, with the same parameters, over all tenants or one. A table
@@ -112,7 +113,7 @@ async function showReport(
   show: (list: ReportList) => Promise<void>,
 ): Promise<void> {
   const behind: string[] = []
-  for (const name of ['ledger', 'access', 'timeline', 'tasks'])
+  for (const name of ['ledger', 'access', 'timeline', 'tasks', 'statements'])
     if (!(await session.caughtUp(name))) behind.push(name)
   if (behind.length > 0)
     note(`${behind.join(', ')}: behind the log, the latest events are not in this report`)
@@ -183,7 +184,8 @@ export const operator: Principal = {
 }
 
 /** The reads of reports, over the stores of a command. */
-export function servicesOf({ pool: db, log, config }: Session): NamedReportServices {
+export function servicesOf(session: Session): NamedReportServices {
+  const { pool: db, log, config } = session
   const clock = systemClock
   const logEnd = () => log.endPosition()
   const queries = readsOver({
@@ -198,6 +200,7 @@ export function servicesOf({ pool: db, log, config }: Session): NamedReportServi
     served: [],
     issuer: issuerName(config),
     settingsOf: (tenantId) => readSettings({ log, db }, tenantId),
+    statements: readStatements(session),
   })
   return { queries, clock, models: { catalog }, http: { endpoints: {} } }
 }

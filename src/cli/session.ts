@@ -21,6 +21,8 @@ export interface Session {
   readonly config: Config
   readonly log: EventLog
   readonly pool: Pool
+  /** Where Postgres is, for a process that the command starts. */
+  readonly databaseUrl: string
   /** Warnings and failures, on stderr. */
   readonly logger: Logger
   /** Waits until a read model shows what was written at a position; says so when it does not in time. */
@@ -124,7 +126,8 @@ export function withSession<T>(
       })
       onClose(() => engine.stop())
     }
-    return run({ config, log, pool, logger, ...readModelWaits(log, pool) })
+    const { databaseUrl } = stores
+    return run({ config, log, pool, databaseUrl, logger, ...readModelWaits(log, pool) })
   })
 }
 

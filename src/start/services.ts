@@ -124,8 +124,8 @@ export async function startServices(
   const { funds } = calls.deps
   const logEnd = () => log.endPosition()
   const read = { db, log, logEnd, readModels, funds, catalog, clock, served }
-  const queries = readsOver({ ...read, settingsOf: deps.facts.of, issuer: issuerName(config) })
   const resolve = hosts?.resolveHost ?? resolveByDns
+  const { statements, queries } = openQueries(options, { ...deps, read, onStop })
   const services: GatewayServices = {
     clock,
     models: { catalog, channels, prices: createReadModelPrices({ ...options, catalog, prices }) },
@@ -151,7 +151,7 @@ export async function startServices(
     },
     accounts: accountsOver(
       { ...options, log, catalog, db, clock },
-      { served, resolve, queries, onStop, tasks: deps.tasks },
+      { served, resolve, queries, statements, tasks: deps.tasks },
     ),
     support: supportOver({ ...read, ...deps }, options),
     hosts: {
@@ -161,6 +161,25 @@ export async function startServices(
     queries,
   }
   return { services, resume: access.authenticator.resume, calls }
+}
+
+/** Opens closed months, and all reads of finance, support and consoles, which show them too. */
+function openQueries(
+  options: ServicesOptions,
+  {
+    read,
+    facts,
+    tasks: { log, crashPoint },
+    onStop,
+  }: Pick<Dependencies, 'facts' | 'tasks'> &
+    Pick<ProcessContext, 'onStop'> & {
+      readonly read: Omit<Parameters<typeof readsOver>[0], 'settingsOf' | 'issuer' | 'statements'>
+    },
+) {
+  const { statements, stop } = openStatements(options, { ...read, log, crashPoint })
+  onStop(stop)
+  const issuer = issuerName(options.config)
+  return { statements, queries: readsOver({ ...read, settingsOf: facts.of, issuer, statements }) }
 }
 
 /** Finds what support looks for, and names bodies so that a repeated one is recognised. */
@@ -176,25 +195,23 @@ function supportOver(
 
 /** Use cases that manage accounts, tokens, settings and prices over HTTP. */
 function accountsOver(
-  deps: ManagementDeps & Omit<ServicesOptions, 'monotonic' | 'hosts'>,
+  deps: ManagementDeps & Pick<ServicesOptions, 'config' | 'markerSecret'>,
   {
     served,
     resolve: resolveHost,
     queries: { reads, accounts },
-    onStop,
+    statements,
     tasks,
   }: {
     readonly served: readonly ServedModel[]
     readonly resolve: ResolveHost
     readonly queries: GatewayServices['queries']
-    readonly onStop: ProcessContext['onStop']
+    readonly statements: GatewayServices['accounts']['statements']
     readonly tasks: Dependencies['tasks']
   },
 ): GatewayServices['accounts'] {
   const { rateLimits: defaultLimits, queries, webhookTargets: trustedTargets } = deps.config
   const tenants = createManagedTenants(deps)
-  const { statements, stop } = openStatements(deps, { ...deps, crashPoint: tasks.crashPoint })
-  onStop(stop)
   return {
     tenants,
     balances: accounts.balances,

@@ -104,6 +104,7 @@ const queries: Readonly<Record<string, readonly string[]>> = {
     'demo',
   ].map((text) => `q=${encodeURIComponent(text)}`),
   '/api/query/v1/movements': ['currency=USD', 'currency=CNY'],
+  '/api/query/v1/periods': ['currency=USD', `month=${new Date().toISOString().slice(0, 7)}`],
 }
 /** Routes that read one thing by its id, which they need as a parameter. */
 const ofOneThing = [

@@ -92,6 +92,7 @@ t.test('query tokens of finance and of support walk their rows of the table', as
     '/ledger/lines',
     '/ledger/lines?format=csv',
     '/ledger/summary',
+    '/periods?month=2026-01',
   ]
   const found = [`/receipts/${callId}`, `/lives/${callId}`, `/lives/${callId}/ticket`]
   const lists = ['/tasks', '/failures', '/refusals', `/search?q=${callId}`]

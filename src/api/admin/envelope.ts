@@ -54,6 +54,12 @@ const readFailure = createFailureReader({
       ? 'invalid_request'
       : { code: `${code}_changed`, param: 'expected_revision' },
   ),
+  period_blocked: { code: 'period_blocked', param: 'month' },
+  period_not_next: { code: 'period_not_next', param: 'month' },
+  period_not_over: { code: 'period_not_over', param: 'month' },
+  period_position: { code: 'period_position', param: 'month' },
+  period_sum: { code: 'period_sum', param: 'month' },
+  overloaded: 'service_unavailable',
   query_too_long: 'query_too_long',
   append_too_large: 'invalid_request',
   amount_invalid: { code: 'invalid_request', param: 'amount' },

@@ -12,6 +12,7 @@ import { issuerRoutes } from './issuer.ts'
 import { limitRoutes } from './limits.ts'
 import { adminCreditRoutes } from './credit.ts'
 import { adminEnvelope } from './envelope.ts'
+import { periodRoutes } from './periods.ts'
 import { proposalRoutes } from './proposals.ts'
 import { adminLifeRoutes } from './lives.ts'
 import { priceBookRoutes } from './prices/books.ts'
@@ -39,6 +40,7 @@ const routes: readonly ((instance: FastifyInstance, accounts: Services['accounts
   reportingRoutes,
   billingRoutes,
   issuerRoutes,
+  periodRoutes,
   voidRoutes,
   priceBookRoutes,
   whatIfRoute,

@@ -84,7 +84,7 @@ function documentedRoute<Schema extends FastifySchema | undefined>(schema: Schem
     ...schema,
     ...(body !== undefined && { body: documentedBodies(body) }),
     ...(querystring !== undefined && { querystring: documentedSchema(querystring) }),
-    ...(params !== undefined && { params: withKey(Object(params)) }),
+    ...(params !== undefined && { params: documentedSchema(withKey(Object(params))) }),
     ...(security === undefined && { response: { ...openFailures, ...Object(response) } }),
   }
 }

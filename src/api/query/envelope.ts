@@ -11,6 +11,11 @@ const readFailure = createFailureReader({
   task_not_found: 'task_not_found',
   receipt_not_found: 'receipt_not_found',
   life_not_found: 'life_not_found',
+  period_not_found: { code: 'period_not_found', param: 'month' },
+  period_not_next: { code: 'period_not_next', param: 'month' },
+  tenant_not_found: 'tenant_not_found',
+  line_not_found: { code: 'line_not_found', param: 'line_id' },
+  line_open: { code: 'line_open', param: 'line_id' },
   asset_not_found: 'asset_not_found',
   invalid_cursor: 'invalid_request',
   query_too_long: 'query_too_long',
@@ -39,6 +44,20 @@ const unconfirmed: readonly FailureCode[] = [
 export const historyFailures: readonly FailureCode[] = [...unconfirmed, 'task_not_found']
 export const receiptFailures: readonly FailureCode[] = [...unconfirmed, 'receipt_not_found']
 export const lifeFailures: readonly FailureCode[] = [...unconfirmed, 'life_not_found']
+/** The failures of a file of one month, and of the proof of one line. */
+export const periodFailures: readonly FailureCode[] = [
+  ...unconfirmed,
+  'scope_denied',
+  'tenant_not_found',
+  'period_not_found',
+  'period_not_next',
+]
+export const proofFailures: readonly FailureCode[] = [
+  ...unconfirmed,
+  'scope_denied',
+  'line_not_found',
+  'line_open',
+]
 export const assetHistoryFailures: readonly FailureCode[] = [...unconfirmed, 'asset_not_found']
 
 /** The error shape of these routes. */

@@ -15,6 +15,8 @@ import { queryLifeRoutes } from './lives/route.ts'
 import { receiptRoute } from './receipts/route.ts'
 import { HistoryAnswerSchema, HistoryParamsSchema } from './schemas.ts'
 import type { QueryServices } from './services.ts'
+import { periodsRoute } from './statements/list.ts'
+import { statementRoutes } from './statements/files.ts'
 
 /** These routes only read; the largest body that they accept. */
 const BODY_LIMIT_BYTES = 64 * 1024
@@ -34,6 +36,8 @@ export function queryPlugin(services: QueryServices) {
     receiptRoute(instance, reads)
     queryLifeRoutes(instance, reads)
     accountRoutes(instance, services)
+    periodsRoute(instance, services)
+    statementRoutes(instance, services)
     instance.withTypeProvider<TypeBoxTypeProvider>().get(
       '/tasks/:id/history',
       {

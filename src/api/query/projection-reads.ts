@@ -22,6 +22,11 @@ import { readAccountHistory } from '../../app/accounts/account-history.ts'
 import type { AccountSource } from '../../app/accounts/account-state.ts'
 import { createReadBalances } from '../../app/finance/balances.ts'
 import { pastBalancesOf } from '../../app/finance/past-balances.ts'
+import {
+  createStatementDocuments,
+  type DocumentDeps,
+} from '../../app/finance/statements/document/documents.ts'
+import type { Statements } from '../../app/finance/statements/types.ts'
 import type { Funds } from '../../app/spending/funds.ts'
 import { accountReads } from './account-reads.ts'
 import type { Billing } from './focus/table.ts'
@@ -60,6 +65,7 @@ interface ProjectionReadsDeps {
 
 const NARROW_LINES = 'narrow it by tenant_id, from and to, or ask for a smaller limit'
 const NARROW_ASSETS = 'narrow it by tenant_id, group_id or asset_id'
+const NARROW_PERIODS = 'narrow it by tenant_id and currency'
 const NARROW_HISTORY = 'try again later'
 const NARROW_SEARCH = 'search for more characters of fewer ids'
 
@@ -203,11 +209,36 @@ export function billingOf(
   }
 }
 
+/** Months of accounts and their files. Use cases that close months read the same without a timeout. */
+function statementReads({
+  statements,
+  readModels,
+  ...deps
+}: Pick<ProjectionReadsDeps, 'readModels'> &
+  DocumentDeps & { readonly statements: Statements }): Queries['statements'] {
+  const timed = async <Found>(read: () => Promise<Found>): Promise<Found> => {
+    for (const name of ['statements', 'ledger']) await readModels.requireCurrent(name)
+    return withQueryTimeout(NARROW_PERIODS, read)
+  }
+  const documents = createStatementDocuments({ ...deps, statements })
+  return {
+    board: (input) => timed(() => statements.board(input)),
+    months: (account) => timed(() => statements.months(account)),
+    postings: (of) => timedPages(readModels, statements.postings(of)),
+    proofOfLine: (line) => timed(() => statements.proofOfLine(line)),
+    documents: {
+      issued: (of) => timed(() => documents.issued(of)),
+      preview: (of) => timed(() => documents.preview(of)),
+      users: (period, limit) => timed(() => documents.users(period, limit)),
+    },
+  }
+}
+
 /** All reads of finance, support and consoles, over one database. */
 export function readsOver(deps: {
   /** The statements have a timeout. */
   readonly db: Queryable
-  readonly log: AccountSource['log']
+  readonly log: DocumentDeps['log']
   readonly logEnd: () => Promise<bigint | undefined>
   readonly readModels: Pick<ReadModels, 'requireCurrent'>
   readonly funds: Pick<Funds, 'report'>
@@ -217,6 +248,7 @@ export function readsOver(deps: {
   /** Name of the gateway in files of charges. */
   readonly issuer: string
   readonly settingsOf: (tenantId: string) => Promise<AccountSettings>
+  readonly statements: Statements
 }): Queries {
   const balances = createReadBalances(deps)
   return {
@@ -224,6 +256,7 @@ export function readsOver(deps: {
     accounts: accountReads({ ...deps, balances }),
     knownNames: createKnownNames(deps),
     billing: billingOf(deps.issuer, deps),
+    statements: statementReads(deps),
   }
 }
 

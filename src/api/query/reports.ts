@@ -19,6 +19,7 @@ import { logsQuerySchema, readLogs } from './logs.ts'
 import { MovementsQuerySchema, readMovements } from './movements.ts'
 import { readRefusals, RefusalsQuerySchema } from './refusals.ts'
 import type { QueryServices, ReportServices } from './services.ts'
+import { PeriodsQuerySchema, readPeriods } from './statements/list.ts'
 import { readTasks, tasksQuerySchema } from './tasks.ts'
 import { readUsage, usageQuerySchema } from './usage.ts'
 
@@ -77,6 +78,7 @@ export function reportKinds(catalog: Catalog, surfaceNames: readonly string[]) {
   return [
     kind('balance', 'what tenants have, or had at a time', BalanceQuerySchema, readBalance),
     kind('movements', 'an account, as a bank shows it', MovementsQuerySchema, readMovements),
+    kind('periods', 'months of accounts, closed and open', PeriodsQuerySchema, readPeriods),
     kind(
       'usage',
       'totals by one or two keys, net of refunds',

@@ -1,3 +1,5 @@
+import type { StatementDocuments } from '../../app/finance/statements/document/documents.ts'
+import type { Statements } from '../../app/finance/statements/types.ts'
 import type { Services } from '../kit/services.ts'
 import type { AccountReads } from './account-reads.ts'
 import type { Billing } from './focus/table.ts'
@@ -11,6 +13,10 @@ export interface Queries {
   readonly knownNames: NameLookups
   /** Who issues files of charges, and how tenants were billed at a position. */
   readonly billing: Billing
+  /** Months of accounts, and the files of closed ones. */
+  readonly statements: Pick<Statements, 'board' | 'months' | 'postings' | 'proofOfLine'> & {
+    readonly documents: StatementDocuments
+  }
 }
 
 /** Reports are made of these, by a process that serves no HTTP as well. */

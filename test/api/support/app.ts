@@ -334,6 +334,10 @@ function memoryServices(
       accounts: noAccounts,
       knownNames: everyName,
       billing,
+      statements: {
+        ...noStatements,
+        documents: { issued: noTenant, preview: noTenant, users: () => Promise.resolve([]) },
+      },
       ...part.queries,
     },
   }

@@ -2,7 +2,7 @@ import { SettledRefusal } from '../../../app/calls/settle.ts'
 import { type Cost, costOf } from '../../../domain/pricing/settlement.ts'
 import { type DomainError, isDomainError } from '../../../kernel/errors.ts'
 import { costHeaders } from '../answers/answer-headers.ts'
-import { numberDetail, textDetail } from '../routes/observe.ts'
+import { listDetail, numberDetail, textDetail } from '../routes/observe.ts'
 import type { FailureRow, FailureStatus } from './failure-row.ts'
 import { type FailureCode, failureTable } from './failure-table.ts'
 import { RequestError, toRequestError } from '../request-error.ts'
@@ -36,6 +36,8 @@ export interface Failure {
   /** A detail of the error by its name; an empty text counts as absent. */
   readonly text: (name: string) => string | undefined
   readonly number: (name: string) => number | undefined
+  /** A list of facts that the error is about. */
+  readonly list: (name: string) => readonly unknown[] | undefined
   /** The settlement, if there is one: a refusal may be billed. */
   readonly cost?: Cost | undefined
 }
@@ -46,6 +48,8 @@ export type ReadFailure = (error: unknown) => Failure
 function isFailureCode(name: string): name is FailureCode {
   return Object.hasOwn(failureTable, name)
 }
+
+const absent = (): undefined => undefined
 
 /**
  * Maps a domain error to a failure: refusals of the model service by their kind, faults of settings
@@ -80,7 +84,7 @@ export function createFailureReader(entries: SurfaceFailures): ReadFailure {
     const message = ownWords === true && read.message !== '' ? read.message : words
     const found = { failure, status, code, message, retry }
     if (read instanceof RequestError)
-      return { ...found, param: read.param, text: () => undefined, number: () => undefined }
+      return { ...found, param: read.param, text: absent, number: absent, list: absent }
     const ofModel = failure === 'unknown_model' || failure === 'model_not_allowed'
     const param = ofModel ? 'model' : (textDetail(read, 'param') ?? named.param)
     const askedMs = numberDetail(read, 'retryAfterMs')
@@ -91,6 +95,7 @@ export function createFailureReader(entries: SurfaceFailures): ReadFailure {
       retry: typeof retry === 'number' ? (askedMs ?? retry) : retry,
       text: (name) => textDetail(read, name),
       number: (name) => numberDetail(read, name),
+      list: (name) => listDetail(read, name),
       cost: read instanceof SettledRefusal ? costOf(read.settlement) : undefined,
     }
   }

@@ -1,6 +1,7 @@
 import type { FastifyRequest, FastifySchema } from 'fastify'
 import { type Static, type TSchema, Type } from 'typebox'
 import type { Actor } from '../../../app/accounts/management.ts'
+import { blockerCodes } from '../../../app/finance/statements/types.ts'
 import { principalOf } from '../tokens/authenticate.ts'
 import { answer, failureResponses } from './documentation.ts'
 import type { Answer, Envelope } from '../envelope.ts'
@@ -14,19 +15,37 @@ import {
 
 /** The shapes that all of `/api/*` shares: `{success, message, data}` and `{success, message, error}`. */
 
+/** Why a month of an account cannot be closed. */
+export const BlockerSchema = Type.Object(
+  {
+    code: Type.Enum([...blockerCodes]),
+    message: Type.String({ examples: ['until 2027-01-04T00:00:00+08:00'] }),
+    count: Type.Integer({ minimum: 0 }),
+    href: Type.String({ description: 'The page of the console, or the command, that ends it.' }),
+  },
+  { named: 'Blocker' },
+)
+
 const ErrorSchema = Type.Object(
   {
     success: Type.Literal(false),
     message: Type.String(),
-    error: Type.Object({ code: Type.String(), param: Type.Optional(Type.String()) }),
+    error: Type.Object({
+      code: Type.String(),
+      param: Type.Optional(Type.String()),
+      blockers: Type.Optional(
+        Type.Array(BlockerSchema, { description: 'Everything that `period_blocked` is about.' }),
+      ),
+    }),
   },
   { named: 'AccountFailure' },
 )
 
-/** The error shape of `/api/*`: `{success: false, message, error: {code, param?}}`. */
+/** The error shape of `/api/*`: `{success: false, message, error: {code, param?, blockers?}}`. */
 export function accountEnvelope(read: ReadFailure): Envelope {
   return (error): Answer => {
-    const { status, code, message, param, retry } = read(error)
+    const { status, code, message, param, retry, list } = read(error)
+    const blockers = list('blockers')
     return {
       status,
       headers: {
@@ -39,7 +58,11 @@ export function accountEnvelope(read: ReadFailure): Envelope {
       body: {
         success: false,
         message,
-        error: { code, ...(param === undefined ? {} : { param }) },
+        error: {
+          code,
+          ...(param === undefined ? {} : { param }),
+          ...(blockers === undefined ? {} : { blockers }),
+        },
       },
     }
   }
@@ -94,7 +117,7 @@ const csvText = 'CSV (RFC 4180) with a header line, where the request asks for C
 export interface AccountRoute {
   readonly operationId: string
   readonly summary: string
-  /** Absent where the request is never done at once. */
+  /** Absent where the answer is a file, or the request is never done at once. */
   readonly ok?: TSchema
   /** Answered with 202 instead, where the request is accepted and not done yet. */
   readonly accepted?: TSchema
@@ -136,7 +159,9 @@ export function describeAccount(
     summary,
     security: [{ [security]: [] }],
     response: {
-      ...(ok && { 200: answer({ json: ok, ...(csv ? table : { others: files }) }) }),
+      ...((ok ?? Object.keys(files)[0]) && {
+        200: answer({ ...(ok && { json: ok }), ...(csv ? table : { others: files }) }),
+      }),
       ...(accepted && { 202: answer({ json: accepted }) }),
       ...failureResponses(shape, failures),
     },
@@ -157,6 +182,14 @@ export const NewId = (description: string) =>
 export const KnownId = Type.String({
   pattern: '^[\\x21-\\x7e]{1,128}$',
   words: 'must have 1 to 128 ASCII characters, without blanks',
+})
+
+/** A month as a parameter; no tenant is older. */
+export const MonthMember = Type.String({
+  pattern: '^2\\d{3}-(?:0[1-9]|1[0-2])$',
+  words: 'must be a year and a month, such as 2026-11',
+  description: 'A month of the time zone of the tenant.',
+  examples: ['2026-11'],
 })
 
 const CONTROLS = '\\x00-\\x1f\\x7f-\\x9f'

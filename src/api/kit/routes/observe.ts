@@ -237,3 +237,9 @@ export function numberDetail(error: DomainError, name: string): number | undefin
   const value = error.details[name]
   return typeof value === 'number' && Number.isFinite(value) ? value : undefined
 }
+
+/** A detail of a domain error that is a list. */
+export function listDetail(error: DomainError, name: string): readonly unknown[] | undefined {
+  const value = error.details[name]
+  return Array.isArray(value) ? value : undefined
+}

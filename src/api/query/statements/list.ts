@@ -1,0 +1,96 @@
+import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
+import type { FastifyInstance } from 'fastify'
+import { type Static, Type } from 'typebox'
+import type { Principal } from '../../../app/access/principal.ts'
+import { partsInTurns } from '../../../kernel/turns.ts'
+import { MonthMember, successOf } from '../../kit/routes/account-surface.ts'
+import { principalOf } from '../../kit/tokens/authenticate.ts'
+import { RequestError } from '../../kit/request-error.ts'
+import { ROWS_AT_ONCE, sendList } from '../answers.ts'
+import { describeQuery } from '../documentation.ts'
+import { listFailures } from '../envelope.ts'
+import { fileMembers, NameOf } from '../schemas.ts'
+import { narrow, requireWholeTenant, visibleTo } from '../scope.ts'
+import type { QueryServices } from '../services.ts'
+import {
+  periodColumns,
+  PeriodSchema,
+  type ShownPeriod,
+  toPeriod,
+} from '../../kit/answers/periods.ts'
+
+/** The months of accounts, closed and open: one month of all that a token sees, or all of one account. */
+
+export const PeriodsQuerySchema = Type.Object({
+  month: Type.Optional(MonthMember),
+  tenant_id: NameOf('Only of this tenant.'),
+  currency: Type.Optional(Type.Enum(['CNY', 'USD'], { description: 'Only in this currency.' })),
+  ...fileMembers,
+})
+
+const PeriodsAnswerSchema = successOf(Type.Object({ items: Type.Array(PeriodSchema) }))
+
+type PeriodsQuery = Partial<Static<typeof PeriodsQuerySchema>>
+
+/** A row of a table has its blockers in words. */
+const toTableRow = ({ blockers, ...row }: ShownPeriod) => ({
+  ...row,
+  blockers: blockers.map(({ message }) => message).join('; '),
+})
+
+/** The board of a month, or one account month by month: `periods` of the query API. */
+export async function readPeriods(
+  { queries }: Pick<QueryServices, 'queries'>,
+  principal: Principal,
+  { month, currency, ...query }: PeriodsQuery,
+) {
+  requireWholeTenant(principal, 'periods')
+  const { tenantId } = narrow(visibleTo(principal), {
+    tenantId: query.tenant_id,
+    userId: undefined,
+  })
+  const page = { items: (await rowsOf()).map(toPeriod) }
+  return {
+    name: ['periods', ...[month, tenantId, currency].filter((part) => part !== undefined)].join(
+      '-',
+    ),
+    columns: periodColumns,
+    page: () => Promise.resolve(page),
+    rows: () => partsInTurns(page.items.map(toTableRow), ROWS_AT_ONCE),
+  }
+
+  function rowsOf() {
+    const tenantIds = tenantId === undefined ? undefined : [tenantId]
+    if (month !== undefined) return queries.statements.board({ month, tenantIds, currency })
+    if (tenantId !== undefined && currency !== undefined)
+      return queries.statements.months({ tenantId, currency })
+    throw new RequestError(
+      'parameter_invalid',
+      'month is missing: name a month, or a tenant_id and a currency for all months of an account',
+      'month',
+    )
+  }
+}
+
+export function periodsRoute(instance: FastifyInstance, services: QueryServices): void {
+  instance.withTypeProvider<TypeBoxTypeProvider>().get(
+    '/periods',
+    {
+      config: { roles: ['finance'] },
+      schema: {
+        ...describeQuery({
+          operationId: 'listPeriods',
+          summary: 'List the months of accounts, closed and open',
+          ok: PeriodsAnswerSchema,
+          failures: [...listFailures, 'log_unavailable'],
+          csv: true,
+        }),
+        querystring: PeriodsQuerySchema,
+      },
+    },
+    async (request, reply) => {
+      const list = await readPeriods(services, principalOf(request), request.query)
+      return sendList(request, reply, request.query, list)
+    },
+  )
+}
