@@ -33,6 +33,7 @@ const files: readonly (readonly [names: readonly string[], load: () => Promise<R
   [['rebuild'], async () => (await import('./rebuild.ts')).addRebuild],
   [['verify-log', 'convert-log'], async () => (await import('./log-files.ts')).addLogFiles],
   [['backup'], async () => (await import('./backup.ts')).addBackup],
+  [['close'], async () => (await import('./close-month.ts')).addClose],
   [['spool'], async () => (await import('./spool.ts')).addSpool],
   [['prices'], async () => (await import('./prices.ts')).addPrices],
   [['tenant'], async () => (await import('./tenants.ts')).addTenants],

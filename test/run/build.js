@@ -26,8 +26,10 @@ const data = [
   'test/faults/power/recorder.c',
 ]
 
+/** Any gateway and any command inside a test starts this process to close a month. */
+const ofStatements = 'src/cli/statements-process.ts'
 /** Sources that run as processes, of the tests themselves and of any gateway inside a test. */
-const always = ['test/run/main.ts', 'test/run/worker.ts', 'src/cli/statements-process.ts']
+const always = ['test/run/main.ts', 'test/run/worker.ts', ofStatements]
 
 /** Runs a program of `node_modules/.bin`. @throws where it fails */
 async function run(program, args) {
@@ -80,7 +82,7 @@ async function buildProcesses() {
   const ofProgram = children.length > ofTests.length || sources.includes('test/helpers/product.ts')
   await Promise.all([
     ofProgram && buildProgram(join(out, 'product')),
-    ofTests.length > 0 && bundle(join(out, 'children'), ofTests),
+    ofTests.length > 0 && bundle(join(out, 'children'), [...ofTests, ofStatements]),
   ])
 }
 
