@@ -1,20 +1,57 @@
 import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
+import { once } from 'node:events'
+import { createServer } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { readTable } from '../helpers/csv.ts'
 import { runPage } from './support/page.ts'
-import { serve } from './support/tollgate.ts'
+import { shiftedClock } from './support/shifted-clock.ts'
+import { programInShell, serve } from './support/tollgate.ts'
 
 /** Every command of `docs/finance.md`, run from the page in one shell on a gateway as a user starts it. */
 
 const folder = await mkdtemp(join(tmpdir(), 'tollgate-finance-'))
 t.teardown(() => rm(folder, { recursive: true, force: true }))
-const gateway = await serve(join(folder, 'data'))
+const dataDir = join(folder, 'data')
+let gateway = await serve(dataDir)
 t.teardown(() => gateway.end('SIGKILL'))
 
+/** Noon of the tenth day of the next month: every zone is in that month, and grace hours are over. */
+function nextTenthMs(): number {
+  const now = new Date()
+  return Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + 1, 10, 12)
+}
+
+/** Starts the gateway again in the next month on the same port; gives what makes the clock of a shell the same. */
+async function restartNextMonth(): Promise<string> {
+  const options = shiftedClock(nextTenthMs() - Date.now())
+  const { port } = new URL(gateway.demo.baseUrl)
+  await gateway.end('SIGTERM')
+  gateway = await serve(dataDir, { PORT: port, NODE_OPTIONS: options })
+  return options
+}
+
+/** What a shell runs to have the gateway, and each of its commands, in the next month. */
+async function aMonthLater(t: Test): Promise<string> {
+  const socket = join(folder, 'restart')
+  const server = createServer((_request, response) => {
+    void restartNextMonth().then(
+      (options) => response.end(options),
+      (error: unknown) => response.destroy(error as Error),
+    )
+  }).listen(socket)
+  await once(server, 'listening')
+  t.teardown(() => server.close())
+  return `
+    NODE_OPTIONS=$(command curl --silent --show-error --fail --unix-socket '${socket}' http://gateway/)
+    export NODE_OPTIONS
+    tollgate() { ${await programInShell()}; }`
+}
+
 t.test('a month from its first credit to reports that tie', async (t) => {
-  const of = await runPage(t, 'docs/finance.md', gateway.demo.baseUrl, folder)
+  const before = { 'Close a month': await aMonthLater(t) }
+  const of = await runPage(t, 'docs/finance.md', gateway.demo.baseUrl, folder, before)
   t.match(of('Open the account'), /acme: billing \(revision 1\)[^]*tags: project[^]*50 USD/i)
 
   const credit = of('Credit comes in')
@@ -62,6 +99,27 @@ t.test('a month from its first credit to reports that tie', async (t) => {
       'Usage 0 0.011',
       'Usage 0 0.011',
       'Usage 0 0.011',
+    ],
+  )
+
+  const closed = of('Close a month')
+  t.match(closed, /acme +USD +0 +74\.971 +\d+ +preview/, 'a preview has no number')
+  t.match(closed, /acme +USD +ACME-0001 +0 +74\.971 +\d+ +closed/)
+  t.match(closed, /ACME-0001.*: signed, and it adds up/)
+  const page = await readFile(join(folder, 'statement.html'), 'utf8')
+  t.match(page, /Acme Film GmbH[^]*Tollgate GmbH|Tollgate GmbH[^]*Acme Film GmbH/)
+  const table = readTable(await readFile(join(folder, 'statement.csv'), 'utf8'))
+  t.same(
+    table.map((row) => `${row['kind']} ${row['exact']} ${row['amount']}`),
+    [
+      'opening 0 0.00',
+      'usage -0.033 -0.03',
+      'granted_paid 70 70.00',
+      'granted_promotional 5 5.00',
+      'adjusted_usage 0.004 0.00',
+      'closing 74.971 74.97',
+      'held 0 ',
+      'unstated 0 ',
     ],
   )
 })

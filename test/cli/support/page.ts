@@ -71,19 +71,21 @@ async function startCommands(): Promise<{ readonly program: string; stop: () => 
 
 /**
  * Runs every command of a page in one shell, and gives what each of its sections printed, by its
- * title. @throws where a command fails
+ * title. `before` has what the shell runs before a section. @throws where a command fails
  */
 export async function runPage(
   t: Test,
   path: string,
   baseUrl: string,
   folder: string,
+  before: Readonly<Record<string, string>> = {},
 ): Promise<(title: string) => string> {
   const [preface = '', ...sections] = pageText(path).split('\n## ')
   const script = [
     printedCalls(preface, baseUrl),
     ...sections.map(
-      (section) => `echo '${MARK}${titleOf(section)}'\n${atMidday(printedCalls(section, baseUrl))}`,
+      (section) =>
+        `${before[titleOf(section)] ?? ''}\necho '${MARK}${titleOf(section)}'\n${atMidday(printedCalls(section, baseUrl))}`,
     ),
   ].join('\n')
   const commands = await startCommands()
