@@ -106,6 +106,8 @@ const queries: Readonly<Record<string, readonly string[]>> = {
   '/api/query/v1/movements': ['currency=USD', 'currency=CNY'],
   '/api/query/v1/periods': ['currency=USD', `month=${new Date().toISOString().slice(0, 7)}`],
 }
+/** Operators alone read these. */
+const ofNoTenant = ['/api/admin/price-books', '/api/admin/issuer']
 /** Routes that read one thing by its id, which they need as a parameter. */
 const ofOneThing = [
   '/provB/v1/files/retrieve',
@@ -127,8 +129,7 @@ async function readsOf(): Promise<readonly (readonly [token: string, path: strin
   const lists = Object.entries(paths).flatMap(([pattern, { get: operation }]) => {
     const path = pattern.replace('{tenant_id}', demo.tenantId)
     const [scheme = ''] = Object.keys(operation?.security?.[0] ?? {})
-    // Price books belong to no tenant: operators alone list them.
-    const token = pattern === '/api/admin/price-books' ? demo.adminToken : tokens[scheme]
+    const token = ofNoTenant.includes(pattern) ? demo.adminToken : tokens[scheme]
     if (operation === undefined || token === undefined || path.includes('{')) return []
     const asked = queries[pattern]
     if (asked !== undefined) return asked.map((query) => [token, `${path}?${query}`] as const)

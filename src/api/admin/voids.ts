@@ -2,7 +2,14 @@ import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import type { FastifyInstance } from 'fastify'
 import { type Static, Type } from 'typebox'
 import type { DecidedVoid } from '../../app/finance/statements/void.ts'
-import { actorOf, PersonSchema, Reason, success, successOf } from '../kit/routes/account-surface.ts'
+import {
+  actorOf,
+  MonthMember,
+  PersonSchema,
+  Reason,
+  success,
+  successOf,
+} from '../kit/routes/account-surface.ts'
 import { changeFailures } from '../kit/failures/route-failures.ts'
 import type { Services } from '../kit/services.ts'
 import { adminScopeOf, describeAdmin } from './envelope.ts'
@@ -14,10 +21,7 @@ const PersonOrNull = Type.Union([PersonSchema, Type.Null()], { description: 'nul
 
 const ParamsSchema = Type.Object({
   ...TenantParamsSchema.properties,
-  month: Type.String({
-    pattern: '^[0-9]{4}-(?:0[1-9]|1[0-2])$',
-    description: 'The closed month, such as `2026-11`.',
-  }),
+  month: MonthMember,
 })
 const closedBody = { additionalProperties: false } as const
 const ReasonedSchema = Type.Object(
