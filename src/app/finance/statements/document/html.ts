@@ -123,7 +123,7 @@ function creditNotes({ creditNotes: notes }: Statement, words: StatementWords): 
   if (notes.length === 0) return none
   const rows = notes.map(
     ({ number, statement, postings, exact, shown }) => markup`<tr><td>${number ?? ''}</td>
-<td>${statement ?? words.thisMonth}</td><td class="number">${postings}</td>
+<td>${statement ?? words.noEarlierStatement}</td><td class="number">${postings}</td>
 <td class="number exact">${withThousands(exact)}</td><td class="number">${withThousands(shown)}</td></tr>
 `,
   )

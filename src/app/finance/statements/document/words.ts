@@ -33,7 +33,7 @@ export interface StatementWords {
   readonly creditNotesFor: string
   readonly refundedStatement: string
   readonly postedWith: string
-  readonly thisMonth: string
+  readonly noEarlierStatement: string
   readonly postings: string
   readonly late: string
   readonly accruals: string
@@ -85,7 +85,7 @@ const en: StatementWords = {
     'Refunds that were posted in this month, by the statement that has the refunded usage.',
   refundedStatement: 'Of statement',
   postedWith: 'Posted with',
-  thisMonth: 'this month',
+  noEarlierStatement: 'no earlier statement',
   postings: 'Postings',
   late: 'Late postings',
   accruals: 'Not part of the closing balance at the end of the month',
@@ -142,7 +142,7 @@ const zh: StatementWords = {
   creditNotesFor: '本月入账的退款，按被退款用量所属的对账单列示。',
   refundedStatement: '所属对账单',
   postedWith: '入账对账单',
-  thisMonth: '本月',
+  noEarlierStatement: '无更早的对账单',
   postings: '入账笔数',
   late: '迟到入账',
   accruals: '月末未计入期末余额的金额',

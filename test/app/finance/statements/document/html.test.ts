@@ -39,6 +39,7 @@ t.test(
       'Refunds of usage 2.505 2.51',
       'Closing balance 48,713.405 48,713.41',
       'ACME-0010-CN-2026-11 ACME-0010 1 1.2525',
+      'no earlier statement 2 1.2525',
       'Held for running tasks 46',
       'Used, not yet settled 0.0375',
       'Postings 1,047 Late postings 3 Position of the log 928374655',
@@ -112,3 +113,14 @@ t.test(
     })
   },
 )
+
+t.test('usage by user and model is a further page, where it is wanted', async (t) => {
+  t.notMatch(textOf(statementPage(issued)), 'Usage by user and model')
+  const users = [{ userId: '<ann>', model: 'text-basic', lines: 1_000, amount: '1234.5' }]
+  const page = statementPage({ ...issued, users })
+  t.match(textOf(page), 'Usage by user and model User Model Lines Exact')
+  t.match(
+    page,
+    /<td>&lt;ann&gt;<\/td><td>text-basic<\/td>\s*<td[^>]*>1,000<\/td><td[^>]*>1,234\.5</,
+  )
+})
