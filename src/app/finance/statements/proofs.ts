@@ -1,6 +1,7 @@
 import type { LRUCache } from 'lru-cache'
 import { inMilliseconds, placeOfPosting } from '../../../../projections/ledger/query.ts'
 import {
+  listPeriods,
   periodOf,
   type PeriodRow,
   standingPeriods,
@@ -139,9 +140,10 @@ class ClosedTrees {
   }
 
   async #treeOf({ closed }: PeriodRow, first: string): Promise<ClosedTree> {
-    const { tenantId, currency, from, to, position, late, postings, root, n } = closed
-    const standing = await standingPeriods(this.#deps.db, { tenantId, currency })
-    const earlier = standing.filter(({ closed: other }) => other.n < n)
+    const { tenantId, currency, from, to, position, late, postings, root, previous } = closed
+    // Of a void month, the one before may be void too, and closed again at another position.
+    const periods = await listPeriods(this.#deps.db, { tenantId, currency })
+    const before = periods.filter((row) => row.closed.root === previous?.root)
     return {
       tenantId,
       periodId: periodIdOf(closed),
@@ -151,7 +153,7 @@ class ClosedTrees {
         fromMs: fromTimestamp(from),
         toMs: fromTimestamp(to),
         asOf: BigInt(position),
-        since: sinceOf(earlier.map((row) => row.closed)),
+        since: sinceOf(before.map((row) => row.closed)),
         late,
       },
       first,

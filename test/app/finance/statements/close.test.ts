@@ -272,6 +272,33 @@ t.test(
   },
 )
 
+t.test('a void month keeps its postings and its proof, whatever is closed again', async (t) => {
+  const tenantId = 'tenant_void'
+  await opened(tenantId)
+  const january = { tenantId, currency: CNY, month: '2026-01' } as const
+  const february = { ...january, month: '2026-02' }
+  const call = (time: string) => world.call({ tenantId, currency: CNY, atMs: Date.parse(time) })
+  await call('2026-01-20T00:00:00Z')
+  clock.set('2026-02-05T00:00:00Z')
+  await statements.close(january, shell)
+  await call('2026-01-30T00:00:00Z')
+  await call('2026-02-20T00:00:00Z')
+  clock.set('2026-03-05T00:00:00Z')
+  t.match((await statements.close(february, shell)).period, { lines: 2, late: 1 })
+  await world.settle()
+  const handedOut = async () => [
+    await postingsText(statements, february),
+    await statements.proofOfClose(february),
+  ]
+  const before = await handedOut()
+  await world.voidLast(tenantId, CNY, '2026-02')
+  await world.voidLast(tenantId, CNY, '2026-01')
+  const again = await statements.close(january, shell)
+  t.match(again.period, { attempt: 2, statement: 'ACME-0003', lines: 2, late: 0 })
+  await world.settle()
+  t.same(await handedOut(), before)
+})
+
 t.test('a proof names the lines that have none', async (t) => {
   const tenantId = 'tenant_proofs'
   await opened(tenantId)
