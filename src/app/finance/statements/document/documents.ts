@@ -1,7 +1,7 @@
 import { usage } from '../../../../../projections/ledger/query.ts'
 import {
+  listPeriods,
   periodOf,
-  standingPeriods,
   type WholePeriod,
 } from '../../../../../projections/statements/query.ts'
 import type { Queryable } from '../../../../../projections/engine/queryable.ts'
@@ -30,7 +30,10 @@ export interface StatementDocuments {
   /** The statement as it would be if the month were closed now. @throws what `preview` throws */
   readonly preview: (input: MonthOf) => Promise<StatementSource>
   /** Usage of a month by user and model, in that order, at most so many rows. */
-  readonly users: (period: PeriodOf, limit: number) => Promise<readonly UserUsage[]>
+  readonly users: (
+    period: StatementSource['period'],
+    limit: number,
+  ) => Promise<readonly UserUsage[]>
 }
 
 export interface DocumentDeps extends Pick<AccountSources, 'db' | 'log'> {
@@ -50,14 +53,16 @@ async function partiesOf(
 /** Usage by user and model: what is dated in the month, and what is late. */
 async function usersOf(
   db: Queryable,
-  period: PeriodOf,
+  period: StatementSource['period'],
   limit: number,
 ): Promise<readonly UserUsage[]> {
-  const { tenantId, currency, position, n, late } = period
+  const { tenantId, currency, position, late, previous } = period
   const [fromMs, toMs] = [period.from, period.to].map(fromTimestamp)
   const account = { tenantId, currency, asOf: BigInt(position) }
-  const standing = late === 0 ? [] : await standingPeriods(db, { tenantId, currency })
-  const since = sinceOf(standing.flatMap(({ closed }) => (closed.n < n ? [closed] : [])))
+  const closes = late === 0 ? [] : await listPeriods(db, { tenantId, currency })
+  // The root finds the month before, which may have been voided and closed again.
+  const before = closes.filter(({ closed }) => closed.root === previous?.root)
+  const since = sinceOf(before.map(({ closed }) => closed))
   const filters = [
     { ...account, fromMs, toMs },
     ...(late === 0 ? [] : [{ ...account, toMs: fromMs, since }]),

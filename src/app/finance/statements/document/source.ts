@@ -23,7 +23,7 @@ export interface UserUsage {
 }
 
 export interface StatementSource {
-  readonly period: PeriodOf
+  readonly period: PeriodOf & Pick<ClosedPeriod, 'previous'>
   /** Undefined for a preview, which has no number and no time. */
   readonly issued: Pick<ClosedPeriod, 'statement' | 'closedAt' | 'checkpoint'> | undefined
   readonly voided: { readonly at: string; readonly reason: string } | undefined
