@@ -8,8 +8,8 @@ import {
 } from '../../../../projections/ledger/query.ts'
 import type { ClosedPeriod } from '../../../domain/statement/periods.ts'
 import { MAX_REFUNDED_STATEMENTS, type PeriodClosed } from '../../../domain/statement/events.ts'
-import { invariant } from '../../../kernel/assert.ts'
 import { fromTimestamp } from '../../../kernel/clock.ts'
+import { DomainError } from '../../../kernel/errors.ts'
 import { type Currency, formatAmount, parseAmount } from '../../../kernel/money.ts'
 import { readWaitingSpools } from '../../spending/lost-spools.ts'
 import { pastBalancesOf } from '../past-balances.ts'
@@ -40,7 +40,10 @@ export function sinceOf(standing: readonly Pick<PeriodClosed, 'position'>[]): bi
   return last === undefined ? BEFORE_ALL : BigInt(last.position)
 }
 
-/** Reads the figures of a period and the bounds of its postings. */
+/**
+ * Reads the figures of a period and the bounds of its postings.
+ * @throws DomainError `period_sum` where totals of different cuts differ
+ */
 export async function figuresOf(
   db: Queryable,
   { standing, ...period }: FiguresOf,
@@ -57,7 +60,12 @@ export async function figuresOf(
   const totals = merged([...groups, ...lateGroups])
   const balance = await movedBy(db, period, standing)
   const settledPico = totals.reduce((sum, { amountPico }) => sum + amountPico, 0n)
-  invariant(settledPico === -balance.settledPico, 'usage by SKU is what was settled')
+  if (settledPico !== -balance.settledPico)
+    throw new DomainError(
+      'period_sum',
+      'Usage by SKU is not what was settled: run `tollgate audit`',
+      {},
+    )
   const spools = await readWaitingSpools(db, [tenantId])
   const lines = totals.reduce((sum, total) => sum + total.lines, 0)
   const late = lateLines + (lateCredits?.postings ?? 0)

@@ -141,7 +141,7 @@ class ClosedTrees {
 
   async #treeOf({ closed }: PeriodRow, first: string): Promise<ClosedTree> {
     const { tenantId, currency, from, to, position, late, postings, root, previous } = closed
-    // Of a void month, the one before may be void too, and closed again at another position.
+    // The month before a void one may be void as well, and closed again at another position.
     const periods = await listPeriods(this.#deps.db, { tenantId, currency })
     const before = periods.filter((row) => row.closed.root === previous?.root)
     return {

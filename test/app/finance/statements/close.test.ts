@@ -332,5 +332,12 @@ t.test('postings that are not those of the totals stop a close', async (t) => {
     code: 'period_sum',
     message: /settled, sums/,
   })
+  // The first hours of a month in Shanghai are totals of hours to the one sum, of a day of UTC to the other.
+  await world.call({ tenantId, currency: CNY, atMs: Date.parse('2025-12-31T20:00:00Z') })
+  await world.settle()
+  await world.pool.query('delete from ledger.hours where tenant_id = $1', [tenantId])
+  await t.rejects(statements.preview({ tenantId, currency: CNY, month: '2026-01' }), {
+    code: 'period_sum',
+  })
   t.equal((await world.log.readStream(`statements-${tenantId}`)).length, 0)
 })
