@@ -226,3 +226,41 @@ export async function nextKeys(
   )
   return rows.map(({ key }) => key)
 }
+
+/** Postings of one tenant in one currency: dated in a stretch of time, known in a stretch of the log. */
+export interface PostedStretch {
+  readonly tenantId: string
+  readonly currency: string
+  /** RFC 3339; undefined: from the first on. */
+  readonly from: string | undefined
+  /** RFC 3339, exclusive. */
+  readonly to: string
+  readonly after: bigint
+  readonly upTo: bigint
+}
+
+/** A place in the order of time; `order` is the column that decides among rows of one time. */
+export interface TimePlace {
+  readonly at: string
+  readonly order: bigint
+}
+
+/** Postings in the order of time, after a place or from the first on. */
+export async function rowsInTime(
+  db: Queryable,
+  table: AuditedTable,
+  { time, order }: { readonly time: string; readonly order: string },
+  { tenantId, currency, from, to, after, upTo }: PostedStretch,
+  page: { readonly after: TimePlace | undefined; readonly limit: number },
+): Promise<readonly AuditedRow[]> {
+  const { at, order: number } = page.after ?? { at: '-infinity', order: 0n }
+  const { rows } = await db.query<AuditedRow>(
+    `${selection(table)} as t where t.tenant_id = $1 and t.currency = $2
+           and (t.${time}, t.${order}) > ($3::timestamptz, $4::bigint)
+           and t.${time} >= $5::timestamptz and t.${time} < $6::timestamptz
+           and t.position > $7 and t.position <= $8
+           order by t.${time}, t.${order} limit $9`,
+    [tenantId, currency, at, number, from ?? '-infinity', to, after, upTo, page.limit],
+  )
+  return rows
+}

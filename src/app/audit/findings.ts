@@ -31,6 +31,14 @@ export interface Finding {
     | 'account_price_outdated'
     /** A posting, a credit limit or an approval that the approvals in force at its position forbade. */
     | 'approval_missing'
+    /** The numbers or the beginning of a closed month do not follow from the closes before it. */
+    | 'period_gap'
+    /** Figures or counts of a closed month are not those of its postings. */
+    | 'period_figures_wrong'
+    /** The root of a closed month is not that of its postings and of what the close says. */
+    | 'period_root_wrong'
+    /** No key that was published before signed the head of a closed month, or it is another head. */
+    | 'period_signature_wrong'
     /** A read model has no trace of an event it must have applied. */
     | 'event_not_applied'
     /** A read model passed over an event that contradicts earlier ones. */

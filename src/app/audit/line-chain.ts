@@ -43,14 +43,19 @@ function form(column: string, value: unknown): unknown {
   return typeof value === 'bigint' ? value.toString() : (value ?? null)
 }
 
+/** The members of a line that its hash covers, in their order. */
+export function coveredMembers(line: Expected | AuditedRow): readonly unknown[] {
+  const lastSet = coveredWhereSet.findLastIndex((column) => (line[column] ?? null) !== null)
+  const columns = lastSet < 0 ? covered : [...covered, ...coveredWhereSet.slice(0, lastSet + 1)]
+  return columns.map((column) => form(column, line[column]))
+}
+
 /**
  * The hash of a line in the ledger's chain, given the hash of the line before it, both in hex.
  * Computed a second time on purpose.
  */
 export function chained(previous: string, line: Expected | AuditedRow): string {
-  const lastSet = coveredWhereSet.findLastIndex((column) => (line[column] ?? null) !== null)
-  const columns = lastSet < 0 ? covered : [...covered, ...coveredWhereSet.slice(0, lastSet + 1)]
-  const content = JSON.stringify(columns.map((column) => form(column, line[column])))
+  const content = JSON.stringify(coveredMembers(line))
   const bytes = Buffer.allocUnsafe(previous.length / 2 + Buffer.byteLength(content))
   bytes.write(previous, 'hex')
   bytes.write(content, previous.length / 2)

@@ -15,6 +15,7 @@ import {
   readClosing,
   type Closing,
 } from './closing.ts'
+import { ClosedPeriods } from './closed-periods.ts'
 import { ComparedTasks } from './compared-tasks.ts'
 import { ledgerEffect, type LedgerEffect } from './expected-ledger.ts'
 import { EventRows, type EventEffect } from './event-rows.ts'
@@ -86,6 +87,7 @@ export class LogPass {
   last: LastEvent | undefined
   readonly #deps: PassDeps
   readonly #memory: SourceMemory
+  readonly #closedPeriods: ClosedPeriods
 
   constructor(deps: PassDeps, beginning: Beginning) {
     const { findings, log, settleTask } = deps
@@ -95,6 +97,7 @@ export class LogPass {
     this.balances = beginning.balances
     this.chain = new LineChain(beginning.chain)
     const wholeLog = beginning.position === BEFORE_ALL_ROWS
+    this.#closedPeriods = new ClosedPeriods(deps, wholeLog)
     this.checks = new LogChecks(findings, { log, wholeLog }, settleTask)
     this.ledger = new LedgerRows({ chain: this.chain, checks: this.checks, findings, log })
     this.eventRows = deps.models.flatMap(({ name, eventTables }) =>
@@ -123,8 +126,7 @@ export class LogPass {
     applied?: { model: string; event?: EventReference | undefined },
   ): Promise<void> {
     if (position <= this.position) return
-    // Read from an event's own position, because the log cannot be read from a position between
-    // two.
+    // The log cannot be read from a position between two events.
     const from = this.last === undefined ? {} : { from: placeOf(this.last.position) }
     let events: RecordedEvent[] = []
     for await (const event of this.#deps.log.readAll(from)) {
@@ -154,8 +156,7 @@ export class LogPass {
       const followed = (['ledger', 'tasks'] as const).filter((model) => this.models.follows(model))
       const found: (Closing & { readonly event: EventReference | undefined })[] = []
       for (const model of followed) {
-        const closing = await readClosing(db, model, position(model))
-        found.push({ ...closing, event: lastEvent(model) })
+        found.push({ ...(await readClosing(db, model, position(model))), event: lastEvent(model) })
       }
       return found
     })
@@ -179,8 +180,7 @@ export class LogPass {
   async #advance(events: readonly RecordedEvent[], upTo: bigint): Promise<void> {
     let rest = events
     for (const { name, position } of await this.models.reach(upTo)) {
-      const here = position > this.position
-      if (here) {
+      if (position > this.position) {
         await this.#take(
           rest.filter((event) => event.position <= position),
           position,
@@ -222,6 +222,7 @@ export class LogPass {
     })
     for (const { event, balance } of ledger)
       if (balance) this.balances.apply(balance, event.position)
+    await this.#closedPeriods.take(events, this.position, this.models.follows('ledger'))
     const given = this.#memory.forget()
     for (const { state } of given) if (state.succeeded) this.checks.unsettled(state)
     await this.comparedTasks.compare(given)
@@ -236,9 +237,8 @@ export class LogPass {
     requested: readonly Requested[],
     stretch: Stretch,
   ): Promise<StretchRows> {
-    const inLedger = this.models.follows('ledger')
     const others = this.#followedRows().flatMap(({ tables }) => tables)
-    const tables = [...(inLedger ? ledgerStretches : []), ...others]
+    const tables = [...(this.models.follows('ledger') ? ledgerStretches : []), ...others]
     const [digests, places] = await allSettledOrThrow([
       digestsOf(db, tables, stretch),
       this.models.follows('tasks') ? placesOf(db, requested) : undefined,

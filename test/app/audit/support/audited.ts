@@ -11,9 +11,12 @@ import { fileStream } from '../../../../src/domain/file/events.ts'
 import { uploadStream } from '../../../../src/domain/upload/events.ts'
 import { voiceStream } from '../../../../src/domain/voice/events.ts'
 import type { PriceEntry } from '../../../../src/domain/pricing/events.ts'
-import { issuerStream } from '../../../../src/domain/issuer/events.ts'
 import { priceBookStream } from '../../../../src/domain/pricing/events.ts'
-import { type StatementEvent, statementStream } from '../../../../src/domain/statement/events.ts'
+import {
+  type PeriodClosed,
+  type StatementEvent,
+  statementStream,
+} from '../../../../src/domain/statement/events.ts'
 import type { EventLog, NewEvent, RecordedEvent } from '../../../../src/eventlog/log/types.ts'
 import { eventId } from '../../../../src/kernel/ids.ts'
 import { testEventLog } from '../../../helpers/eventstore.ts'
@@ -34,6 +37,7 @@ import {
 } from '../../../projections/support/history.ts'
 import { libraryHistory } from '../../../projections/support/library.ts'
 import { ScriptedLog } from '../../../projections/support/memory-log.ts'
+import { closeOf, recordParties } from './closes.ts'
 
 const CAUGHT_UP_MS = 30_000
 const LIFE_NAMES = Object.keys(lives) as Life[]
@@ -129,54 +133,37 @@ function recordProposals(recorder: Recorder, tenantId: string): readonly Recorde
   ]
 }
 
-/** Closes of a tenant: of two months, the second voided and closed again; a proposal was rejected. */
+/**
+ * Closes of a tenant: of two months, the second voided and closed again; a proposal was rejected. Nothing is posted in
+ * them, so that they are right wherever a log places the events.
+ */
 function recordCloses(recorder: Recorder, tenantId: string): readonly RecordedEvent[] {
   const at = (n: number): string => new Date(START_MS + n * 1_000).toISOString()
   const by = { tenantId, userId: 'user_0', tokenId: `tok_${tenantId}` }
   const record = (event: StatementEvent) => recorder.record(statementStream(tenantId), event)
-  const name = (n: number, attempt: number, count: number) =>
-    ({ tenantId, currency: 'CNY', n, attempt, statement: `ACME-000${count}` }) as const
-  const closed = (of: ReturnType<typeof name>) =>
-    record({
-      type: 'PeriodClosed',
-      data: {
-        ...of,
-        month: `2026-0${of.n}`,
-        timeZone: 'Asia/Shanghai',
-        from: `2026-0${of.n}-01T00:00:00+08:00`,
-        to: `2026-0${of.n + 1}-01T00:00:00+08:00`,
-        position: String(of.n * 100),
-        opening: '0',
-        granted: { paid: '10.5', promotional: '0' },
-        adjusted: { usage: '0', grants: '0' },
-        expired: '0',
-        settled: '-0.5',
-        closing: '10',
-        lines: 1,
-        postings: 2,
-        late: 0,
-        sums: [{ sku: SKU, unit: 'token', quantity: 5, amount: '0.5', lines: 1 }],
-        refunds: [],
-        accruals: { held: '1', unstated: '0' },
-        profile: 1,
-        issuer: 1,
-        root: `root ${of.statement}`,
-        checkpoint: 'checkpoint\n',
-        closedAt: at(of.n),
-      },
-    })
-  const [first, second] = [name(1, 1, 1), name(2, 1, 2)]
+  const close = (n: number, attempt: number, count: number, last?: PeriodClosed): PeriodClosed => {
+    const names = { tenantId, currency: 'CNY', n, attempt, statement: `ACME-000${count}` } as const
+    const times = { from: `2025-0${n}-01T00:00:00+08:00`, to: `2025-0${n + 1}-01T00:00:00+08:00` }
+    const more = { month: `2025-0${n}`, ...times, position: 0n, closedAt: at(n) }
+    return closeOf({ ...names, ...more }, last, [])
+  }
+  const nameOf = ({ currency, n, attempt, statement }: PeriodClosed) => {
+    return { tenantId, currency, n, attempt, statement }
+  }
+  const first = close(1, 1, 1)
+  const [second, again] = [close(2, 1, 2, first), close(2, 2, 3, first)]
   const asked = { reason: 'wrong', proposedAt: at(3), expiresAt: at(3_600) }
-  const key = { vkey: 'gateway.example/statements+0+AQ==', publishedAt: at(0) }
+  const rejected = { reason: 'it is right', rejectedAt: at(4) }
+  const voided = { reason: 'wrong', by, voidedAt: at(5) }
   return [
-    recorder.record(issuerStream, { type: 'StatementKeyPublished', data: key }),
-    closed(first),
-    record({ type: 'VoidProposed', data: { ...first, ...asked, by } }),
-    record({ type: 'VoidRejected', data: { ...first, reason: 'it is right', rejectedAt: at(4) } }),
-    closed(second),
-    record({ type: 'VoidProposed', data: { ...second, ...asked } }),
-    record({ type: 'PeriodVoided', data: { ...second, reason: 'wrong', by, voidedAt: at(5) } }),
-    closed(name(2, 2, 3)),
+    ...recordParties(recorder, tenantId),
+    record({ type: 'PeriodClosed', data: first }),
+    record({ type: 'VoidProposed', data: { ...nameOf(first), ...asked, by } }),
+    record({ type: 'VoidRejected', data: { ...nameOf(first), ...rejected } }),
+    record({ type: 'PeriodClosed', data: second }),
+    record({ type: 'VoidProposed', data: { ...nameOf(second), ...asked } }),
+    record({ type: 'PeriodVoided', data: { ...nameOf(second), ...voided } }),
+    record({ type: 'PeriodClosed', data: again }),
   ]
 }
 
