@@ -135,6 +135,10 @@ class Run {
       await this.#recallPriceBooks(BigInt(resume.position))
       const shown = (lines: number): void => this.#progress(lines, 'lines of earlier audits')
       this.#linesHold = await checkEarlierLines(pool, resume, findings, shown)
+      const tenants = resume.balances.map(({ tenantId }) => tenantId)
+      // Months with wrong lines would be reported a second time.
+      if (this.#linesHold)
+        await this.#pass.closedPeriods.checkAgain(tenants, BigInt(resume.position))
     }
     const end = await log.endPosition()
     if (end !== undefined) await this.#pass.readTo(end)

@@ -48,6 +48,8 @@ function sha256(content: unknown): string {
 type Fault = Pick<Finding, 'code' | 'message' | 'differences'>
 
 const CLOSE_AGAIN = 'void the statement and close the month again'
+const CHANGED_SINCE =
+  'An earlier audit found it right: where a row was changed since, a full audit says which, and the statement stands'
 
 /** Memory grows with tenants and their closed months, not with postings. */
 export class ClosedPeriods {
@@ -58,7 +60,7 @@ export class ClosedPeriods {
   readonly #chains = new Map<string, PeriodChain>()
   readonly #customers = new Map<string, Parties>()
   readonly #issuers: Parties = new Map()
-  readonly #keys: string[] = []
+  readonly #keys: { readonly vkey: string; readonly position: bigint }[] = []
 
   /** @param wholeLog the audit starts with the log, so there are no earlier events to read */
   constructor(deps: Deps, wholeLog: boolean) {
@@ -85,29 +87,58 @@ export class ClosedPeriods {
     }
   }
 
+  /**
+   * Checks months again that an earlier audit has checked and that stand: their roots show whether a row of theirs was
+   * changed since, also one that is compared with the log only once.
+   */
+  async checkAgain(tenants: Iterable<string>, upTo: bigint): Promise<void> {
+    await this.#recallIssuer(upTo)
+    for (const tenant of new Set(tenants)) await this.#recallTenant(tenant, upTo, true)
+  }
+
   /** Reads what an audit before this one has checked, as far as the closes of a stretch depend on it. */
   async #recall(events: readonly RecordedEvent[], upTo: bigint): Promise<void> {
     if (this.#wholeLog) return
-    const { log } = this.#deps
     const closed = events.flatMap((event) =>
       event.type === 'PeriodClosed' || event.type === 'PeriodVoided' ? [event.data.tenantId] : [],
     )
     const unknown = new Set(closed.filter((tenant) => !this.#recalled.has(tenant)))
-    if (unknown.size > 0 && this.#recalled.size === 0)
-      for await (const event of readTo(log, issuerStream, upTo)) this.#note(event)
-    await readEach(unknown, async (tenant) => {
-      this.#recalled.add(tenant)
-      for (const stream of [accountStream(tenant), statementStream(tenant)])
-        for await (const event of readTo(log, stream, upTo)) {
-          this.#note(event)
-          if (event.type === 'PeriodClosed') this.#chainOf(tenant).close(event.data, false)
-        }
-    })
+    if (unknown.size > 0) await this.#recallIssuer(upTo)
+    await readEach(unknown, (tenant) => this.#recallTenant(tenant, upTo, false))
+  }
+
+  async #recallIssuer(upTo: bigint): Promise<void> {
+    if (this.#recalled.size > 0) return
+    for await (const event of readTo(this.#deps.log, issuerStream, upTo)) this.#note(event)
+  }
+
+  /** Reads the closes of a tenant, and what they depend on. */
+  async #recallTenant(tenant: string, upTo: bigint, isChecked: boolean): Promise<void> {
+    const { log } = this.#deps
+    this.#recalled.add(tenant)
+    const events: RecordedEvent[] = []
+    for await (const event of readTo(log, statementStream(tenant), upTo)) events.push(event)
+    if (events.length === 0) return
+    for await (const event of readTo(log, accountStream(tenant), upTo)) this.#note(event)
+    const voided = new Set(
+      events.flatMap(({ type, data }) => (type === 'PeriodVoided' ? [periodIdOf(data)] : [])),
+    )
+    const chain = this.#chainOf(tenant)
+    for (const event of events) {
+      if (event.type !== 'PeriodClosed') this.#note(event)
+      else {
+        const isAgain = isChecked && !voided.has(periodIdOf(event.data))
+        const faults = isAgain ? await this.#faultsOf(event, chain, true) : []
+        for (const { message, ...fault } of faults)
+          this.#find(event, { ...fault, message: `${message}. ${CHANGED_SINCE}` })
+        chain.close(event.data, faults.length > 0)
+      }
+    }
   }
 
   /** Remembers what later closes depend on. */
-  #note({ type, data }: RecordedEvent): void {
-    if (type === 'StatementKeyPublished') this.#keys.push(data.vkey)
+  #note({ type, data, position }: RecordedEvent): void {
+    if (type === 'StatementKeyPublished') this.#keys.push({ vkey: data.vkey, position })
     else if (type === 'IssuerProfileSet') this.#issuers.set(data.revision, partyOf(data))
     else if (type === 'PeriodVoided') this.#chainOf(data.tenantId).void(data)
     else if (type === 'BillingProfileSet') {
@@ -137,7 +168,9 @@ export class ClosedPeriods {
     const { data } = event
     const gap = gapOf(event, chain)
     const wrong = gap ?? (isInLedger ? await this.#postedFault(data, chain) : undefined)
-    const unsigned = headFault(data, this.#keys, wrong === undefined)
+    const keys = this.#keys.filter(({ position }) => position < event.position)
+    const vkeys = keys.map(({ vkey }) => vkey)
+    const unsigned = headFault(data, vkeys, wrong === undefined)
     const signature: Fault | undefined =
       unsigned === undefined
         ? undefined

@@ -77,6 +77,7 @@ export class LogPass {
   readonly places: TaskPlaces
   readonly comparedTasks: ComparedTasks
   readonly models: AuditedReadModels
+  readonly closedPeriods: ClosedPeriods
   events = 0
   /** Events beyond the ledger's position. */
   notCompared = 0
@@ -87,7 +88,6 @@ export class LogPass {
   last: LastEvent | undefined
   readonly #deps: PassDeps
   readonly #memory: SourceMemory
-  readonly #closedPeriods: ClosedPeriods
 
   constructor(deps: PassDeps, beginning: Beginning) {
     const { findings, log, settleTask } = deps
@@ -97,7 +97,7 @@ export class LogPass {
     this.balances = beginning.balances
     this.chain = new LineChain(beginning.chain)
     const wholeLog = beginning.position === BEFORE_ALL_ROWS
-    this.#closedPeriods = new ClosedPeriods(deps, wholeLog)
+    this.closedPeriods = new ClosedPeriods(deps, wholeLog)
     this.checks = new LogChecks(findings, { log, wholeLog }, settleTask)
     this.ledger = new LedgerRows({ chain: this.chain, checks: this.checks, findings, log })
     this.eventRows = deps.models.flatMap(({ name, eventTables }) =>
@@ -222,7 +222,7 @@ export class LogPass {
     })
     for (const { event, balance } of ledger)
       if (balance) this.balances.apply(balance, event.position)
-    await this.#closedPeriods.take(events, this.position, this.models.follows('ledger'))
+    await this.closedPeriods.take(events, this.position, this.models.follows('ledger'))
     const given = this.#memory.forget()
     for (const { state } of given) if (state.succeeded) this.checks.unsettled(state)
     await this.comparedTasks.compare(given)

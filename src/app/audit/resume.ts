@@ -70,7 +70,7 @@ export function onTrust(
   const named = tasks.map(({ table }) => table.name).join(', ')
   return [
     `${appended.join(', ')}: rows up to position ${position}`,
-    `closed months up to position ${position}: their figures, roots and signatures`,
+    `closed months that were voided up to position ${position}`,
     ...(walk.done === undefined
       ? []
       : [`${named}: tasks without an event after position ${walk.done}`]),
