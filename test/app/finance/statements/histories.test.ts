@@ -14,6 +14,7 @@ import type { ClosedPeriod } from '../../../../src/app/finance/statements/types.
 import { atLength } from '../../../helpers/long-run.ts'
 import { propertyRuns } from '../../../helpers/property-runs.ts'
 import { shell, signer, startClosingWorld } from './support/closing-world.ts'
+import { createHandedOut } from './support/handed-out.ts'
 
 /** Random histories over a real log and Postgres, against sums of what was posted. */
 
@@ -66,7 +67,8 @@ interface Posted {
 
 const world = await startClosingWorld(t)
 const { statements, clock } = world
-const counts = { closes: 0, late: 0, voids: 0, refunds: 0, proofs: 0 }
+const handedOut = createHandedOut(t, world)
+const counts = { closes: 0, late: 0, voids: 0, refunds: 0, proofs: 0, verified: 0 }
 let histories = 0
 
 /** One tenant's account through the steps of a history. */
@@ -192,6 +194,7 @@ async function checkPeriods(t: Test, history: History, of: Currency): Promise<vo
     }
     t.equal(period.closing, formatAmount(closingPico), 'its postings give its closing balance')
     await checkProofs(t, tenantId, period, leaves)
+    await checkFiles(t, period, leaves)
   }
   t.equal(seen.size, count, 'no posting is in two periods')
   const balance = all.reduce((sum, { pico }) => sum + pico, 0n)
@@ -230,8 +233,29 @@ async function checkProofs(
   }
 }
 
+/** Two verifiers, one of them the program that is handed out, take the files of a month, and none with another bit. */
+async function checkFiles(t: Test, period: ClosedPeriod, leaves: readonly string[]): Promise<void> {
+  const { root, month } = period
+  const files = await handedOut.filesOf(period, leaves)
+  t.same(handedOut.verdicts(files), [undefined, true], `${month} verifies`)
+  const [file = 0, at = 0, bit = 0] = new Uint32Array(
+    Uint8Array.from(Buffer.from(root, 'base64')).buffer,
+  )
+  const entries = Object.entries(files)
+  const [name = '', content = ''] = entries[file % entries.length] ?? []
+  const bytes = Buffer.from(content)
+  bytes[at % bytes.length]! ^= 1 << (bit % 8)
+  const [why, bySecond] = handedOut.verdicts({ ...files, [name]: bytes })
+  t.ok(
+    why,
+    `${name} of ${month} does not verify with bit ${bit % 8} of byte ${at % bytes.length} flipped`,
+  )
+  t.equal(bySecond, false)
+  counts.verified += 1
+}
+
 t.test(
-  'periods chain, have each posting once, add up to the balance, and prove each line',
+  'periods chain, have each posting once, add up to the balance, prove each line, and verify',
   async (t) => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 25, maxLength: 70 }), async (steps) => {
@@ -244,6 +268,6 @@ t.test(
       { numRuns: RUNS, endOnFailure: true },
     )
     t.comment(JSON.stringify(counts))
-    t.ok(counts.closes > 0 && counts.proofs > 0, 'the histories had closes and proofs')
+    t.ok(counts.verified > 0 && counts.proofs > 0, 'the histories had closes and proofs')
   },
 )
