@@ -22,7 +22,7 @@ import type {
 import type { AccountCommand } from '../../../../../src/domain/account/decider.ts'
 import type { Person } from '../../../../../src/domain/account/postings.ts'
 import type { SettingName, WantedOf } from '../../../../../src/domain/account/settings.ts'
-import { journalStream } from '../../../../../src/domain/call/events.ts'
+import { type CallEvent, journalStream } from '../../../../../src/domain/call/events.ts'
 import {
   type StatementCommand,
   statementDecider,
@@ -279,7 +279,8 @@ async function caughtUp(pool: Pool, log: EventLog): Promise<void> {
       throw new Error(`the ${name} read model did not catch up`)
 }
 
-async function appendCall(log: EventLog, callId: string, call: PostedCall): Promise<void> {
+/** The settlement of a call, as its replica records it. */
+export function settledCall(callId: string, call: PostedCall) {
   const { tenantId, currency, atMs, lines = [{}] } = call
   const settled = lines.map(
     ({ sku = 'text-basic', unit = 'token', quantity = 1_000, price = '0.5' }) => ({
@@ -297,9 +298,8 @@ async function appendCall(log: EventLog, callId: string, call: PostedCall): Prom
     (sum, { quantity, price }) => sum + lineAmount(quantity, price, 1_000_000),
     0n,
   )
-  const stream = journalStream(callId, 0)
-  const event: NewEvent = {
-    type: 'CallSettled',
+  return {
+    type: 'CallSettled' as const,
     data: {
       callId,
       surface: 'v1.chat',
@@ -322,12 +322,19 @@ async function appendCall(log: EventLog, callId: string, call: PostedCall): Prom
       },
       settledAt: toTimestamp(atMs),
     },
+  } satisfies CallEvent
+}
+
+async function appendCall(log: EventLog, callId: string, call: PostedCall): Promise<void> {
+  const stream = journalStream(callId, 0)
+  const event: NewEvent = {
+    ...settledCall(callId, call),
     id: eventId(stream, callId, 0),
     metadata: {
       schemaVersion: currentSchemaVersion('CallSettled'),
       correlationId: callId,
       commandId: callId,
-      tenantId,
+      tenantId: call.tenantId,
     },
   }
   await log.append(stream, [event], 'no_stream')
