@@ -175,7 +175,7 @@ t.test('an empty month is closed, and one of a tenant that is suspended or renam
   for await (const period of statements.closeUntil(until, shell)) {
     periods.push(period)
     await world.rename(tenantId, `renamed after ${period.month}`)
-    if (period.month === '2026-02') await world.suspend(tenantId)
+    if (period.month === '2026-02') await world.setStatus(tenantId, 'suspended')
   }
   t.same(
     periods.map(({ month, postings, closing }) => [month, postings, closing]),

@@ -102,7 +102,7 @@ export interface ClosingWorld {
   readonly call: (call: PostedCall) => Promise<readonly string[]>
   readonly voidLast: (tenantId: string, currency: Currency, month: string) => Promise<void>
   readonly rename: (tenantId: string, name: string) => Promise<void>
-  readonly suspend: (tenantId: string) => Promise<void>
+  readonly setStatus: (tenantId: string, status: 'suspended' | 'closed') => Promise<void>
   readonly audited: (findings?: number) => Promise<void>
   /** Waits until every read model has everything the log has. */
   readonly settle: () => Promise<void>
@@ -211,8 +211,8 @@ export async function startClosingWorld(t: Test): Promise<ClosingWorld> {
       return createStatements({ ...deps(build), logger: silentLog })
     },
     rename: (tenantId, name) => set(tenantId, 'name', { name }),
-    suspend: (tenantId) =>
-      set(tenantId, 'status', { tenant: { status: 'suspended', reason: 'unpaid' } }),
+    setStatus: (tenantId, status) =>
+      set(tenantId, 'status', { tenant: { status, reason: 'unpaid' } }),
     tenant: async (tenantId, terms) => {
       await openTenant(access, { tenantId, name: tenantId })
       await billing(tenantId, terms)
