@@ -88,6 +88,7 @@ export interface ReplicaParts {
   readonly eventStoreUrl?: string
   readonly databaseUrl?: string
   readonly monotonic?: Clock
+  readonly markerSecret?: string
 }
 
 export interface Stack extends Replica {
@@ -255,10 +256,10 @@ async function start(
       config: { ...config, dataDir },
       eventStoreUrl: eventStore.url,
       databaseUrl: database.url,
+      markerSecret: config.markerSecret ?? '',
       ...parts,
       channels: options.channels?.(ours) ?? ours,
       sandbox: options.realAccounts !== true,
-      markerSecret: config.markerSecret ?? '',
       roles: new Set(wanted),
       families: served,
       startAgain: (reason) => startsAgain.push(reason),
