@@ -39,7 +39,12 @@ import { silentLog } from '../../../../../src/kernel/log.ts'
 import { type Currency, formatAmount, lineAmount } from '../../../../../src/kernel/money.ts'
 import { noteSigner } from '../../../../../src/kernel/signed-note.ts'
 import { surviveLostConnections } from '../../../../../src/storage/postgres/pool.ts'
-import { newNamespace, startLocalEventStore } from '../../../../helpers/eventstore.ts'
+import {
+  newNamespace,
+  startEventStore,
+  startLocalEventStore,
+  type TestEventStore,
+} from '../../../../helpers/eventstore.ts'
 import { acquireGatewayDatabase } from '../../../../helpers/postgres.ts'
 
 /** Accounts whose months are closed over a real Postgres and an embedded log, under a clock that the test sets. */
@@ -73,6 +78,7 @@ export interface PostedCall {
 export interface ClosingWorld {
   readonly log: EventLog
   readonly pool: Pool
+  readonly store: TestEventStore
   readonly eventStoreUrl: string
   readonly databaseUrl: string
   readonly namespace: string
@@ -113,9 +119,13 @@ export interface ClosingWorld {
 const person = (userId: string) => ({ tenantId: 'operator', userId, tokenId: `token_${userId}` })
 const originOf = (of: Person) => ({ users: [of], secretMadeAt: '2025-01-01T00:00:00.000Z' })
 
-export async function startClosingWorld(t: Test): Promise<ClosingWorld> {
+/** With `storeProcess` the event store is a process, which can be killed. */
+export async function startClosingWorld(
+  t: Test,
+  { storeProcess = false }: { readonly storeProcess?: boolean } = {},
+): Promise<ClosingWorld> {
   const database = await acquireGatewayDatabase()
-  const store = await startLocalEventStore()
+  const store = await (storeProcess ? startEventStore() : startLocalEventStore())
   const namespace = newNamespace()
   const log = createEventLog({ url: store.url, namespace })
   const pool = new Pool({ connectionString: database.url, max: 16, pipeline: true })
@@ -185,6 +195,7 @@ export async function startClosingWorld(t: Test): Promise<ClosingWorld> {
   return {
     log,
     pool,
+    store,
     eventStoreUrl: store.url,
     databaseUrl: database.url,
     namespace,
