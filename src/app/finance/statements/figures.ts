@@ -169,7 +169,8 @@ async function refundsOf(
   })
   const groups = await refundsByGroup(db, bounds, periods)
   const named = groups.filter(({ group }) => group !== null)
-  const shown = named.slice(-(MAX_REFUNDED_STATEMENTS - 1))
+  const isAll = groups.length <= MAX_REFUNDED_STATEMENTS
+  const shown = isAll ? named : named.slice(-(MAX_REFUNDED_STATEMENTS - 1))
   const rest = groups.filter((group) => !shown.includes(group))
   const restPico = rest.reduce((sum, { amount }) => sum + parseAmount(amount), 0n)
   return [

@@ -1,5 +1,6 @@
 import t from 'tap'
 import { MAX_REFUNDED_STATEMENTS } from '../../../../src/domain/statement/events.ts'
+import type { ClosedPeriod } from '../../../../src/app/finance/statements/types.ts'
 import { formatAmount, parseAmount } from '../../../../src/kernel/money.ts'
 import { shell, startClosingWorld } from './support/closing-world.ts'
 import { createHandedOut } from './support/handed-out.ts'
@@ -9,62 +10,70 @@ const world = await startClosingWorld(t)
 const { statements, clock } = world
 const handedOut = createHandedOut(t, world)
 
+/** The 10th of the month that is so many months after January of 2005. */
+const dayOf = (n: number): string => new Date(Date.UTC(2005, n, 10)).toISOString()
+const STEP_PICO = parseAmount('0.000001')
+const CNY = 'CNY'
+
 t.test('refunds of more statements than a close names have a row for the oldest', async (t) => {
-  const [tenantId, currency] = ['tenant_old', 'CNY'] as const
-  const months = Array.from({ length: MAX_REFUNDED_STATEMENTS + 3 }, (_, n) => {
-    return new Date(Date.UTC(2005, n, 10)).toISOString()
-  })
-  clock.set(months[0] ?? 0)
+  const tenantId = 'tenant_old'
+  const account = { tenantId, currency: CNY } as const
+  const count = MAX_REFUNDED_STATEMENTS + 3
+  clock.set(dayOf(0))
   await world.tenant(tenantId)
   const lines: string[] = []
-  for (const at of months) {
-    const [line = ''] = await world.call({ tenantId, currency, atMs: Date.parse(at) })
-    lines.push(line)
+  for (let n = 0; n < count; n += 1)
+    lines.push(...(await world.call({ ...account, atMs: Date.parse(dayOf(n)) })))
+  const closeUntil = async (n: number) => {
+    clock.set('2026-01-20T00:00:00Z')
+    await world.settle()
+    const closed: ClosedPeriod[] = []
+    for await (const period of statements.closeUntil(
+      { ...account, until: dayOf(n).slice(0, 7) },
+      shell,
+    ))
+      closed.push(period)
+    await world.settle()
+    return closed
   }
-  clock.set('2026-01-20T00:00:00Z')
-  const account = { tenantId, currency }
-  const last = months.at(-1)?.slice(0, 7) ?? ''
-  const closed: string[] = []
-  for await (const { statement } of statements.closeUntil({ ...account, until: last }, shell))
-    closed.push(statement)
-  t.equal(closed.length, months.length)
+  const closed = await closeUntil(count - 1)
+  t.equal(closed.length, count)
+  const numbers = closed.map(({ statement }) => statement)
+  const refund = async (n: number, lineIds: readonly string[]) => {
+    clock.set(dayOf(n))
+    for (const [index, lineId] of lineIds.entries())
+      await world.refund(tenantId, CNY, lineId, formatAmount(STEP_PICO * BigInt(index + 1)))
+  }
 
-  const open = new Date(Date.UTC(2005, months.length, 10)).toISOString()
-  const [late = ''] = await world.call({ ...account, atMs: Date.parse(open) })
-  await world.settle()
-  clock.set(open)
-  for (const [n, line] of [...lines, late].entries())
-    await world.refund(
-      tenantId,
-      currency,
-      line,
-      formatAmount(parseAmount('0.000001') * BigInt(n + 1)),
-    )
-  clock.set('2026-01-20T00:00:00Z')
-  await world.settle()
-  const month = { ...account, month: open.slice(0, 7) }
-  const { period } = await statements.close(month, shell)
-  await world.settle()
-
-  t.equal(period.refunds.length, MAX_REFUNDED_STATEMENTS)
-  const named = period.refunds.slice(0, -1)
+  await refund(count, lines.slice(-MAX_REFUNDED_STATEMENTS))
+  const [asMany] = await closeUntil(count)
   t.same(
-    named.map(({ statement }) => statement),
-    closed.slice(-(MAX_REFUNDED_STATEMENTS - 1)),
+    asMany?.refunds.map(({ statement }) => statement),
+    numbers.slice(-MAX_REFUNDED_STATEMENTS),
+    'as many as a close names are all named',
+  )
+
+  const ofOpenMonth = await world.call({ ...account, atMs: Date.parse(dayOf(count + 1)) })
+  await world.settle()
+  await refund(count + 1, [...lines, ...ofOpenMonth])
+  const [period] = await closeUntil(count + 1)
+  if (period === undefined) return t.fail('the month is not closed')
+  const { refunds, adjusted } = period
+  t.same(
+    refunds.map(({ statement }) => statement),
+    [...numbers.slice(-(MAX_REFUNDED_STATEMENTS - 1)), null],
     'the latest are named',
   )
-  const rest = period.refunds.at(-1)
-  // Those of the four oldest statements, and that of a line of the month itself.
-  const restMillionths = 1 + 2 + 3 + 4 + lines.length + 1
-  const amount = formatAmount(parseAmount('0.000001') * BigInt(restMillionths))
-  t.same(rest, { statement: null, amount, postings: 5 })
-  const sumPico = period.refunds.reduce((sum, row) => sum + parseAmount(row.amount), 0n)
-  t.equal(formatAmount(sumPico), period.adjusted.usage)
+  // The four oldest statements, and a line that no statement has yet.
+  const restPico = STEP_PICO * BigInt(1 + 2 + 3 + 4 + count + 1)
+  t.same(refunds.at(-1), { statement: null, amount: formatAmount(restPico), postings: 5 })
+  const sumPico = refunds.reduce((sum, { amount }) => sum + parseAmount(amount), 0n)
+  t.equal(formatAmount(sumPico), adjusted.usage)
   t.equal(
-    period.refunds.reduce((sum, { postings }) => sum + postings, 0),
-    lines.length + 1,
+    refunds.reduce((sum, { postings }) => sum + postings, 0),
+    count + 1,
   )
-  const leaves = (await postingsText(statements, month)).split('\n').slice(0, -1)
+  const leaves = (await postingsText(statements, period)).split('\n').slice(0, -1)
   const files = await handedOut.filesOf(period, leaves)
   t.same(handedOut.verdicts(files), [undefined, true])
 })
