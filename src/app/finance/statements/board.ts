@@ -8,7 +8,7 @@ import { settingIn } from '../../../domain/account/settings.ts'
 import { monthAfter } from '../../../domain/statement/periods.ts'
 import type { Currency } from '../../../kernel/money.ts'
 import { accountKey, blockersOf, type ClosingFacts, readClosingFacts } from './blockers.ts'
-import type { CloseDeps } from './close.ts'
+import type { PreviewDeps } from './preview.ts'
 import { closingMonth, firstMonth, ledgerPosition, zoneOf } from './closing-account.ts'
 import { readIssuer } from './issuer.ts'
 import type { BoardRow, MonthOf } from './types.ts'
@@ -38,7 +38,7 @@ function openRow(account: LedgerAccount, month: string, facts: ClosingFacts): Bo
 }
 
 async function factsNow(
-  deps: CloseDeps,
+  deps: PreviewDeps,
   tenantIds: readonly string[] | undefined,
 ): Promise<ClosingFacts> {
   const { db, log, clock, issuerName } = deps
@@ -50,7 +50,7 @@ async function factsNow(
 
 /** One month of all accounts of these tenants, or of every tenant; accounts that began later are left out. */
 export async function boardOf(
-  deps: CloseDeps,
+  deps: PreviewDeps,
   {
     month,
     tenantIds,
@@ -80,7 +80,7 @@ function openingMonth({ openedAtMs, billing }: LedgerAccount): string {
 
 /** One account month by month, oldest first, up to the month that runs. */
 export async function monthsOf(
-  deps: CloseDeps,
+  deps: PreviewDeps,
   { tenantId, currency }: Omit<MonthOf, 'month'>,
 ): Promise<readonly BoardRow[]> {
   const { db, clock } = deps

@@ -1,0 +1,95 @@
+import { Pool } from 'pg'
+import { migrateEngine } from '../../projections/engine/migrate.ts'
+import { allProjections } from '../../projections/registry.ts'
+import { boardOf } from '../../src/app/finance/statements/board.ts'
+import { migrateOps } from '../../src/app/migrations.ts'
+import type { EventLog } from '../../src/eventlog/log/types.ts'
+import { acquireDatabase } from '../helpers/postgres.ts'
+import { type Figure, percentile } from './figure.ts'
+import { sized } from './kit/sizes.ts'
+
+/** How long the board of a month takes where there are many tenants, each with two currencies and closed months. */
+
+const TENANTS = sized(2_000, 100)
+const CLOSED_MONTHS = 24
+const SAMPLES = sized(60, 5)
+const LAST_CLOSED = '2025-12'
+const NOW_MS = Date.parse('2026-02-10T00:00:00Z')
+/** About what a close has as JSON, without its rows. */
+const CLOSE_CHARACTERS = 1_500
+
+/** Tenants, their billing details, balances and closes as their events leave them. */
+async function fill(pool: Pool): Promise<void> {
+  await pool.query(
+    `insert into access.tenants (tenant_id, name, search_name, opened_at, position)
+     select 'tenant_' || n, 'T', 't', timestamptz '2024-01-01', n from generate_series(1, $1::int) n`,
+    [TENANTS],
+  )
+  await pool.query(
+    `insert into access.accounts (tenant_id, slot, revision, type, data, position)
+     select 'tenant_' || n, 'BillingProfileSet', 1, 'BillingProfileSet', json_build_object(
+       'timeZone', (array['Asia/Shanghai', 'Europe/Berlin', 'UTC'])[1 + n % 3], 'graceHours', 72, 'revision', 1), n
+     from generate_series(1, $1::int) n`,
+    [TENANTS],
+  )
+  await pool.query(
+    `insert into ledger.balances
+       (tenant_id, currency, granted, adjusted, refunded, expired, credit_limit, settled, held, position)
+     select 'tenant_' || n, currency, 1, 0, 0, 0, 0, 0, 0, n
+     from generate_series(1, $1::int) n, unnest(array['CNY', 'USD']) currency`,
+    [TENANTS],
+  )
+  await pool.query(
+    `insert into statements.periods
+       (tenant_id, period_id, currency, month, n, statement, state, closed, sums, refunds, position)
+     select 'tenant_' || n, 'CNY/' || k || '/1', 'CNY', month, k, 'A-' || k, 'closed', json_build_object(
+       'tenantId', 'tenant_' || n, 'currency', 'CNY', 'month', month, 'n', k, 'attempt', 1,
+       'checkpoint', repeat('x', $3)), '[]', '[]', n
+     from generate_series(1, $1::int) n, generate_series(1, $2::int) k,
+       to_char(date '2023-12-01' + k * interval '1 month', 'YYYY-MM') month`,
+    [TENANTS, CLOSED_MONTHS, CLOSE_CHARACTERS],
+  )
+  await pool.query('vacuum (analyze)')
+}
+
+export async function run(): Promise<readonly Figure[]> {
+  const database = await acquireDatabase()
+  const pool = new Pool({ connectionString: database.url, max: 4 })
+  await migrateEngine(pool, allProjections)
+  await migrateOps(pool)
+  await fill(pool)
+  const deps = {
+    db: pool,
+    // An empty log: the ledger has all of it, and no issuer is set.
+    log: {
+      readStream: () => Promise.resolve([]),
+      endPosition: () => Promise.resolve(undefined),
+    } as unknown as EventLog,
+    clock: { nowMs: () => NOW_MS },
+    issuerName: 'gateway.example',
+  }
+  const figures: Figure[] = []
+  for (const [what, month] of [
+    ['half of the accounts are closed', LAST_CLOSED],
+    ['all are open', '2026-01'],
+  ] as const) {
+    const samples: number[] = []
+    for (let n = 0; n < SAMPLES; n += 1) {
+      const startedMs = performance.now()
+      const rows = await boardOf(deps, { month, tenantIds: undefined })
+      samples.push(performance.now() - startedMs)
+      if (rows.length !== 2 * TENANTS) throw new Error(`the board has ${rows.length} rows`)
+    }
+    figures.push({
+      name: `board of ${TENANTS.toLocaleString('en')} tenants in two currencies, ${what}, p95`,
+      value: Math.round(percentile(samples, 95)),
+      unit: 'ms',
+      reach: 200,
+      bound: 'most',
+      note: `p50 ${Math.round(percentile(samples, 50))} ms`,
+    })
+  }
+  await pool.end()
+  await database.drop()
+  return figures
+}
