@@ -5,7 +5,7 @@ import { migrateEngine } from '../../projections/engine/migrate.ts'
 import { allProjections } from '../../projections/registry.ts'
 import { figuresOf } from '../../src/app/finance/statements/figures.ts'
 import { readLeaves } from '../../src/app/finance/statements/leaves.ts'
-import { createTreeProcess } from '../../src/app/finance/statements/process.ts'
+import { createTreeProcess, type TreeProcess } from '../../src/app/finance/statements/process.ts'
 import { proveLeaf, storeTree } from '../../src/app/finance/statements/tiles.ts'
 import { migrateOps } from '../../src/app/migrations.ts'
 import { silentLog } from '../../src/kernel/log.ts'
@@ -50,28 +50,49 @@ async function timed<Value>(work: () => Promise<Value>): Promise<[Value, number]
   return [value, performance.now() - beganMs]
 }
 
-export async function run(): Promise<readonly Figure[]> {
-  await build()
-  const database = await acquireDatabase()
-  const pool = new Pool({ connectionString: database.url, max: 2 })
+/** Fills a database with the month of one large tenant. */
+export async function fillMonth(pool: Pool): Promise<void> {
   await fillLedger(pool, LINES, oneTenant)
   await migrateEngine(pool, allProjections)
   await migrateOps(pool)
-  const trees = createTreeProcess({
+}
+
+/** The child that builds trees, as a gateway starts it. */
+export function startTrees(databaseUrl: string): TreeProcess {
+  return createTreeProcess({
     launch: () =>
       fork(compiled('src/cli/statements-process'), {
         execArgv: [...boundedHeap(HEAP)],
-        env: { ...mallocBounds, [DATABASE_VARIABLE]: database.url },
+        env: { ...mallocBounds, [DATABASE_VARIABLE]: databaseUrl },
         stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
       }),
     logger: silentLog,
   })
+}
+
+/** The figures of that month, and the job of its tree. */
+export async function monthOf(pool: Pool) {
   const [fromMs, toMs] = [Date.parse('2026-01-01T00:00:00Z'), Date.parse('2026-02-01T00:00:00Z')]
   const asOf = BigInt(LINES) * BigInt(BYTES_A_CALL)
-  const period = { ...account, fromMs, toMs, asOf, standing: [] }
-  const [{ figures, bounds }, figuresMs] = await timed(() => figuresOf(pool, period))
+  const { figures, bounds } = await figuresOf(pool, {
+    ...account,
+    fromMs,
+    toMs,
+    asOf,
+    standing: [],
+  })
   const first = JSON.stringify(['close', 1, ...Array.from({ length: 23 }, () => null)])
   const job = { ...bounds, asOf: String(asOf), since: String(bounds.since), first }
+  return { figures, bounds, job }
+}
+
+export async function run(): Promise<readonly Figure[]> {
+  await build()
+  const database = await acquireDatabase()
+  const pool = new Pool({ connectionString: database.url, max: 2 })
+  await fillMonth(pool)
+  const trees = startTrees(database.url)
+  const [{ figures, bounds, job }, figuresMs] = await timed(() => monthOf(pool))
   const [tree, treeMs] = await timed(() => trees.build(job))
   const pid = trees.pid() ?? 0
   const memoryMib = mostMib(pid)
@@ -80,7 +101,7 @@ export async function run(): Promise<readonly Figure[]> {
   const key = { tenantId: account.tenantId, periodId: 'CNY/1/1' }
   const [, storeMs] = await timed(() => storeTree(pool, key, tree))
   const root = Buffer.from(tree.root, 'base64')
-  const closed = { ...key, bounds, first, size: tree.size, root }
+  const closed = { ...key, bounds, first: job.first, size: tree.size, root }
   const times: number[] = []
   for (let n = 0; n < PROOFS; n += 1) {
     const from = tree.tiles[(n * 7_919) % tree.tiles.length]?.first ?? undefined

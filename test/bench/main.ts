@@ -37,6 +37,7 @@ const benchmarks: Readonly<Record<string, () => Promise<{ readonly run: Benchmar
   export: () => import('./export.ts'),
   verify: () => import('./verify.ts'),
   close: () => import('./close.ts'),
+  'close-load': () => import('./close-load.ts'),
   board: () => import('./board.ts'),
   support: () => import('./support.ts'),
   console: () => import('./console.ts'),
