@@ -13,7 +13,7 @@ import { boundedHeap, type HeapBounds } from '../platform/v8-flags.ts'
 /** Where Postgres is comes in the environment of a child: every user of the machine can read arguments. */
 export const DATABASE_VARIABLE = 'DATABASE_URL'
 
-/** Variables that decide how stores are reached, besides their addresses. */
+/** Variables, apart from addresses, that decide how stores are reached. */
 const PASSED_ON = ['NODE_EXTRA_CA_CERTS', 'PGSSLMODE'] as const
 
 /** Pages of rows live briefly: a small young generation is enough, and what is left of a page is freed early. */

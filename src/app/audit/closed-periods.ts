@@ -44,7 +44,7 @@ function sha256(content: unknown): string {
   return hash('sha256', JSON.stringify(content), 'base64')
 }
 
-/** What is wrong in a close, the cause before what follows from it. */
+/** A fault of a close; a cause is reported before faults that follow from it. */
 type Fault = Pick<Finding, 'code' | 'message' | 'differences'>
 
 const CLOSE_AGAIN = 'void the statement and close the month again'

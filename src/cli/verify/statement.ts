@@ -140,7 +140,7 @@ interface Details {
   readonly customer: JsonObject
 }
 
-/** What the close has as hashes. */
+/** The rows and parties whose hashes the close has. */
 function detailsOf({ sums, refunds, accruals, parties }: JsonObject, close: CloseFacts): Details {
   const hashOf = (value: unknown): string =>
     createHash('sha256').update(JSON.stringify(value)).digest('base64')

@@ -29,7 +29,7 @@ export const SumBySkuSchema = Type.Object({
   /** Null, as the quantity, where lines of the SKU differ in their unit. */
   unit: Type.Union([Type.String(), Type.Null()]),
   quantity: Type.Union([CountSchema, Type.Null()]),
-  /** What the lines cost: not negative. */
+  /** The cost of the lines: not negative. */
   amount: DecimalSchema,
   lines: CountSchema,
 })
@@ -84,7 +84,7 @@ export const statementEvents = {
     lines: CountSchema,
     /** Lines, grants, adjustments and expiries. */
     postings: CountSchema,
-    /** Those of the postings that are dated before `from`. */
+    /** The number of postings that are dated before `from`. */
     late: CountSchema,
     sums: Type.Array(SumBySkuSchema, { maxItems: MAX_SUMS }),
     refunds: Type.Array(RefundedStatementSchema, { maxItems: MAX_REFUNDED_STATEMENTS }),

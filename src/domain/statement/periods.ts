@@ -79,7 +79,7 @@ export function nextPeriod(
   return { ...names, month: monthAfter(month), from, opening, previous: { n: last.n, root } }
 }
 
-/** What the figures of a period add to the balance, in pico. */
+/** The sum of the figures of a period, which is added to the balance, in pico. */
 export function movedPico({
   granted,
   adjusted,

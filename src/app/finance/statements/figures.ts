@@ -96,7 +96,7 @@ async function lateLinesOf(
   return standing.reduce((count, { lines }) => count - lines, group?.lines ?? 0)
 }
 
-/** What the period adds to the balance: the balance at its end less what earlier closes have. */
+/** Movements of the period: the balance at its end less the movements of earlier closes. */
 async function movedBy(
   db: Queryable,
   { tenantId, currency, toMs, asOf }: Omit<FiguresOf, 'standing'>,

@@ -55,6 +55,6 @@ export function startKeyPublication(
     }
   }
   void publish()
-  // What is under way fails when the log is closed.
+  // A publication that is under way fails when the log is closed.
   return { stop: () => Promise.resolve(stopping.abort()) }
 }

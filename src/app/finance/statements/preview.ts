@@ -48,7 +48,7 @@ export async function figuresAt(
   return { period: { ...figures, ...next, ...named, position: String(asOf) }, bounds }
 }
 
-/** What keeps a month from being closed, and the position of the ledger. */
+/** Reads the position of the ledger, and every blocker that keeps a month from being closed there. */
 export async function blockersNow(
   deps: PreviewDeps,
   account: ClosingAccount,

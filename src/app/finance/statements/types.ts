@@ -77,7 +77,7 @@ export interface PeriodFigures {
   readonly lines: number
   /** Lines, grants, adjustments and expiries. */
   readonly postings: number
-  /** Those of the postings that are dated before the month. */
+  /** The number of postings that are dated before the month. */
   readonly late: number
   readonly sums: readonly SkuSum[]
   readonly refunds: readonly RefundSum[]

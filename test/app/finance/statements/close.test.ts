@@ -99,7 +99,7 @@ t.test('two closers at once make one close', async (t) => {
   await opened(tenantId)
   clock.set('2026-02-05T00:00:00Z')
   const january = { tenantId, currency: CNY, month: '2026-01' } as const
-  // Each is a process of its own as far as requests that join one another go.
+  // Requests that come at once are joined within one of them only, as within one process.
   const closers = Array.from({ length: 4 }, () => world.statementsWith({}))
   const closed = await Promise.all(
     closers.map((of, n) => of.close(january, { ...shell, correlationId: `req_${n}` })),

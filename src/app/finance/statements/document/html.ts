@@ -188,7 +188,7 @@ export function statementPage(source: StatementSource): string {
   ])
 }
 
-/** Renders one credit note of a month as a page of its own. */
+/** Renders one credit note of a month as a separate page. */
 export function creditNotePage(source: StatementSource, note: NumberedNote): string {
   const words = statementWords[source.language]
   const { number, statement, postings, exact, shown } = note

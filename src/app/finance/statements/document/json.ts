@@ -17,7 +17,7 @@ function partiesShown({ issuer, customer }: StatementSource) {
   return { issuer: issuer === undefined ? null : toParty(issuer), customer: of ?? null }
 }
 
-/** What proves the figures: the first leaf of the tree, and what it has hashes of. */
+/** The proof of the figures: the first leaf of the tree, and the rows and parties whose hashes are in it. */
 export type CloseProof = Awaited<ReturnType<Statements['proofOfClose']>>
 
 function proofMembers({ leaf, sums: hashed, parties, path, checkpoint }: CloseProof) {

@@ -30,7 +30,7 @@ export interface StatementRow {
   readonly shown: string
 }
 
-/** What was refunded in the month of the lines of one statement. */
+/** The refunds of a month for the lines of one statement. */
 export interface CreditNote {
   /** `<number>-CN-<month>`; null where the lines are of this month, or of none that was closed. */
   readonly number: string | null

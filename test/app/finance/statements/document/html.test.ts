@@ -101,7 +101,7 @@ t.test('the same close gives the same page', async (t) => {
 })
 
 t.test(
-  'a credit note is a page of its own, with the statement that has the refunded usage',
+  'a credit note is a separate page, with the statement that has the refunded usage',
   async (t) => {
     const note = creditNoteOf(issued, 'ACME-0010-CN-2026-11')
     const page = textOf(creditNotePage(issued, note))
