@@ -1,5 +1,4 @@
 import { fork } from 'node:child_process'
-import { readFileSync } from 'node:fs'
 import { Pool } from 'pg'
 import { migrateEngine } from '../../projections/engine/migrate.ts'
 import { allProjections } from '../../projections/registry.ts'
@@ -14,7 +13,9 @@ import { DATABASE_VARIABLE, HEAP } from '../../src/start/statements.ts'
 import { acquireDatabase } from '../helpers/postgres.ts'
 import { type Figure, percentile } from './figure.ts'
 import { build, compiled } from './kit/build.ts'
+import { cpuMs } from './kit/cpu.ts'
 import { BYTES_A_CALL, fillLedger, oneTenant } from './kit/ledger-rows.ts'
+import { peakMib } from './kit/process.ts'
 import { sized, sizeFrom } from './kit/sizes.ts'
 
 /** How long a month of one large tenant takes to be closed, and how much memory the child then has. */
@@ -22,27 +23,7 @@ import { sized, sizeFrom } from './kit/sizes.ts'
 /** A seventh of the lines is in the other currency. */
 const LINES = sizeFrom('BENCH_CLOSE_LINES', sized(1_160_000, 20_000))
 const PROOFS = 200
-const MIB = 1_024
-/** The unit of the times in `/proc/<pid>/stat`. */
-const TICKS_PER_SECOND = 100
 const account = { tenantId: 'tenant_0', currency: 'CNY' } as const
-
-/** The most resident memory that a process had, in MiB. */
-function mostMib(pid: number): number {
-  const [, kib = '0'] = /VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? []
-  return Math.round(Number(kib) / MIB)
-}
-
-/** The processor time of a process, in seconds. */
-function spentSeconds(pid: number): number {
-  const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
-  const [user = 0, system = 0] = stat
-    .slice(stat.lastIndexOf(')') + 2)
-    .split(' ')
-    .slice(11, 13)
-    .map(Number)
-  return (user + system) / TICKS_PER_SECOND
-}
 
 async function timed<Value>(work: () => Promise<Value>): Promise<[Value, number]> {
   const beganMs = performance.now()
@@ -95,8 +76,8 @@ export async function run(): Promise<readonly Figure[]> {
   const [{ figures, bounds, job }, figuresMs] = await timed(() => monthOf(pool))
   const [tree, treeMs] = await timed(() => trees.build(job))
   const pid = trees.pid() ?? 0
-  const memoryMib = mostMib(pid)
-  const childSeconds = spentSeconds(pid)
+  const memoryMib = Math.round(peakMib(pid))
+  const childSeconds = ((await cpuMs(pid))['own'] ?? 0) / 1_000
   await trees.stop()
   const key = { tenantId: account.tenantId, periodId: 'CNY/1/1' }
   const [, storeMs] = await timed(() => storeTree(pool, key, tree))

@@ -1,14 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import {
-  closeSync,
-  mkdtempSync,
-  openSync,
-  readFileSync,
-  rmSync,
-  writeFileSync,
-  writeSync,
-} from 'node:fs'
+import { closeSync, mkdtempSync, openSync, rmSync, writeFileSync, writeSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { closeMonth, plainMonth } from '../cli/verify/support/closed-month.ts'
@@ -16,6 +8,7 @@ import type { Figure } from './figure.ts'
 import { build, compiled } from './kit/build.ts'
 import { tell } from './kit/closers.ts'
 import { cpuMs } from './kit/cpu.ts'
+import { peakMib } from './kit/process.ts'
 import { sized, sizeFrom } from './kit/sizes.ts'
 
 /** How long the file that verifies statements takes for all postings of a large month, and how much memory. */
@@ -40,16 +33,6 @@ function writeMonth(statement: string, postings: string): string {
     writeSync(fd, `${month.leaves.slice(at, at + LINES_A_WRITE).join('\n')}\n`)
   closeSync(fd)
   return month.vkey
-}
-
-/** The most resident memory that a process has had, in MiB; 0 once it has ended. */
-function peakMib(pid: number): number {
-  try {
-    const status = readFileSync(`/proc/${pid}/status`, 'utf8')
-    return Number(/^VmHWM:\s+(\d+) kB/m.exec(status)?.[1] ?? 0) / 1_024
-  } catch {
-    return 0
-  }
 }
 
 async function measure(args: readonly string[]) {

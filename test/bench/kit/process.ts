@@ -1,5 +1,6 @@
 import { tmpdir } from 'node:os'
 import { spawn } from 'node:child_process'
+import { readFileSync } from 'node:fs'
 import { readdir, readFile } from 'node:fs/promises'
 import { createInterface } from 'node:readline'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -166,5 +167,15 @@ export function watchMemory(pid: number): MemoryWatch {
       for (const child of await descendants(pid)) childrenMib += await residentMib(child)
       return { peakMib, childrenMib }
     },
+  }
+}
+
+/** The most resident memory that a process has had, in MiB; 0 once it has ended. */
+export function peakMib(pid: number): number {
+  try {
+    const status = readFileSync(`/proc/${pid}/status`, 'utf8')
+    return Number(/^VmHWM:\s+(\d+) kB/m.exec(status)?.[1] ?? 0) / 1_024
+  } catch {
+    return 0
   }
 }
