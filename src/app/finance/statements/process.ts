@@ -37,7 +37,7 @@ interface Pending {
 }
 
 export interface TreeProcess {
-  /** Builds a tree. @throws DomainError `overloaded` where too many jobs wait */
+  /** Builds a tree. @throws DomainError `overloaded` where too many jobs wait, and once it is stopped */
   readonly build: (job: TreeJob) => Promise<BuiltTree>
   /** The process id of the child; undefined while there is none. */
   readonly pid: () => number | undefined
@@ -58,6 +58,10 @@ export function createTreeProcess({
   return new JobQueue(launch, logger, idleMs)
 }
 
+function shuttingDown(): DomainError {
+  return new DomainError('overloaded', 'the service is shutting down', {})
+}
+
 class JobQueue implements TreeProcess {
   readonly #launch: () => ChildProcess
   readonly #logger: Log
@@ -76,7 +80,8 @@ class JobQueue implements TreeProcess {
   }
 
   readonly build = (job: TreeJob): Promise<BuiltTree> => {
-    if (this.#waiting.length >= MAX_WAITING || this.#isStopped)
+    if (this.#isStopped) throw shuttingDown()
+    if (this.#waiting.length >= MAX_WAITING)
       throw new DomainError(
         'overloaded',
         `${MAX_WAITING} statements wait to be made: try again later`,
@@ -97,8 +102,8 @@ class JobQueue implements TreeProcess {
     clearTimeout(this.#idle)
     const child = this.#child
     child?.process.kill('SIGTERM')
-    for (const { reject } of this.#waiting.splice(0)) reject(new Error('the gateway stops'))
-    this.#running?.reject(new Error('the gateway stops'))
+    for (const { reject } of this.#waiting.splice(0)) reject(shuttingDown())
+    this.#running?.reject(shuttingDown())
     this.#running = undefined
     await child?.ended
   }
