@@ -1,73 +1,17 @@
-import t, { type Test } from 'tap'
+import t from 'tap'
 import { buildTree } from '../../../../src/app/finance/statements/tree.ts'
-import type { ClosedPeriod, MonthOf } from '../../../../src/app/finance/statements/types.ts'
+import type { ClosedPeriod } from '../../../../src/app/finance/statements/types.ts'
 import type { Currency } from '../../../../src/kernel/money.ts'
-import { isDomainError } from '../../../../src/kernel/errors.ts'
-import { eventually } from '../../../helpers/eventually.ts'
+import { startEventStore } from '../../../helpers/eventstore.ts'
 import { type AppendFault, appendFaults, faultyLog } from '../../../eventlog/support/faulty-log.ts'
 import { shell, startClosingWorld } from './support/closing-world.ts'
-import { createHandedOut } from './support/handed-out.ts'
-import { postingsText } from './support/postings-text.ts'
+import { createFaultyCloses } from './support/faulty-closes.ts'
 
 /** What may happen between the signature of a close and the answer to its append. */
 
-const world = await startClosingWorld(t, { storeProcess: true })
+const world = await startClosingWorld(t, await startEventStore())
 const { clock, statements } = world
-const handedOut = createHandedOut(t, world)
-const SIGNED = '2026-02-05T00:00:00Z'
-
-async function opened(tenantId: string) {
-  clock.set('2026-01-10T00:00:00Z')
-  await world.tenant(tenantId)
-  await world.grant(tenantId, 'CNY', '100')
-  await world.grant(tenantId, 'USD', '7')
-  await world.call({ tenantId, currency: 'CNY', atMs: Date.parse('2026-01-20T00:00:00Z') })
-  clock.set(SIGNED)
-  return { tenantId, currency: 'CNY', month: '2026-01' } as const
-}
-
-/** Asks until there is an answer, a second later each time; the log has then been asked for all it will be. */
-async function closedAtLast(log: typeof world.log, of: MonthOf): Promise<ClosedPeriod> {
-  const closing = world.statementsWith({ log })
-  return eventually('the close', async () => {
-    clock.set(clock.nowMs() + 1_000)
-    try {
-      return (await closing.close(of, shell)).period
-    } catch (error) {
-      const isUnanswered = (['log_outcome_unknown', 'log_unavailable'] as const).some((code) =>
-        isDomainError(error, code),
-      )
-      if (!isUnanswered) throw error
-      return undefined
-    }
-  })
-}
-
-/** One close of the month stands, which is what every reader gets, and both verifiers take. */
-async function checkClose(t: Test, period: ClosedPeriod): Promise<void> {
-  const { tenantId, currency, month } = period
-  const events = await world.log.readStream(`statements-${tenantId}`)
-  const closes = events.flatMap(({ type, data }) => (type === 'PeriodClosed' ? [data] : []))
-  const ours = closes.filter((data) => data.currency === currency && data.month === month)
-  t.same(ours, [period], 'the answer is the only event')
-  const numbers = closes.map(({ statement }) => statement)
-  t.same(
-    numbers,
-    numbers.map((_, n) => `ACME-000${n + 1}`),
-    'no number is used twice or left out',
-  )
-  await world.settle()
-  const leaves = (await postingsText(statements, period)).split('\n').slice(0, -1)
-  // Where the event is another closer's than the one that stored the tree, the tree is built again.
-  const files = await eventually('the files', () =>
-    handedOut.filesOf(period, leaves).catch((error: unknown) => {
-      if (!isDomainError(error, 'read_model_behind')) throw error
-      return undefined
-    }),
-  )
-  t.match(JSON.parse(String(files.statement)), { proof: { checkpoint: period.checkpoint } })
-  t.same(handedOut.verdicts(files), [undefined, true])
-}
+const { opened, closedAtLast, checkClose } = createFaultyCloses(t, world)
 
 /** Faults of the first appends; a rival closes a month of this currency. */
 const histories: readonly (readonly [rival: Currency, ...faults: readonly AppendFault[]])[] = [

@@ -41,7 +41,6 @@ import { noteSigner } from '../../../../../src/kernel/signed-note.ts'
 import { surviveLostConnections } from '../../../../../src/storage/postgres/pool.ts'
 import {
   newNamespace,
-  startEventStore,
   startLocalEventStore,
   type TestEventStore,
 } from '../../../../helpers/eventstore.ts'
@@ -119,13 +118,13 @@ export interface ClosingWorld {
 const person = (userId: string) => ({ tenantId: 'operator', userId, tokenId: `token_${userId}` })
 const originOf = (of: Person) => ({ users: [of], secretMadeAt: '2025-01-01T00:00:00.000Z' })
 
-/** With `storeProcess` the event store is a process, which can be killed. */
+/** Ends the event store at last; by default it is a part of the test, which cannot be killed. */
 export async function startClosingWorld(
   t: Test,
-  { storeProcess = false }: { readonly storeProcess?: boolean } = {},
+  eventStore?: TestEventStore,
 ): Promise<ClosingWorld> {
   const database = await acquireGatewayDatabase()
-  const store = await (storeProcess ? startEventStore() : startLocalEventStore())
+  const store = eventStore ?? (await startLocalEventStore())
   const namespace = newNamespace()
   const log = createEventLog({ url: store.url, namespace })
   const pool = new Pool({ connectionString: database.url, max: 16, pipeline: true })
