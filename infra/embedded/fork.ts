@@ -27,6 +27,8 @@ export interface ForkOptions {
   readonly env?: Readonly<Record<string, string>>
   /** Extra arguments of node itself. */
   readonly execArgv?: readonly string[]
+  /** How messages pass: as JSON, or as structured clones, which hold bytes and integers of any size. */
+  readonly messages?: 'json' | 'clones'
 }
 
 interface Launch {
@@ -63,6 +65,7 @@ export function forkPrivately(options: ForkOptions, args: readonly string[]): Ch
       fork(launch.file, [...args], {
         execArgv: [...launch.execArgv, ...(options.execArgv ?? [])],
         stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+        serialization: options.messages === 'clones' ? 'advanced' : 'json',
         env: environmentOf(options.env),
         // A separate session: Ctrl-C in a terminal reaches the parent only, which drains before it
         // ends its children.

@@ -1,18 +1,41 @@
 import { constants, setPriority } from 'node:os'
 import { announceFailure, logLine, onStopRequest } from '../../infra/embedded/child.ts'
-import { answerJob, type JobMessage } from '../app/finance/statements/process.ts'
-import { buildTree } from '../app/finance/statements/tree.ts'
+import { type JobContext, type JobKind, jobs } from '../app/finance/statements/jobs.ts'
+import type { Job, JobAnswer, JobMessage } from '../app/finance/statements/process.ts'
 import { readVariable } from '../config.ts'
+import { monotonicClock } from '../kernel/clock.ts'
+import { pause } from '../kernel/pause.ts'
 import { releaseStartMemory } from '../platform/v8-flags.ts'
 import { DATABASE_VARIABLE } from '../start/statements.ts'
 import { openPool } from '../storage/postgres/pool.ts'
 import { messageOf } from './explain.ts'
 
-/** Builds the trees of statements as a child process of the gateway, and reads Postgres alone. */
+/** Does the jobs of statements as a child process of the gateway, and reads Postgres alone. */
 
 /** Lines and credit are read one page after the other. */
 const CONNECTIONS = 2
 const QUERY_TIMEOUT_MS = 60_000
+
+/** Rests for as long as it has worked since, as a low priority does not reach the processes of Postgres. */
+function restBetween(withdrawn: AbortSignal): () => Promise<void> {
+  let sinceMs = monotonicClock.nowMs()
+  return async () => {
+    await pause(monotonicClock.nowMs() - sinceMs, withdrawn)
+    withdrawn.throwIfAborted()
+    sinceMs = monotonicClock.nowMs()
+  }
+}
+
+async function answer<Kind extends JobKind>(
+  { id, kind, input }: Job<Kind>,
+  context: JobContext,
+): Promise<JobAnswer> {
+  try {
+    return { id, answer: await jobs[kind](input, context) }
+  } catch (error) {
+    return { id, failure: error instanceof Error ? error.message : String(error) }
+  }
+}
 
 function run(): void {
   const databaseUrl = readVariable(DATABASE_VARIABLE)
@@ -28,10 +51,17 @@ function run(): void {
   })
   releaseStartMemory()
   onStopRequest(() => process.exit(0))
-  process.on('message', (message) => {
-    void answerJob(message as JobMessage, (job) => buildTree(pool, job)).then((answer) =>
-      process.send?.(answer),
-    )
+  /** Ends the job that runs; the parent gives one at a time. */
+  let running = { id: 0, withdrawn: new AbortController() }
+  process.on('message', (received) => {
+    const message = received as JobMessage
+    if ('withdrawn' in message) {
+      if (message.withdrawn === running.id) running.withdrawn.abort()
+      return
+    }
+    running = { id: message.id, withdrawn: new AbortController() }
+    const rest = restBetween(running.withdrawn.signal)
+    void answer(message, { db: pool, rest }).then((done) => process.send?.(done))
   })
 }
 

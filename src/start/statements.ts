@@ -2,7 +2,7 @@ import type { ChildProcess } from 'node:child_process'
 import { forkPrivately } from '../../infra/embedded/fork.ts'
 import type { CloseDeps } from '../app/finance/statements/close.ts'
 import { statementSigner } from '../app/finance/statements/key.ts'
-import { createTreeProcess } from '../app/finance/statements/process.ts'
+import { createJobProcess } from '../app/finance/statements/process.ts'
 import { createStatements } from '../app/finance/statements/statements.ts'
 import type { Statements } from '../app/finance/statements/types.ts'
 import { type Config, readVariable, signingHost } from '../config.ts'
@@ -27,11 +27,15 @@ export function passedOn(): Readonly<Record<string, string>> {
   )
 }
 
-/** Starts the process that builds the trees of statements. */
-export function launchStatements(databaseUrl: string): ChildProcess {
+/** Starts the process that does the jobs of statements; another build of it can be named. */
+export function launchStatements(
+  databaseUrl: string,
+  modulePath = programFile('src/cli/statements-process.ts'),
+): ChildProcess {
   return forkPrivately(
     {
-      modulePath: programFile('src/cli/statements-process.ts'),
+      modulePath,
+      messages: 'clones',
       execArgv: boundedHeap(HEAP),
       env: { ...passedOn(), [DATABASE_VARIABLE]: databaseUrl },
     },
@@ -39,7 +43,7 @@ export function launchStatements(databaseUrl: string): ChildProcess {
   )
 }
 
-/** The use cases of closed months; the process that builds trees starts with the first close. */
+/** The use cases of closed months; the process that does its jobs starts with the first one. */
 export function openStatements(
   {
     config,
@@ -56,7 +60,8 @@ export function openStatements(
 ): { readonly statements: Statements; readonly stop: () => Promise<void> } {
   const host = signingHost(config)
   const signer = host === undefined ? undefined : statementSigner(host, markerSecret)
-  const { build, stop } = createTreeProcess({ launch: () => launchStatements(databaseUrl), logger })
-  const deps = { ...sources, signer, issuerName: host, buildTree: build, logger }
+  const { run, stop } = createJobProcess({ launch: () => launchStatements(databaseUrl), logger })
+  const buildTree: CloseDeps['buildTree'] = (job) => run('tree', job)
+  const deps = { ...sources, signer, issuerName: host, buildTree, logger }
   return { statements: createStatements(deps), stop }
 }

@@ -1,9 +1,9 @@
 import { Pool } from 'pg'
-import type { TreeProcess } from '../../src/app/finance/statements/process.ts'
+import type { RunJob } from '../../src/app/finance/statements/process.ts'
 import type { TreeJob } from '../../src/app/finance/statements/tree.ts'
 import { pause } from '../../src/kernel/pause.ts'
 import { acquireDatabase } from '../helpers/postgres.ts'
-import { fillMonth, monthOf, startTrees } from './close.ts'
+import { fillMonth, monthOf, startJobs } from './close.ts'
 import { type Benchmark, type Figure, percentile } from './figure.ts'
 import { tell, withClosers } from './kit/closers.ts'
 import { paced } from './kit/paced.ts'
@@ -39,8 +39,8 @@ async function mostDuring<Done>(
   return [done, most]
 }
 
-async function buildUntil({ build }: TreeProcess, job: TreeJob, over: AbortSignal): Promise<void> {
-  while (!over.aborted) await build(job)
+async function buildUntil(run: RunJob, job: TreeJob, over: AbortSignal): Promise<void> {
+  while (!over.aborted) await run('tree', job)
 }
 
 export const run: Benchmark = () =>
@@ -54,8 +54,8 @@ export const run: Benchmark = () =>
     const pool = new Pool({ connectionString: database.url, max: 2 })
     closers.later(() => pool.end())
     await fillMonth(pool)
-    const trees = startTrees(database.url)
-    closers.later(() => trees.stop())
+    const child = startJobs(database.url)
+    closers.later(() => child.stop())
     const { job } = await monthOf(pool)
     const order = {
       perSecond: PER_SECOND,
@@ -72,7 +72,7 @@ export const run: Benchmark = () =>
         await gateway.settled()
         const over = new AbortController()
         const building =
-          kind === 'a month is closed' ? buildUntil(trees, job, over.signal) : undefined
+          kind === 'a month is closed' ? buildUntil(child.run, job, over.signal) : undefined
         const [result, lag] = await mostDuring(
           () => gateway.metric('tollgate_projection_lag_seconds'),
           paced(durable, { ...order, seed: round }),

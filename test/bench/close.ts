@@ -1,15 +1,14 @@
-import { fork } from 'node:child_process'
+import { pathToFileURL } from 'node:url'
 import { Pool } from 'pg'
 import { migrateEngine } from '../../projections/engine/migrate.ts'
 import { allProjections } from '../../projections/registry.ts'
 import { figuresOf } from '../../src/app/finance/statements/figures.ts'
 import { readLeaves } from '../../src/app/finance/statements/leaves.ts'
-import { createTreeProcess, type TreeProcess } from '../../src/app/finance/statements/process.ts'
+import { createJobProcess, type JobProcess } from '../../src/app/finance/statements/process.ts'
 import { proveLeaf, storeTree } from '../../src/app/finance/statements/tiles.ts'
 import { migrateOps } from '../../src/app/migrations.ts'
 import { silentLog } from '../../src/kernel/log.ts'
-import { boundedHeap, mallocBounds } from '../../src/platform/v8-flags.ts'
-import { DATABASE_VARIABLE, HEAP } from '../../src/start/statements.ts'
+import { launchStatements } from '../../src/start/statements.ts'
 import { acquireDatabase } from '../helpers/postgres.ts'
 import { type Figure, percentile } from './figure.ts'
 import { build, compiled } from './kit/build.ts'
@@ -38,15 +37,11 @@ export async function fillMonth(pool: Pool): Promise<void> {
   await migrateOps(pool)
 }
 
-/** The child that builds trees, as a gateway starts it. */
-export function startTrees(databaseUrl: string): TreeProcess {
-  return createTreeProcess({
-    launch: () =>
-      fork(compiled('src/cli/statements-process'), {
-        execArgv: [...boundedHeap(HEAP)],
-        env: { ...mallocBounds, [DATABASE_VARIABLE]: databaseUrl },
-        stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
-      }),
+/** The child that does the jobs of statements, as a gateway starts it. */
+export function startJobs(databaseUrl: string): JobProcess {
+  const module = pathToFileURL(compiled('src/cli/statements-process'))
+  return createJobProcess({
+    launch: () => launchStatements(databaseUrl, module),
     logger: silentLog,
   })
 }
@@ -72,13 +67,13 @@ export async function run(): Promise<readonly Figure[]> {
   const database = await acquireDatabase()
   const pool = new Pool({ connectionString: database.url, max: 2 })
   await fillMonth(pool)
-  const trees = startTrees(database.url)
+  const child = startJobs(database.url)
   const [{ figures, bounds, job }, figuresMs] = await timed(() => monthOf(pool))
-  const [tree, treeMs] = await timed(() => trees.build(job))
-  const pid = trees.pid() ?? 0
+  const [tree, treeMs] = await timed(() => child.run('tree', job))
+  const pid = child.pid() ?? 0
   const memoryMib = Math.round(peakMib(pid))
   const childSeconds = ((await cpuMs(pid))['own'] ?? 0) / 1_000
-  await trees.stop()
+  await child.stop()
   const key = { tenantId: account.tenantId, periodId: 'CNY/1/1' }
   const [, storeMs] = await timed(() => storeTree(pool, key, tree))
   const root = Buffer.from(tree.root, 'base64')

@@ -3,22 +3,26 @@ import { createInterface } from 'node:readline'
 import { DomainError } from '../../../kernel/errors.ts'
 import type { Log } from '../../../kernel/log.ts'
 import { owned } from '../../../platform/owned.ts'
-import type { BuiltTree, TreeJob } from './tree.ts'
+import type { JobKind, JobKinds } from './jobs.ts'
 
 /**
- * Builds trees in a child process, so that neither their hashes nor their memory are at the cost of callers. The child
- * starts with the first job and ends some time after the last one.
+ * Does jobs in a child process, so that neither their work nor their memory is at the cost of callers. The child starts
+ * with the first job and ends some time after the last one.
  */
 
-/** The message by which a process gives its child a job. */
-export interface JobMessage {
+/** A job on its way to the child. */
+export interface Job<Kind extends JobKind = JobKind> {
   readonly id: number
-  readonly job: TreeJob
+  readonly kind: Kind
+  readonly input: JobKinds[Kind]['input']
 }
+
+/** The message by which a process gives its child a job, or takes one back. */
+export type JobMessage = Job | { readonly withdrawn: number }
 
 /** The answer to a job. */
 export type JobAnswer = { readonly id: number } & (
-  | { readonly tree: BuiltTree }
+  | { readonly answer: JobKinds[JobKind]['answer'] }
   | { readonly failure: string }
 )
 
@@ -30,31 +34,40 @@ const IDLE_MS = 60_000
 const MAX_LIVES = 3
 
 interface Pending {
-  readonly message: JobMessage
-  readonly resolve: (tree: BuiltTree) => void
-  readonly reject: (error: Error) => void
+  readonly message: Job
+  readonly resolve: (answer: unknown) => void
+  readonly reject: (error: unknown) => void
   lives: number
 }
 
-export interface TreeProcess {
-  /** Builds a tree. @throws DomainError `overloaded` where too many jobs wait, and once it is stopped */
-  readonly build: (job: TreeJob) => Promise<BuiltTree>
+/**
+ * Does one job and resolves to its answer; rejects with the reason of the signal, if it aborts before.
+ * @throws DomainError `overloaded` where too many jobs wait, and once the process is stopped
+ */
+export type RunJob = <Kind extends JobKind>(
+  kind: Kind,
+  input: JobKinds[Kind]['input'],
+  signal?: AbortSignal,
+) => Promise<JobKinds[Kind]['answer']>
+
+export interface JobProcess {
+  readonly run: RunJob
   /** The process id of the child; undefined while there is none. */
   readonly pid: () => number | undefined
   /** Ends the child; jobs fail from now on. */
   readonly stop: () => Promise<void>
 }
 
-export function createTreeProcess({
+export function createJobProcess({
   launch,
   logger,
   idleMs = IDLE_MS,
 }: {
-  /** Starts the child, with a channel for messages. */
+  /** Starts the child, with a channel for structured clones. */
   readonly launch: () => ChildProcess
   readonly logger: Log
   readonly idleMs?: number
-}): TreeProcess {
+}): JobProcess {
   return new JobQueue(launch, logger, idleMs)
 }
 
@@ -62,7 +75,7 @@ function shuttingDown(): DomainError {
   return new DomainError('overloaded', 'the service is shutting down', {})
 }
 
-class JobQueue implements TreeProcess {
+class JobQueue implements JobProcess {
   readonly #launch: () => ChildProcess
   readonly #logger: Log
   readonly #idleMs: number
@@ -79,20 +92,30 @@ class JobQueue implements TreeProcess {
     this.#idleMs = idleMs
   }
 
-  readonly build = (job: TreeJob): Promise<BuiltTree> => {
+  readonly run: RunJob = async (kind, input, signal) => {
     if (this.#isStopped) throw shuttingDown()
+    signal?.throwIfAborted()
     if (this.#waiting.length >= MAX_WAITING)
       throw new DomainError(
         'overloaded',
-        `${MAX_WAITING} statements wait to be made: try again later`,
+        `${MAX_WAITING} documents wait to be made: try again later`,
         {},
       )
-    return new Promise((resolve, reject) => {
-      this.#lastId += 1
-      const message = { id: this.#lastId, job }
-      this.#waiting.push({ message, resolve, reject, lives: MAX_LIVES })
+    this.#lastId += 1
+    const message = { id: this.#lastId, kind, input }
+    let withdraw: (() => void) | undefined
+    const answered = new Promise<unknown>((resolve, reject) => {
+      const job = { message, resolve, reject, lives: MAX_LIVES }
+      withdraw = () => this.#withdraw(job, signal?.reason)
+      signal?.addEventListener('abort', withdraw)
+      this.#waiting.push(job)
       this.#next()
     })
+    try {
+      return (await answered) as JobKinds[typeof kind]['answer']
+    } finally {
+      if (withdraw !== undefined) signal?.removeEventListener('abort', withdraw)
+    }
   }
 
   readonly pid = (): number | undefined => this.#child?.process.pid
@@ -108,18 +131,27 @@ class JobQueue implements TreeProcess {
     await child?.ended
   }
 
+  /** Takes back a job that no caller waits for. The next one waits until the child has let go of it. */
+  #withdraw(job: Pending, reason: unknown): void {
+    job.reject(reason)
+    job.lives = 1
+    const place = this.#waiting.indexOf(job)
+    if (place >= 0) this.#waiting.splice(place, 1)
+    else if (this.#running === job) this.#send({ withdrawn: job.message.id })
+  }
+
   #next(): void {
     if (this.#running !== undefined || this.#isStopped) return
     clearTimeout(this.#idle)
     this.#running = this.#waiting.shift()
-    if (this.#running === undefined) {
-      if (this.#child !== undefined)
-        this.#idle = setTimeout(() => this.#child?.process.kill('SIGTERM'), this.#idleMs).unref()
-      return
-    }
-    const { process } = (this.#child ??= this.#start())
+    if (this.#running !== undefined) this.#send(this.#running.message)
+    else if (this.#child !== undefined)
+      this.#idle = setTimeout(() => this.#child?.process.kill('SIGTERM'), this.#idleMs).unref()
+  }
+
+  #send(message: JobMessage): void {
     // A failure to send is followed by the end of the child.
-    process.send(this.#running.message, () => undefined)
+    ;(this.#child ??= this.#start()).process.send(message, () => undefined)
   }
 
   #start(): { readonly process: ChildProcess; readonly ended: Promise<unknown> } {
@@ -127,7 +159,7 @@ class JobQueue implements TreeProcess {
     process.stdout?.resume()
     if (process.stderr)
       owned(createInterface({ input: owned(process.stderr) })).on('line', (line) =>
-        this.#logger.warn({ line }, 'from the process that builds statements'),
+        this.#logger.warn({ line }, 'from the process of statements'),
       )
     process.on('message', (answer) => this.#answered(answer as JobAnswer))
     process.on('error', (error) => this.#logger.warn({ err: error.message }, 'no child process'))
@@ -147,7 +179,7 @@ class JobQueue implements TreeProcess {
     const job = this.#running
     if (job === undefined || job.message.id !== answer.id) return
     this.#running = undefined
-    if ('tree' in answer) job.resolve(answer.tree)
+    if ('answer' in answer) job.resolve(answer.answer)
     else job.reject(new Error(answer.failure))
     this.#next()
   }
@@ -160,20 +192,8 @@ class JobQueue implements TreeProcess {
     if (job !== undefined) {
       job.lives -= 1
       if (job.lives > 0) this.#waiting.unshift(job)
-      else job.reject(new Error('the process that builds statements ended again and again'))
+      else job.reject(new Error('the process of statements ended again and again'))
     }
     this.#next()
-  }
-}
-
-/** Answers one job in the child. */
-export async function answerJob(
-  { id, job }: JobMessage,
-  build: (job: TreeJob) => Promise<BuiltTree>,
-): Promise<JobAnswer> {
-  try {
-    return { id, tree: await build(job) }
-  } catch (error) {
-    return { id, failure: error instanceof Error ? error.message : String(error) }
   }
 }

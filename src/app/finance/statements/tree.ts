@@ -51,15 +51,24 @@ export const boundsOf = ({ asOf, since, ...job }: Omit<TreeJob, 'first'>): Perio
   since: BigInt(since),
 })
 
-/** Builds the tree of a period. Its memory grows with the number of tiles, not with that of leaves. */
-export async function buildTree(db: Queryable, job: TreeJob): Promise<BuiltTree> {
+/**
+ * Builds the tree of a period. Its memory grows with the number of tiles, not with that of leaves; `rest` is awaited
+ * between pages of them.
+ */
+export async function buildTree(
+  db: Queryable,
+  job: TreeJob,
+  rest?: () => Promise<void>,
+): Promise<BuiltTree> {
   const tree = new TiledTree(job.first)
   const sums = new Sums(job.fromMs)
-  for await (const leaves of readLeaves(db, boundsOf(job)))
+  for await (const leaves of readLeaves(db, boundsOf(job))) {
     for (const leaf of leaves) {
       tree.add(leaf)
       sums.add(leaf)
     }
+    await rest?.()
+  }
   return { ...tree.built(), summed: sums.summed(), lateSeqs: sums.lateSeqs }
 }
 

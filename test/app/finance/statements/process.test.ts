@@ -2,7 +2,7 @@ import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
-import { createTreeProcess } from '../../../../src/app/finance/statements/process.ts'
+import { createJobProcess } from '../../../../src/app/finance/statements/process.ts'
 import { buildTree, type TreeJob } from '../../../../src/app/finance/statements/tree.ts'
 import { silentLog } from '../../../../src/kernel/log.ts'
 import { launchStatements } from '../../../../src/start/statements.ts'
@@ -30,7 +30,7 @@ const job: TreeJob = {
 }
 const expected = await buildTree(world.pool, job)
 
-/** Builds trees in a child, and has the children that it started. */
+/** Does jobs in a child, and has the children that it started. */
 function started(t: Test, idleMs?: number) {
   const children: ChildProcess[] = []
   const launch = (): ChildProcess => {
@@ -38,36 +38,37 @@ function started(t: Test, idleMs?: number) {
     children.push(child)
     return child
   }
-  const trees = createTreeProcess({
+  const { run, pid, stop } = createJobProcess({
     launch,
     logger: silentLog,
     ...(idleMs === undefined ? {} : { idleMs }),
   })
-  t.teardown(() => trees.stop())
-  return { trees, children }
+  t.teardown(stop)
+  const build = (of = job, signal?: AbortSignal) => run('tree', of, signal)
+  return { build, pid, stop, children }
 }
 
 t.test('a child builds the tree, starts with the first job and ends without one', async (t) => {
-  const { trees, children } = started(t, 50)
-  t.equal(trees.pid(), undefined)
-  t.same(await trees.build(job), expected)
+  const { build, pid, children } = started(t, 50)
+  t.equal(pid(), undefined)
+  t.same(await build(), expected)
   t.equal(children.length, 1)
-  await eventually('the child has ended', () => Promise.resolve(trees.pid() === undefined))
-  t.same(await trees.build(job), expected, 'the next job starts another one')
+  await eventually('the child has ended', () => Promise.resolve(pid() === undefined))
+  t.same(await build(), expected, 'the next job starts another one')
   t.equal(children.length, 2)
 })
 
 t.test('a job whose child is killed is given to the next one', async (t) => {
-  const { trees, children } = started(t)
-  const built = trees.build(job)
+  const { build, children } = started(t)
+  const built = build()
   children[0]?.kill('SIGKILL')
   t.same(await built, expected)
   t.equal(children.length, 2)
 })
 
 t.test('a job that no child survives fails, and the next one does not', async (t) => {
-  const { trees, children } = started(t)
-  const built = trees.build(job)
+  const { build, children } = started(t)
+  const built = build()
   const failed = t.rejects(built, /ended again and again/)
   for (let lives = 0; lives < 3; lives += 1) {
     await eventually('a child runs', () => Promise.resolve(children.length > lives))
@@ -76,25 +77,39 @@ t.test('a job that no child survives fails, and the next one does not', async (t
     if (child?.exitCode === null && child.signalCode === null) await once(child, 'exit')
   }
   await failed
-  t.same(await trees.build(job), expected)
+  t.same(await build(), expected)
 })
 
 t.test('an error of Postgres fails the job in words', async (t) => {
-  const { trees } = started(t)
-  await t.rejects(trees.build({ ...job, asOf: '99999999999999999999' }), /out of range/)
-  t.same(await trees.build(job), expected)
+  const { build } = started(t)
+  await t.rejects(build({ ...job, asOf: '99999999999999999999' }), /out of range/)
+  t.same(await build(), expected)
 })
 
 t.test('more than eight waiting jobs are refused, and a stop ends them all', async (t) => {
-  const { trees, children } = started(t)
-  const jobs = Array.from({ length: 9 }, () => trees.build(job))
+  const { build, pid, stop, children } = started(t)
+  const jobs = Array.from({ length: 9 }, () => build())
   const ended = Promise.allSettled(jobs)
-  t.throws(() => void trees.build(job), { code: 'overloaded' })
-  await trees.stop()
+  await t.rejects(build(), { code: 'overloaded' })
+  await stop()
   const refusal = { code: 'overloaded', message: 'the service is shutting down' }
   for (const one of await ended) t.match(one, { status: 'rejected', reason: refusal })
-  t.throws(() => void trees.build(job), refusal)
+  await t.rejects(build(), refusal)
   await sleep(0)
   t.equal(children.length, 1)
-  t.equal(trees.pid(), undefined)
+  t.equal(pid(), undefined)
+})
+
+t.test('a job that its caller takes back is not done, and the next one is', async (t) => {
+  const { build, children } = started(t)
+  const left = new AbortController()
+  const gone = { name: 'AbortError' }
+  const running = t.rejects(build(job, left.signal), gone)
+  const waiting = t.rejects(build(job, left.signal), gone)
+  const next = build()
+  left.abort()
+  await Promise.all([running, waiting])
+  t.same(await next, expected)
+  await t.rejects(build(job, left.signal), gone)
+  t.equal(children.length, 1, 'no child was ended for it')
 })

@@ -1,0 +1,30 @@
+import type { Queryable } from '../../../../projections/engine/queryable.ts'
+import { type BuiltTree, buildTree, type TreeJob } from './tree.ts'
+
+/** The work of closed months that a child process does, so that callers do not wait for it. */
+
+/** Takes and gives of each kind of job; both pass between two processes as structured clones. */
+export interface JobKinds {
+  readonly tree: { readonly input: TreeJob; readonly answer: BuiltTree }
+}
+
+export type JobKind = keyof JobKinds
+
+/** The means of a job in the child. */
+export interface JobContext {
+  readonly db: Queryable
+  /**
+   * Leaves the processors to others for as long as the job has worked; for long jobs, between pages of rows.
+   * @throws once the caller no longer waits for the job
+   */
+  readonly rest: () => Promise<void>
+}
+
+export const jobs: {
+  readonly [Kind in JobKind]: (
+    input: JobKinds[Kind]['input'],
+    context: JobContext,
+  ) => Promise<JobKinds[Kind]['answer']>
+} = {
+  tree: (job, { db, rest }) => buildTree(db, job, rest),
+}
