@@ -36,7 +36,7 @@ table > tbody:last-child > .balance > * { border-bottom: 3px double var(--ink) }
 .nothing { padding: 16px 0; color: var(--quiet) }
 main > section { margin-top: 28px; break-inside: avoid }
 pre { margin: 0; padding: 10px 12px; background: #f6f5f1; font: 11px/1.5 ui-monospace, 'Cascadia Mono', 'DejaVu Sans Mono', Menlo, monospace; white-space: pre-wrap; overflow-wrap: anywhere }
-.proof dl { margin-bottom: 10px }
+section dl + p { margin-top: 10px }
 footer { margin-top: 28px; padding-top: 10px; border-top: 1px solid var(--line); color: var(--quiet); font-size: 12px }
 .voided main { position: relative; overflow: hidden }
 .watermark { position: absolute; inset: 32% 0 auto; margin: 0; color: var(--bad); opacity: .1; font-size: 170px; font-weight: 800; line-height: 1; text-align: center; text-transform: uppercase; transform: rotate(-28deg); pointer-events: none }
