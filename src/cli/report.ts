@@ -200,7 +200,7 @@ export function servicesOf(session: Session): NamedReportServices {
     served: [],
     issuer: issuerName(config),
     settingsOf: (tenantId) => readSettings({ log, db }, tenantId),
-    statements: readStatements(session),
+    ...readStatements(session),
   })
   return { queries, clock, models: { catalog }, http: { endpoints: {} } }
 }

@@ -16,8 +16,10 @@ function opened({ pool: db, ...session }: Sources, markerSecret: string) {
 }
 
 /** Closed months for a report, which signs nothing and so needs no secret. */
-export function readStatements(session: Sources): Statements {
-  return opened(session, '').statements
+export function readStatements(
+  session: Sources,
+): Pick<ReturnType<typeof openStatements>, 'statements' | 'runJob'> {
+  return opened(session, '')
 }
 
 /** Runs a command that closes months, and ends the process that built their trees. */

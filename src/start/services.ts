@@ -173,13 +173,17 @@ function openQueries(
     onStop,
   }: Pick<Dependencies, 'facts' | 'tasks'> &
     Pick<ProcessContext, 'onStop'> & {
-      readonly read: Omit<Parameters<typeof readsOver>[0], 'settingsOf' | 'issuer' | 'statements'>
+      readonly read: Omit<
+        Parameters<typeof readsOver>[0],
+        'settingsOf' | 'issuer' | 'statements' | 'runJob'
+      >
     },
 ) {
-  const { statements, stop } = openStatements(options, { ...read, log, crashPoint })
+  const { stop, ...closed } = openStatements(options, { ...read, log, crashPoint })
   onStop(stop)
   const issuer = issuerName(options.config)
-  return { statements, queries: readsOver({ ...read, settingsOf: facts.of, issuer, statements }) }
+  const queries = readsOver({ ...read, ...closed, settingsOf: facts.of, issuer })
+  return { statements: closed.statements, queries }
 }
 
 /** Finds what support looks for, and names bodies so that a repeated one is recognised. */

@@ -2,7 +2,7 @@ import type { ChildProcess } from 'node:child_process'
 import { forkPrivately } from '../../infra/embedded/fork.ts'
 import type { CloseDeps } from '../app/finance/statements/close.ts'
 import { statementSigner } from '../app/finance/statements/key.ts'
-import { createJobProcess } from '../app/finance/statements/process.ts'
+import { createJobProcess, type RunJob } from '../app/finance/statements/process.ts'
 import { createStatements } from '../app/finance/statements/statements.ts'
 import type { Statements } from '../app/finance/statements/types.ts'
 import { type Config, readVariable, signingHost } from '../config.ts'
@@ -57,11 +57,18 @@ export function openStatements(
     readonly logger: Log
   },
   sources: Pick<CloseDeps, 'log' | 'db' | 'clock' | 'crashPoint'>,
-): { readonly statements: Statements; readonly stop: () => Promise<void> } {
+): {
+  readonly statements: Statements
+  readonly runJob: RunJob
+  readonly stop: () => Promise<void>
+} {
   const host = signingHost(config)
   const signer = host === undefined ? undefined : statementSigner(host, markerSecret)
-  const { run, stop } = createJobProcess({ launch: () => launchStatements(databaseUrl), logger })
-  const buildTree: CloseDeps['buildTree'] = (job) => run('tree', job)
+  const { run: runJob, stop } = createJobProcess({
+    launch: () => launchStatements(databaseUrl),
+    logger,
+  })
+  const buildTree: CloseDeps['buildTree'] = (job) => runJob('tree', job)
   const deps = { ...sources, signer, issuerName: host, buildTree, logger }
-  return { statements: createStatements(deps), stop }
+  return { statements: createStatements(deps), runJob, stop }
 }

@@ -48,6 +48,9 @@ export const promtool = systemProgram('promtool', ['promtool'], 'prometheus')
 
 export const systemdAnalyze = systemProgram('systemd-analyze', ['systemd-analyze'], 'systemd')
 
+/** Reads the text of pages. */
+export const pdftotext = systemProgram('pdftotext', ['pdftotext'], 'poppler-utils')
+
 export const compiler = systemProgram('a compiler of C', ['cc', 'gcc'], 'gcc libc6-dev')
 
 /** What `CHROMIUM_PATH` names, or else what is installed. @throws where that path is of nothing */

@@ -101,8 +101,24 @@ t.test('the layout of an image', { skip: notLinux }, async (t) => {
       inside.filter((name) => !listed.has(name)),
       [],
     )
-    for (const name of ['fastify', 'pg', 'sharp', 'classic-level', 'htmx.org'])
+    for (const name of ['fastify', 'pg', 'sharp', 'classic-level', 'htmx.org', 'pdfkit'])
       t.ok(listed.has(name), name)
+  })
+
+  t.test('the fonts are inside, with their licences, and the bill lists them all', async (t) => {
+    const within = await readdir(join(app, 'dist', 'infra', 'fonts'))
+    const fonts = within.filter((name) => name.endsWith('.ttf'))
+    t.ok(fonts.length >= 5)
+    for (const name of fonts) {
+      const bytes = await readFile(join(app, 'dist', 'infra', 'fonts', name))
+      const [hash] = bill.components.find((one) => one.name === name)?.hashes ?? []
+      t.equal(hash?.content, createHash('sha512').update(bytes).digest('hex'), name)
+    }
+    t.match(notices, /SIL OPEN FONT LICENSE/)
+    t.same(
+      within.filter((name) => name.endsWith('.txt')),
+      ['Droid-LICENSE.txt', 'Noto-LICENSE.txt'],
+    )
   })
 
   t.test('the file that verifies statements is inside, and needs nothing else', async (t) => {
@@ -116,7 +132,8 @@ t.test('the layout of an image', { skip: notLinux }, async (t) => {
     for (const { name, version, licenses, hashes, purl } of bill.components) {
       t.match(licenses, [{ expression: /^[\w. ()-]+$/ }], name)
       t.match(hashes, [{ alg: 'SHA-512', content: /^[\da-f]{128}$/ }], name)
-      t.equal(purl, `pkg:npm/${name.replace('@', '%40')}@${version}`)
+      if (!name.endsWith('.ttf')) t.equal(purl, `pkg:npm/${name.replace('@', '%40')}@${version}`)
+      else t.match(purl, /^pkg:deb\/debian\/fonts-/, name)
       t.ok(notices.includes(`${name} ${version} (${licenses[0]?.expression})\n\n`), name)
     }
     const silent = notices.matchAll(/^(\S+) \S+ \(.*\)\n\nThe package has no text/gm)

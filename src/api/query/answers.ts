@@ -25,11 +25,11 @@ export interface Table<Row> {
   readonly rows: () => AsyncIterable<readonly Row[]>
 }
 
-/** A file that is made as it is read: at least one piece of text. */
+/** A file that is made as it is read: at least one piece of text, or of bytes. */
 export interface WrittenFile {
   readonly extension: string
   readonly type: string
-  readonly pieces: AsyncIterable<string>
+  readonly pieces: AsyncIterable<string | Uint8Array>
 }
 
 /** A list whose file is a table of the rows that its pages have. */

@@ -19,6 +19,7 @@ const readFailure = createFailureReader({
   asset_not_found: 'asset_not_found',
   invalid_cursor: 'invalid_request',
   query_too_long: 'query_too_long',
+  overloaded: 'service_unavailable',
 } satisfies SurfaceFailures)
 
 /** The failures of a list or summary, and of a task's history. */
@@ -44,7 +45,7 @@ const unconfirmed: readonly FailureCode[] = [
 export const historyFailures: readonly FailureCode[] = [...unconfirmed, 'task_not_found']
 export const receiptFailures: readonly FailureCode[] = [...unconfirmed, 'receipt_not_found']
 export const lifeFailures: readonly FailureCode[] = [...unconfirmed, 'life_not_found']
-/** The failures of a file of one month, and of the proof of one line. */
+/** The failures of a statement, of another file of one month, and of the proof of one line. */
 export const periodFailures: readonly FailureCode[] = [
   ...unconfirmed,
   'scope_denied',
@@ -52,6 +53,7 @@ export const periodFailures: readonly FailureCode[] = [
   'period_not_found',
   'period_not_next',
 ]
+export const statementFailures: readonly FailureCode[] = [...periodFailures, 'overloaded']
 export const proofFailures: readonly FailureCode[] = [
   ...unconfirmed,
   'scope_denied',

@@ -230,6 +230,7 @@ function statementReads({
       issued: (of) => timed(() => documents.issued(of)),
       preview: (of) => timed(() => documents.preview(of)),
       users: (period, limit) => timed(() => documents.users(period, limit)),
+      paper: documents.paper,
     },
   }
 }
@@ -249,6 +250,7 @@ export function readsOver(deps: {
   readonly issuer: string
   readonly settingsOf: (tenantId: string) => Promise<AccountSettings>
   readonly statements: Statements
+  readonly runJob: DocumentDeps['runJob']
 }): Queries {
   const balances = createReadBalances(deps)
   return {

@@ -336,7 +336,12 @@ function memoryServices(
       billing,
       statements: {
         ...noStatements,
-        documents: { issued: noTenant, preview: noTenant, users: () => Promise.resolve([]) },
+        documents: {
+          issued: noTenant,
+          preview: noTenant,
+          users: () => Promise.resolve([]),
+          paper: noTenant,
+        },
       },
       ...part.queries,
     },

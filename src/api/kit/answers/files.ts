@@ -48,14 +48,14 @@ interface SentFile {
   readonly type: string
   /** Position of the log that all of it is as of. */
   readonly asOf: string | undefined
-  /** The text of the file, in at least one piece. */
-  readonly pieces: AsyncIterable<string>
+  /** The text or the bytes of the file, in at least one piece. */
+  readonly pieces: AsyncIterable<string | Uint8Array>
 }
 
 async function* continued(
-  first: IteratorResult<string>,
-  rest: AsyncIterator<string>,
-): AsyncGenerator<string> {
+  first: IteratorResult<string | Uint8Array>,
+  rest: AsyncIterator<string | Uint8Array>,
+): AsyncGenerator<string | Uint8Array> {
   try {
     for (let piece = first; piece.done !== true; piece = await rest.next()) yield piece.value
   } finally {

@@ -18,12 +18,13 @@ import {
 import type { MonthOf } from '../../../app/finance/statements/types.ts'
 import { DomainError } from '../../../kernel/errors.ts'
 import { sendFile } from '../../kit/answers/files.ts'
+import { callerGone } from '../../kit/routes/calls.ts'
 import { MonthMember } from '../../kit/routes/account-surface.ts'
 import { principalOf } from '../../kit/tokens/authenticate.ts'
 import { RequestError } from '../../kit/request-error.ts'
 import { CSV, csvOf, type Table, type WrittenFile } from '../answers.ts'
 import { describeQuery } from '../documentation.ts'
-import { periodFailures, proofFailures } from '../envelope.ts'
+import { periodFailures, proofFailures, statementFailures } from '../envelope.ts'
 import { anyLines } from '../reads.ts'
 import { Name, NameOf } from '../schemas.ts'
 import { narrow, requireWholeTenant, visibleTo } from '../scope.ts'
@@ -39,7 +40,9 @@ const accountMembers = {
 const StatementQuerySchema = Type.Object({
   ...accountMembers,
   format: Type.Optional(
-    Type.Enum(['json', 'html', 'csv'], { description: 'The form of the file; JSON by default.' }),
+    Type.Enum(['json', 'html', 'csv', 'pdf'], {
+      description: 'The form of the file; JSON by default.',
+    }),
   ),
   bom: Type.Optional(
     Type.Enum(['true', 'false'], {
@@ -52,7 +55,7 @@ const StatementQuerySchema = Type.Object({
     }),
   ),
   detail: Type.Optional(
-    Type.Enum(['users'], { description: 'HTML: with a page of usage by user and model.' }),
+    Type.Enum(['users'], { description: 'HTML and PDF: with a page of usage by user and model.' }),
   ),
   credit_note: NameOf('One credit note of the statement instead, by its number.'),
 })
@@ -73,8 +76,8 @@ function monthOf(
 const fileNameOf = (kind: string, { tenantId, currency, month }: MonthOf, extension: string) =>
   `${kind}_${tenantId.replaceAll(/[^\w.-]/g, '-')}_${currency}_${month}.${extension}`
 
-async function* onePiece(text: string): AsyncGenerator<string> {
-  yield text
+async function* onePiece<Piece>(piece: Piece): AsyncGenerator<Piece> {
+  yield piece
 }
 
 function tableOf(
@@ -105,11 +108,16 @@ export async function readStatement(
   { queries }: Pick<QueryServices, 'queries'>,
   of: MonthOf,
   { format = 'json', bom, status, detail, credit_note: wanted }: StatementQuery,
+  gone: AbortSignal,
 ): Promise<WrittenFile & { readonly number: string | undefined }> {
   if (bom === 'true' && format !== 'csv')
     throw new RequestError('parameter_invalid', `bom is for tables: ${format} has none`, 'bom')
-  if (detail !== undefined && format !== 'html')
-    throw new RequestError('parameter_invalid', `detail is for html: ${format} has none`, 'detail')
+  if (detail !== undefined && format !== 'html' && format !== 'pdf')
+    throw new RequestError(
+      'parameter_invalid',
+      `detail is for html and pdf: ${format} has none`,
+      'detail',
+    )
   if (status === 'preview' && wanted !== undefined)
     throw new RequestError('parameter_invalid', 'a preview has no credit notes', 'credit_note')
   const { documents } = queries.statements
@@ -120,15 +128,17 @@ export async function readStatement(
   const { source, proof } = found
   const note = wanted === undefined ? undefined : creditNoteOf(source, wanted)
   const number = note?.number ?? source.issued?.statement
-  const file = (extension: string, type: string, text: string) => {
-    return { number, extension, type, pieces: onePiece(text) }
+  const file = (extension: string, type: string, content: string | Uint8Array) => {
+    return { number, extension, type, pieces: onePiece(content) }
   }
   if (format === 'csv')
     return { number, ...CSV, pieces: csvOf(tableOf(source, note), bom === 'true') }
-  if (format === 'html') {
+  if (format === 'html' || format === 'pdf') {
     const users = detail && (await usersOf(documents, source))
-    const page =
-      note === undefined ? statementPage({ ...source, users }) : creditNotePage(source, note)
+    const detailed = { ...source, users }
+    if (format === 'pdf')
+      return file('pdf', 'application/pdf', await documents.paper({ source: detailed, note }, gone))
+    const page = note === undefined ? statementPage(detailed) : creditNotePage(source, note)
     return file('html', 'text/html; charset=utf-8', page)
   }
   const json = note === undefined ? statementFile(source, proof) : creditNoteFile(source, note)
@@ -138,11 +148,12 @@ export async function readStatement(
 function statementRoute(instance: FastifyInstance, services: QueryServices): void {
   const described = describeQuery({
     operationId: 'getStatement',
-    summary: 'Get the statement of a month as JSON, HTML or CSV',
+    summary: 'Get the statement of a month as JSON, HTML, CSV or PDF',
     ok: Type.Object({}, { description: 'A statement with its proof.', named: 'Statement' }),
-    failures: periodFailures,
+    failures: statementFailures,
     files: {
       'text/html': 'A page for a customer, without a script.',
+      'application/pdf': 'The same on paper, with fonts.',
       'text/csv': 'CSV (RFC 4180) with a header line, where the request asks for CSV.',
     },
   })
@@ -154,7 +165,12 @@ function statementRoute(instance: FastifyInstance, services: QueryServices): voi
     },
     async (request, reply) => {
       const of = monthOf(principalOf(request), request.params, request.query)
-      const { number, extension, type, pieces } = await readStatement(services, of, request.query)
+      const { number, extension, type, pieces } = await readStatement(
+        services,
+        of,
+        request.query,
+        callerGone(reply).signal,
+      )
       const name = fileNameOf(number ?? 'preview', of, extension)
       void reply.header('cache-control', 'no-store')
       return sendFile(request, reply, { name, type, asOf: undefined, pieces })

@@ -1,4 +1,5 @@
 import type { Queryable } from '../../../../projections/engine/queryable.ts'
+import type { PaperJob } from './document/paper/pdf.ts'
 import { type BuiltTree, buildTree, type TreeJob } from './tree.ts'
 
 /** The work of closed months that a child process does, so that callers do not wait for it. */
@@ -6,6 +7,7 @@ import { type BuiltTree, buildTree, type TreeJob } from './tree.ts'
 /** Takes and gives of each kind of job; both pass between two processes as structured clones. */
 export interface JobKinds {
   readonly tree: { readonly input: TreeJob; readonly answer: BuiltTree }
+  readonly pdf: { readonly input: PaperJob; readonly answer: Uint8Array }
 }
 
 export type JobKind = keyof JobKinds
@@ -27,4 +29,6 @@ export const jobs: {
   ) => Promise<JobKinds[Kind]['answer']>
 } = {
   tree: (job, { db, rest }) => buildTree(db, job, rest),
+  // A child that makes no paper loads no fonts.
+  pdf: async (job) => (await import('./document/paper/pdf.ts')).statementPdf(job),
 }

@@ -41,8 +41,8 @@ interface Pending {
 }
 
 /**
- * Does one job and resolves to its answer; rejects with the reason of the signal, if it aborts before.
- * @throws DomainError `overloaded` where too many jobs wait, and once the process is stopped
+ * Does one job and resolves to its answer.
+ * @throws DomainError `overloaded` where too many jobs wait, once the process is stopped, and once the signal aborts
  */
 export type RunJob = <Kind extends JobKind>(
   kind: Kind,
@@ -75,6 +75,10 @@ function shuttingDown(): DomainError {
   return new DomainError('overloaded', 'the service is shutting down', {})
 }
 
+function callerLeft(): DomainError {
+  return new DomainError('overloaded', 'the caller no longer waits', {})
+}
+
 class JobQueue implements JobProcess {
   readonly #launch: () => ChildProcess
   readonly #logger: Log
@@ -94,7 +98,7 @@ class JobQueue implements JobProcess {
 
   readonly run: RunJob = async (kind, input, signal) => {
     if (this.#isStopped) throw shuttingDown()
-    signal?.throwIfAborted()
+    if (signal?.aborted === true) throw callerLeft()
     if (this.#waiting.length >= MAX_WAITING)
       throw new DomainError(
         'overloaded',
@@ -106,7 +110,7 @@ class JobQueue implements JobProcess {
     let withdraw: (() => void) | undefined
     const answered = new Promise<unknown>((resolve, reject) => {
       const job = { message, resolve, reject, lives: MAX_LIVES }
-      withdraw = () => this.#withdraw(job, signal?.reason)
+      withdraw = () => this.#withdraw(job)
       signal?.addEventListener('abort', withdraw)
       this.#waiting.push(job)
       this.#next()
@@ -132,8 +136,8 @@ class JobQueue implements JobProcess {
   }
 
   /** Takes back a job that no caller waits for. The next one waits until the child has let go of it. */
-  #withdraw(job: Pending, reason: unknown): void {
-    job.reject(reason)
+  #withdraw(job: Pending): void {
+    job.reject(callerLeft())
     job.lives = 1
     const place = this.#waiting.indexOf(job)
     if (place >= 0) this.#waiting.splice(place, 1)

@@ -4,9 +4,11 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { createJobProcess } from '../../../../src/app/finance/statements/process.ts'
 import { buildTree, type TreeJob } from '../../../../src/app/finance/statements/tree.ts'
+import { statementPdf } from '../../../../src/app/finance/statements/document/paper/pdf.ts'
 import { silentLog } from '../../../../src/kernel/log.ts'
 import { launchStatements } from '../../../../src/start/statements.ts'
 import { eventually } from '../../../helpers/eventually.ts'
+import { issued } from './document/support/source.ts'
 import { startClosingWorld } from './support/closing-world.ts'
 
 const world = await startClosingWorld(t)
@@ -45,7 +47,7 @@ function started(t: Test, idleMs?: number) {
   })
   t.teardown(stop)
   const build = (of = job, signal?: AbortSignal) => run('tree', of, signal)
-  return { build, pid, stop, children }
+  return { run, build, pid, stop, children }
 }
 
 t.test('a child builds the tree, starts with the first job and ends without one', async (t) => {
@@ -103,7 +105,7 @@ t.test('more than eight waiting jobs are refused, and a stop ends them all', asy
 t.test('a job that its caller takes back is not done, and the next one is', async (t) => {
   const { build, children } = started(t)
   const left = new AbortController()
-  const gone = { name: 'AbortError' }
+  const gone = { code: 'overloaded', message: 'the caller no longer waits' }
   const running = t.rejects(build(job, left.signal), gone)
   const waiting = t.rejects(build(job, left.signal), gone)
   const next = build()
@@ -112,4 +114,13 @@ t.test('a job that its caller takes back is not done, and the next one is', asyn
   t.same(await next, expected)
   await t.rejects(build(job, left.signal), gone)
   t.equal(children.length, 1, 'no child was ended for it')
+})
+
+t.test('paper is the same bytes from every process, also from one that takes over', async (t) => {
+  const { run, children } = started(t)
+  const here = await statementPdf({ source: issued })
+  const asked = run('pdf', { source: issued })
+  children[0]?.kill('SIGKILL')
+  t.ok(here.equals(await asked))
+  t.equal(children.length, 2)
 })

@@ -11,8 +11,10 @@ import { formatAmount, parseAmount } from '../../../../kernel/money.ts'
 import { type AccountSources, readBillingAt } from '../closing-account.ts'
 import { sinceOf } from '../figures.ts'
 import { readIssuer } from '../issuer.ts'
+import type { RunJob } from '../process.ts'
 import type { MonthOf, PeriodOf, Statements } from '../types.ts'
 import type { CloseProof } from './json.ts'
+import type { PaperJob } from './paper/pdf.ts'
 import type { StatementSource, UserUsage } from './source.ts'
 
 /** Finds what a statement is made of: its close, its parties as they were then, and its proof. */
@@ -34,10 +36,17 @@ export interface StatementDocuments {
     period: StatementSource['period'],
     limit: number,
   ) => Promise<readonly UserUsage[]>
+  /**
+   * A statement, or one of its credit notes, as PDF.
+   * @throws DomainError `overloaded` where too many wait for one, and once the signal aborts
+   */
+  readonly paper: (job: PaperJob, signal: AbortSignal) => Promise<Uint8Array>
 }
 
 export interface DocumentDeps extends Pick<AccountSources, 'db' | 'log'> {
   readonly statements: Pick<Statements, 'preview' | 'proofOfClose'>
+  /** Makes documents in a process that callers do not wait for. */
+  readonly runJob: RunJob
 }
 
 async function partiesOf(
@@ -89,7 +98,7 @@ async function closedPeriod(db: Queryable, of: MonthOf): Promise<WholePeriod> {
 }
 
 export function createStatementDocuments(deps: DocumentDeps): StatementDocuments {
-  const { db, statements } = deps
+  const { db, statements, runJob } = deps
   return {
     issued: async (of) => {
       const { closed, sums, refunds, voidEnd, state } = await closedPeriod(db, of)
@@ -111,5 +120,6 @@ export function createStatementDocuments(deps: DocumentDeps): StatementDocuments
       return { period, issued: undefined, voided: undefined, ...parties }
     },
     users: (period, limit) => usersOf(db, period, limit),
+    paper: (job, signal) => runJob('pdf', job, signal),
   }
 }

@@ -49,6 +49,7 @@ export interface StatementWords {
   readonly voidedAt: string
   readonly rows: Readonly<Record<Exclude<StatementRow['kind'], 'usage'>, string>>
   readonly otherSkus: string
+  readonly pageOf: (page: number, pages: number) => string
 }
 
 const en: StatementWords = {
@@ -108,6 +109,7 @@ const en: StatementWords = {
     expired: 'Expired credit',
   },
   otherSkus: 'Other usage',
+  pageOf: (page, pages) => `Page ${page} of ${pages}`,
 }
 
 const zh: StatementWords = {
@@ -165,6 +167,7 @@ const zh: StatementWords = {
     expired: '过期的额度',
   },
   otherSkus: '其他用量',
+  pageOf: (page, pages) => `第 ${page} 页，共 ${pages} 页`,
 }
 
 export const statementWords: Readonly<Record<'en' | 'zh', StatementWords>> = { en, zh }

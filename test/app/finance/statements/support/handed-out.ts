@@ -13,7 +13,12 @@ type Files = Partial<Readonly<Record<MonthFile, string | Uint8Array>>>
 export function createHandedOut(t: Test, { pool, log, statements }: ClosingWorld) {
   const folder = createMonthFolder()
   t.teardown(() => folder.remove())
-  const documents = createStatementDocuments({ db: pool, log, statements })
+  const documents = createStatementDocuments({
+    db: pool,
+    log,
+    statements,
+    runJob: () => Promise.reject(new Error('no paper is made')),
+  })
   return {
     /** The statement, the postings and the proof of the last line, if there is one. */
     filesOf: async (period: ClosedPeriod, leaves: readonly string[]): Promise<Files> => {
