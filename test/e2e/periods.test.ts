@@ -243,6 +243,17 @@ t.test(
       const cells = [user, model, lines, amount].map((cell) => `<td[^>]*>${cell}</td>`)
       t.match(detailed.text, new RegExp(cells.join('\\s*')), `${user} ${model}`)
     }
+    const authorization = { authorization: `Bearer ${ownQuery}` }
+    const papers = await Promise.all(
+      ['', '&detail=users'].map((detail) =>
+        fetch(`${url}/api/query/v1${statement}&format=pdf${detail}`, { headers: authorization }),
+      ),
+    )
+    for (const paper of papers) {
+      t.equal(paper.headers.get('content-type'), 'application/pdf')
+      t.match(paper.headers.get('content-disposition'), /"ACME-0001_acme_USD_.*\.pdf"/)
+      t.match(Buffer.from(await paper.arrayBuffer()).toString('latin1'), /^%PDF-1\.7[^]*%%EOF\n$/)
+    }
     t.equal((await query(statement)).text, json.text)
     t.match(await query(`${statement}&credit_note=ACME-0000-CN-${month}`), {
       status: 404,

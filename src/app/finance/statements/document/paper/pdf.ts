@@ -1,3 +1,4 @@
+import { fromTimestamp } from '../../../../../kernel/clock.ts'
 import {
   creditNoteContent,
   type DocumentContent,
@@ -66,7 +67,7 @@ export function statementPdf({ source, note }: PaperJob): Promise<Buffer> {
 
 function optionsOf(content: DocumentContent, { issued, voided, period, issuer }: StatementSource) {
   // A preview has no time: the start of its month stands for it.
-  const madeAt = new Date(voided?.at ?? issued?.closedAt ?? period.from)
+  const madeAt = new Date(fromTimestamp(voided?.at ?? issued?.closedAt ?? period.from))
   return {
     lang: content.language,
     info: {
