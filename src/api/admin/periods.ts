@@ -1,9 +1,13 @@
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { type Static, Type } from 'typebox'
+import { Type } from 'typebox'
 import { requireOperator } from '../../app/accounts/admin-scope.ts'
 import { personOf } from '../../app/accounts/management.ts'
-import { passableCodes, type StatementContext } from '../../app/finance/statements/types.ts'
+import {
+  type CloseInput,
+  passableCodes,
+  type StatementContext,
+} from '../../app/finance/statements/types.ts'
 import { pause } from '../../kernel/pause.ts'
 import { PeriodSchema, toClosedPeriod } from '../kit/answers/periods.ts'
 import { changeFailures } from '../kit/failures/route-failures.ts'
@@ -109,19 +113,13 @@ function closeRoute(instance: FastifyInstance, statements: Statements): void {
     config: { roles: ['finance'] },
     schema: { ...described, params: TenantParamsSchema, body: CloseBody },
     handler: async (request, reply) => {
-      requireOperator(adminScopeOf(request))
       const of = { tenantId: request.params.tenant_id, ...request.body }
-      requireBoth(of)
-      const closing = statements.close(of, contextOf(request))
-      const done = await withinTime(closing)
+      const done = await closeFor(request, statements, of, { withinMs: ANSWER_WITHIN_MS })
       if (done !== undefined) {
         const { period, created } = done
         return success({ object: 'period' as const, ...toClosedPeriod(period), changed: created })
       }
       const { tenantId, month, currency } = of
-      closing.catch((error: unknown) =>
-        request.log.warn({ err: error, tenantId, month, currency }, 'a close failed later'),
-      )
       void reply.code(202)
       const state = 'closing' as const
       return success({ object: 'period' as const, tenant_id: tenantId, month, currency, state })
@@ -129,8 +127,44 @@ function closeRoute(instance: FastifyInstance, statements: Statements): void {
   })
 }
 
+/**
+ * Closes a month for an operator; undefined where that takes longer than a request waits: it goes on, and the same
+ * again joins it. @throws RequestError, DomainError
+ */
+export async function closeFor(
+  request: FastifyRequest,
+  statements: Statements,
+  of: CloseInput,
+  {
+    withinMs,
+    onLateFailure,
+  }: { readonly withinMs: number; readonly onLateFailure?: (error: unknown) => void },
+) {
+  requireOperator(adminScopeOf(request))
+  requireBoth(of)
+  const closing = statements.close(of, contextOf(request))
+  const done = await withinTime(closing, withinMs)
+  if (done !== undefined) return done
+  const { tenantId, month, currency } = of
+  closing.catch((error: unknown) => {
+    request.log.warn({ err: error, tenantId, month, currency }, 'a close failed later')
+    onLateFailure?.(error)
+  })
+  return undefined
+}
+
+/** Begins to close all that are ready, for an operator. @throws RequestError, DomainError */
+export function closeAllFor(
+  request: FastifyRequest,
+  statements: Statements,
+  input: Parameters<Statements['closeAll']>[0],
+) {
+  requireOperator(adminScopeOf(request))
+  return statements.closeAll(input, contextOf(request))
+}
+
 /** @throws RequestError `parameter_invalid` for a reason without a blocker, and the reverse */
-function requireBoth({ despite, reason }: Static<typeof CloseBody>): void {
+function requireBoth({ despite, reason }: CloseInput): void {
   if ((despite === undefined) === (reason === undefined)) return
   throw new RequestError(
     'parameter_invalid',
@@ -140,9 +174,9 @@ function requireBoth({ despite, reason }: Static<typeof CloseBody>): void {
 }
 
 /** Waits as long as a request does; undefined where the work takes longer. */
-async function withinTime<Done>(work: Promise<Done>): Promise<Done | undefined> {
+async function withinTime<Done>(work: Promise<Done>, ms: number): Promise<Done | undefined> {
   const ended = new AbortController()
-  const late = pause(ANSWER_WITHIN_MS, ended.signal).then(() => undefined)
+  const late = pause(ms, ended.signal).then(() => undefined)
   return Promise.race([work, late]).finally(() => {
     ended.abort()
   })
@@ -159,9 +193,8 @@ function closeAllRoute(instance: FastifyInstance, statements: Statements): void 
     config: { roles: ['finance'] },
     schema: { ...described, body: CloseAllBody },
     handler: async (request, reply) => {
-      requireOperator(adminScopeOf(request))
       const { month } = request.body
-      const { closing, blocked } = await statements.closeAll(request.body, contextOf(request))
+      const { closing, blocked } = await closeAllFor(request, statements, request.body)
       void reply.code(202)
       return success({ object: 'periods' as const, month, closing, blocked })
     },

@@ -223,10 +223,13 @@ function statementReads({
   const documents = createStatementDocuments({ ...deps, statements })
   return {
     board: (input) => timed(() => statements.board(input)),
+    boardPage: (input) => timed(() => statements.boardPage(input)),
     months: (account) => timed(() => statements.months(account)),
     postings: (of) => timedPages(readModels, statements.postings(of)),
+    periodOfLine: (line) => timed(() => statements.periodOfLine(line)),
     proofOfLine: (line) => timed(() => statements.proofOfLine(line)),
     documents: {
+      find: (of) => timed(() => documents.find(of)),
       issued: (of) => timed(() => documents.issued(of)),
       preview: (of) => timed(() => documents.preview(of)),
       users: (period, limit) => timed(() => documents.users(period, limit)),

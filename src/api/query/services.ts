@@ -14,7 +14,10 @@ export interface Queries {
   /** Who issues files of charges, and how tenants were billed at a position. */
   readonly billing: Billing
   /** Months of accounts, and the files of closed ones. */
-  readonly statements: Pick<Statements, 'board' | 'months' | 'postings' | 'proofOfLine'> & {
+  readonly statements: Pick<
+    Statements,
+    'board' | 'boardPage' | 'months' | 'postings' | 'periodOfLine' | 'proofOfLine'
+  > & {
     readonly documents: StatementDocuments
   }
 }

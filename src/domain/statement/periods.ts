@@ -55,6 +55,12 @@ export function monthAfter(month: string): string {
   return number === 12 ? `${year + 1}-01` : `${year}-${String(number + 1).padStart(2, '0')}`
 }
 
+/** The month before one, `YYYY-MM`. */
+export function monthBefore(month: string): string {
+  const [year = 0, number = 1] = month.split('-').map(Number)
+  return number === 1 ? `${year - 1}-12` : `${year}-${String(number - 1).padStart(2, '0')}`
+}
+
 /**
  * The next period of a currency. It begins where the last one ended, which is never worked out again:
  * after a change of the time zone, no hour is in two months or in none.

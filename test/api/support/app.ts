@@ -156,9 +156,16 @@ const noStatements: Statements = {
   closeAll: () => Promise.resolve({ closing: 0, blocked: 0, done: Promise.resolve([]) }),
   preview: noTenant,
   board: () => Promise.resolve([]),
+  boardPage: () =>
+    Promise.resolve({
+      rows: [],
+      shown: 0,
+      counts: { blocked: 0, ready: 0, closed: 0, voidProposed: 0, blockers: [] },
+    }),
   months: () => Promise.resolve([]),
   postings: noPeriods,
   proofOfClose: noTenant,
+  periodOfLine: noTenant,
   proofOfLine: noTenant,
 }
 
@@ -337,6 +344,7 @@ function memoryServices(
       statements: {
         ...noStatements,
         documents: {
+          find: noTenant,
           issued: noTenant,
           preview: noTenant,
           users: () => Promise.resolve([]),

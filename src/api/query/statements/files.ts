@@ -73,8 +73,12 @@ function monthOf(
   throw new RequestError('parameter_invalid', 'name the tenant of the account', 'tenant_id')
 }
 
-const fileNameOf = (kind: string, { tenantId, currency, month }: MonthOf, extension: string) =>
-  `${kind}_${tenantId.replaceAll(/[^\w.-]/g, '-')}_${currency}_${month}.${extension}`
+/** The name under which a file of a month is saved. */
+export const fileNameOf = (
+  kind: string,
+  { tenantId, currency, month }: MonthOf,
+  extension: string,
+) => `${kind}_${tenantId.replaceAll(/[^\w.-]/g, '-')}_${currency}_${month}.${extension}`
 
 async function* onePiece<Piece>(piece: Piece): AsyncGenerator<Piece> {
   yield piece

@@ -2,6 +2,7 @@ import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import type { FastifyInstance } from 'fastify'
 import { type Static, Type } from 'typebox'
 import type { Principal } from '../../../app/access/principal.ts'
+import type { Statements } from '../../../app/finance/statements/types.ts'
 import { partsInTurns } from '../../../kernel/turns.ts'
 import { MonthMember, successOf } from '../../kit/routes/account-surface.ts'
 import { principalOf } from '../../kit/tokens/authenticate.ts'
@@ -70,6 +71,24 @@ export async function readPeriods(
       'month',
     )
   }
+}
+
+/** A page of the board of a month, as a person looks at it. @throws DomainError `scope_denied` */
+export async function readBoardPage(
+  { queries }: Pick<QueryServices, 'queries'>,
+  principal: Principal,
+  {
+    tenant_id: asked,
+    ...page
+  }: Omit<Parameters<Statements['boardPage']>[0], 'tenantIds'> & {
+    readonly tenant_id: string | undefined
+  },
+) {
+  requireWholeTenant(principal, 'periods')
+  const { tenantId } = narrow(visibleTo(principal), { tenantId: asked, userId: undefined })
+  const tenantIds = tenantId === undefined ? undefined : [tenantId]
+  const { rows, ...counted } = await queries.statements.boardPage({ ...page, tenantIds })
+  return { ...counted, items: rows.map(toPeriod) }
 }
 
 export function periodsRoute(instance: FastifyInstance, services: QueryServices): void {

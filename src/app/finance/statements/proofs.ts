@@ -28,7 +28,7 @@ const MAX_FIRST_LEAVES = 1_000
 /** A tree of a million postings is built in less than half a minute. */
 const RETRY_MS = 5_000
 
-type Proofs = Pick<Statements, 'postings' | 'proofOfClose' | 'proofOfLine'>
+type Proofs = Pick<Statements, 'postings' | 'proofOfClose' | 'periodOfLine' | 'proofOfLine'>
 type Parties = ReturnType<typeof partyRows>
 
 /** A close that its proof shows, and its tree. */
@@ -54,6 +54,7 @@ export function createProofs(deps: CloseDeps & { readonly logger: Log }): Proofs
         checkpoint: closed.checkpoint,
       }
     },
+    periodOfLine: async (of) => (await periodOfLine(deps, of)).period.closed,
     proofOfLine: async ({ tenantId, lineId }) => {
       const { period, place } = await periodOfLine(deps, { tenantId, lineId })
       const { leaf, index, path } = await reader.prove(await reader.of(period), place)

@@ -1,6 +1,7 @@
 import { failureFields } from '../../../kernel/errors.ts'
 import type { Log } from '../../../kernel/log.ts'
 import { boardOf, monthsOf } from './board.ts'
+import { boardPageOf } from './board-page.ts'
 import { type CloseDeps, type Closed, closeMonth } from './close.ts'
 import { readClosingAccount } from './closing-account.ts'
 import { previewMonth } from './preview.ts'
@@ -43,6 +44,7 @@ export function createStatements(deps: CloseDeps & { readonly logger: Log }): St
     },
     preview: (of) => previewMonth(deps, of),
     board: (input) => boardOf(deps, input),
+    boardPage: (input) => boardPageOf(deps, input),
     months: (account) => monthsOf(deps, account),
     ...createProofs(deps),
   }

@@ -127,6 +127,24 @@ export type BoardRow = MonthOf &
     | { readonly status: 'open'; readonly blockers: readonly Blocker[] }
   )
 
+/** Rows of a board by what can be done about them. */
+export const boardParts = ['blocked', 'ready', 'closed'] as const
+export type BoardPart = (typeof boardParts)[number]
+
+/** One page of the board of a month, and counts of all of its rows. */
+export interface BoardPage {
+  /** Those that are blocked first, then those that are ready, then the closed ones. */
+  readonly rows: readonly BoardRow[]
+  /** Rows of the part that is shown, on all pages. */
+  readonly shown: number
+  readonly counts: Readonly<Record<BoardPart, number>> & {
+    /** Closed months of which it is proposed to void them. */
+    readonly voidProposed: number
+    /** Blocked rows by blocker, in the order of `blockerCodes`; those without a row are left out. */
+    readonly blockers: readonly { readonly code: BlockerCode; readonly rows: number }[]
+  }
+}
+
 export interface CloseInput extends MonthOf {
   /** Passes a blocker of the audit; `reason` is then required. */
   readonly despite?: PassableCode | undefined
@@ -172,6 +190,14 @@ export interface Statements {
     readonly tenantIds: readonly string[] | undefined
     readonly currency?: Currency | undefined
   }) => Promise<readonly BoardRow[]>
+  /** A page of the board: `show` names a part of it or a blocker, `skip` the rows of earlier pages. */
+  readonly boardPage: (
+    input: Parameters<Statements['board']>[0] & {
+      readonly show: BoardPart | BlockerCode | undefined
+      readonly skip: number
+      readonly limit: number
+    },
+  ) => Promise<BoardPage>
   /** One account month by month, oldest first: the closed ones, then those that are open. */
   readonly months: (input: Omit<MonthOf, 'month'>) => Promise<readonly BoardRow[]>
   /**
@@ -193,6 +219,11 @@ export interface Statements {
     /** A signed note. */
     readonly checkpoint: string
   }>
+  /** The close that has a line. @throws DomainError `line_not_found`, `line_open` where its month is open */
+  readonly periodOfLine: (input: {
+    readonly tenantId: string
+    readonly lineId: string
+  }) => Promise<ListedPeriod>
   /**
    * The proof that a line is in the statement that has it (`.tlog-proof`).
    * @throws DomainError `line_not_found`, `line_open` where its month is open, `read_model_behind`

@@ -2,6 +2,7 @@ import { usage } from '../../../../../projections/ledger/query.ts'
 import {
   listPeriods,
   periodOf,
+  type VoidProposal,
   type WholePeriod,
 } from '../../../../../projections/statements/query.ts'
 import type { Queryable } from '../../../../../projections/engine/queryable.ts'
@@ -12,7 +13,7 @@ import { type AccountSources, readBillingAt } from '../closing-account.ts'
 import { sinceOf } from '../figures.ts'
 import { readIssuer } from '../issuer.ts'
 import type { RunJob } from '../process.ts'
-import type { MonthOf, PeriodOf, Statements } from '../types.ts'
+import type { ClosedPeriod, MonthOf, PeriodOf, Statements } from '../types.ts'
 import type { CloseProof } from './json.ts'
 import type { PaperJob } from './paper/pdf.ts'
 import type { StatementSource, UserUsage } from './source.ts'
@@ -21,7 +22,19 @@ import type { StatementSource, UserUsage } from './source.ts'
 
 const groupBy = ['user', 'model'] as const
 
+/** A close as the read model has it, with its parties. */
+export interface FoundStatement {
+  readonly source: StatementSource & { readonly issued: ClosedPeriod }
+  /** The last proposal to void it that has not ended; it may have lapsed. */
+  readonly voidProposal: VoidProposal | undefined
+}
+
 export interface StatementDocuments {
+  /**
+   * The statement of a month without its proof: the one that stands, otherwise the last one, which is void.
+   * @throws DomainError `period_not_found`
+   */
+  readonly find: (input: MonthOf) => Promise<FoundStatement>
   /**
    * The statement of a month: the one that stands, otherwise the last one, which is void.
    * @throws DomainError `period_not_found`, `read_model_behind`
@@ -97,22 +110,29 @@ async function closedPeriod(db: Queryable, of: MonthOf): Promise<WholePeriod> {
   throw new DomainError('period_not_found', `${month} is not closed in ${currency}`, { month })
 }
 
+async function findStatement(deps: DocumentDeps, of: MonthOf): Promise<FoundStatement> {
+  const { closed, sums, refunds, voidProposal, voidEnd, state } = await closedPeriod(deps.db, of)
+  const period = { ...closed, sums, refunds }
+  const source = {
+    period,
+    issued: period,
+    voided:
+      state === 'voided' && voidEnd !== null
+        ? { at: voidEnd.endedAt, reason: voidEnd.reason }
+        : undefined,
+    ...(await partiesOf(deps, closed)),
+  }
+  const isProposed = state === 'void_proposed' && voidProposal !== null
+  return { source, voidProposal: isProposed ? voidProposal : undefined }
+}
+
 export function createStatementDocuments(deps: DocumentDeps): StatementDocuments {
   const { db, statements, runJob } = deps
   return {
+    find: (of) => findStatement(deps, of),
     issued: async (of) => {
-      const { closed, sums, refunds, voidEnd, state } = await closedPeriod(db, of)
-      const proof = await statements.proofOfClose(of)
-      const source: StatementSource = {
-        period: { ...closed, sums, refunds },
-        issued: closed,
-        voided:
-          state === 'voided' && voidEnd !== null
-            ? { at: voidEnd.endedAt, reason: voidEnd.reason }
-            : undefined,
-        ...(await partiesOf(deps, closed)),
-      }
-      return { source, proof }
+      const { source } = await findStatement(deps, of)
+      return { source, proof: await statements.proofOfClose(of) }
     },
     preview: async (of) => {
       const { period } = await statements.preview(of)
