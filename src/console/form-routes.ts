@@ -43,6 +43,8 @@ export interface PageForm<Fields extends TObject> {
   readonly roles: readonly TokenRole[]
   /** Members of the API with their schemas; a field that is left empty is not given. */
   readonly fields: Fields
+  /** The query of the page that is shown where the form is refused, by the fields as they were written. */
+  readonly queryOf?: (written: Readonly<Record<string, string>>) => object
   /**
    * Calls a use case of the API; the answer is the address to go on to, or a page that is shown once.
    * @throws DomainError; the page shows its words below the field that it names
@@ -77,10 +79,13 @@ export function formRoute<Query extends TObject, Facts, Fields extends TObject>(
   app: FastifyInstance,
   services: ConsoleServices,
   page: Page<Query, Facts>,
-  { name, roles, fields, act }: PageForm<Fields>,
+  { name, roles, fields, queryOf, act }: PageForm<Fields>,
 ): void {
   const names = [...Object.keys(fields.properties), 'key']
   const read = fieldReader(Type.Object({ ...fields.properties, ...keyMember }))
+  const readQuery = queryReader(page.query)
+  // A form may be sent with anything.
+  const shownQuery = (asked: object) => ('error' in readQuery(asked) ? {} : asked) as Static<Query>
   app.post<{ Params: { id?: string } }>(
     `${page.path}/${name}`,
     { config: { roles }, schema: { hide: true } },
@@ -103,7 +108,8 @@ export function formRoute<Query extends TObject, Facts, Fields extends TObject>(
         const { status, message, param } = failure
         void reply.code(status)
         const fault = { form: name, message, param, written }
-        return answerPage(services, page, request, reply, { id, query: {} as Static<Query> }, fault)
+        const query = shownQuery(queryOf?.(written) ?? {})
+        return answerPage(services, page, request, reply, { id, query }, fault)
       }
     },
   )

@@ -19,6 +19,7 @@ import { ledger } from './ledger/routes.ts'
 import { life } from './life/routes.ts'
 import { operations } from './operations/routes.ts'
 import { overview } from './overview/routes.ts'
+import { periods } from './periods/routes.ts'
 import { prices } from './prices/routes.ts'
 import { proposals } from './proposals/routes.ts'
 import { tenants } from './tenants/routes.ts'
@@ -36,6 +37,7 @@ const PREFIX = '/console'
 export const subjects: readonly Subject[] = [
   overview,
   ledger,
+  periods,
   prices,
   life,
   failures,

@@ -19,11 +19,11 @@ const operator: Principal = {
 }
 
 /** A subject that the console does not have. */
-const closing: Subject = {
+const added: Subject = {
   place: {
-    href: '/console/closing',
-    name: 'Closing',
-    below: ['/console/closing/'],
+    href: '/console/a-new-one',
+    name: 'New',
+    below: ['/console/a-new-one/'],
     isShownTo: ({ role }) => role !== 'support',
   },
   register: () => undefined,
@@ -38,7 +38,7 @@ function headFor(token: Principal, path: string): string {
       lastFour: 'abcd',
       sees: 'all tenants',
       role: 'operator',
-      places: placesFor([...subjects, closing], token),
+      places: placesFor([...subjects, added], token),
     },
     children: '',
   })
@@ -50,11 +50,11 @@ const namesIn = (page: string): readonly string[] =>
   )
 
 t.test('a subject that is added to the list has its place in the head', (t) => {
-  const own = ['Overview', 'Ledger', 'Failed', 'Proposals', 'Tenants', 'Operations']
-  t.same(namesIn(headFor(operator, '/console')), [...own, 'Closing', 'API'])
+  const own = ['Overview', 'Ledger', 'Months', 'Failed', 'Proposals', 'Tenants', 'Operations']
+  t.same(namesIn(headFor(operator, '/console')), [...own, 'New', 'API'])
   t.match(
-    headFor(operator, '/console/closing/2026-10'),
-    '<a href="/console/closing" aria-current="true">Closing</a>',
+    headFor(operator, '/console/a-new-one/2026-10'),
+    '<a href="/console/a-new-one" aria-current="true">New</a>',
     'it is current on the pages below it',
   )
   t.end()
@@ -62,11 +62,11 @@ t.test('a subject that is added to the list has its place in the head', (t) => {
 
 t.test('each token sees the places of its kind and role', (t) => {
   const namesFor = (token: Partial<Principal>) =>
-    placesFor([...subjects, closing], { ...operator, ...token }).map(({ name }) => name)
+    placesFor([...subjects, added], { ...operator, ...token }).map(({ name }) => name)
   const of = (kind: Principal['kind'], role?: Principal['role']) => namesFor({ kind, role })
-  t.same(of('query'), ['Overview', 'Ledger', 'Failed', 'Closing'])
+  t.same(of('query'), ['Overview', 'Ledger', 'Months', 'Failed', 'New'])
   t.same(of('query', 'support'), ['Overview', 'Failed'])
-  const administered = ['Overview', 'Ledger', 'Failed', 'Proposals', 'Tenants', 'Closing']
+  const administered = ['Overview', 'Ledger', 'Months', 'Failed', 'Proposals', 'Tenants', 'New']
   t.same(of('admin', 'finance'), administered)
   t.same(namesFor({ scope: { level: 'all_users' } }), administered)
   t.end()

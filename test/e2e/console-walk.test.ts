@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import type { Page } from 'playwright-core'
 import t, { type Test } from 'tap'
+import { toTimestamp } from '../../src/kernel/clock.ts'
 import { checkout } from '../helpers/checkout.ts'
 import { until } from '../helpers/eventually.ts'
 import { atLength } from '../helpers/long-run.ts'
@@ -81,6 +82,7 @@ const life = await call(`${url}/api/query/v1/lives/${taskId}`, { token: demo.que
 const lineId = `${life.body.data.id}:1`
 const books = await call(`${url}/api/admin/price-books`, { token: demo.adminToken })
 const { version } = books.body.data.items[0]
+const running = toTimestamp(Date.now()).slice(0, 7)
 const pages = [
   '/console',
   `/console?tenant_id=${demo.tenantId}`,
@@ -89,6 +91,9 @@ const pages = [
   '/console/ledger/summary',
   '/console/ledger/summary?by=day&and=model',
   `/console/ledger/movements?tenant_id=${demo.tenantId}`,
+  '/console/periods',
+  `/console/periods?month=${running}&show=blocked`,
+  `/console/periods/${demo.tenantId}~USD~${running}`,
   `/console/prices?tenant_id=${demo.tenantId}`,
   `/console/prices/${version}?against=${version}&time_preset=this_month`,
   `/console/tenants/${demo.tenantId}/activity`,
@@ -275,6 +280,7 @@ t.test(
           'Tollgate',
           'Overview',
           'Ledger',
+          'Months',
           'Failed',
           'API',
           'One step back',

@@ -6,6 +6,7 @@ import {
   openTenant,
 } from '../../src/app/accounts/account-commands.ts'
 import { setSetting } from '../../src/app/accounts/settings.ts'
+import { toTimestamp } from '../../src/kernel/clock.ts'
 import { until } from '../helpers/eventually.ts'
 import { pageText } from '../helpers/printed-calls.ts'
 import { sharedStack } from '../helpers/stack.ts'
@@ -423,6 +424,7 @@ const documented = [
   path: path
     .replace('{line}', `${callId}:1`)
     .replace('{id}', callId)
+    .replace('{period}', `${demo.tenantId}~USD~${toTimestamp(Date.now()).slice(0, 7)}`)
     .replace('{tenant}', demo.tenantId),
   roles,
 }))

@@ -37,6 +37,8 @@ interface FormOptions {
   readonly fields?: readonly ShownField[]
   /** Fields that the page fills in: they name what the form is about, or the revision that was looked at. */
   readonly hidden?: Readonly<Record<string, string>>
+  /** Whether it is unfolded from the start: the page is there for it. */
+  readonly isOpen?: true
   /** Words that say what the form will do. */
   readonly children: ComponentChildren
 }
@@ -107,7 +109,7 @@ export function ActionForm({ fields = [], hidden = {}, ...options }: FormOptions
   const named = fields.find((field) => field.name === own?.param)
   const faulty = named ?? (fields.length === 1 ? only : undefined)
   return (
-    <details class="panel action" open={own !== undefined}>
+    <details class="panel action" open={options.isOpen === true || own !== undefined}>
       <summary>{title}</summary>
       <form method="post" action={`${page}/${name}`}>
         <div class="note">{children}</div>

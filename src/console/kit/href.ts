@@ -14,6 +14,8 @@ export const paths = {
   movements: '/ledger/movements',
   prices: '/prices',
   book: '/prices/:id',
+  periods: '/periods',
+  period: '/periods/:id',
   proposals: '/proposals',
   proposal: '/proposals/:id',
   tenants: '/tenants',
@@ -66,6 +68,7 @@ export const summaryHref = pageAt(paths.summary)
 export const movementsHref = pageAt(paths.movements)
 export const pricesHref = pageAt(paths.prices)
 export const bookHref = pageOfId(paths.book)
+export const periodsHref = pageAt(paths.periods)
 export const proposalsHref = pageAt(paths.proposals)
 export const tenantsHref = pageAt(paths.tenants)
 export const tenantHref = pageOfId(paths.tenant)
@@ -82,7 +85,7 @@ interface ProposalName {
   readonly proposalId: string
 }
 
-/** Separates a tenant from a proposal in an address: no id contains it. */
+/** Separates a tenant from what is its own in an address: no id contains it. */
 const BETWEEN = '~'
 
 /** The page of a proposal, whose id is one of its tenant. */
@@ -94,6 +97,32 @@ export function proposalHref({ tenantId, proposalId }: ProposalName): string {
 export function proposalIn(id: string): ProposalName {
   const [tenantId = '', proposalId = ''] = id.split(BETWEEN, 2)
   return { tenantId, proposalId }
+}
+
+/** A month of an account, as an address names it. */
+export interface PeriodName {
+  readonly tenantId: string
+  readonly currency: string
+  readonly month: string
+}
+
+const periodId = ({ tenantId, currency, month }: PeriodName): string =>
+  [tenantId, currency, month].join(BETWEEN)
+
+/** The page of a month of an account. */
+export function periodHref(of: PeriodName, query: Query = {}): string {
+  return pageOfId(paths.period)(periodId(of), query)
+}
+
+/** A file of a month of an account, below its page. */
+export function periodFileHref(of: PeriodName, file: string, query: Query = {}): string {
+  return withQuery(`${periodHref(of)}/files/${file}`, query)
+}
+
+/** Reads the account and the month that an address names. */
+export function periodIn(id: string): PeriodName {
+  const [tenantId = '', currency = '', month = ''] = id.split(BETWEEN)
+  return { tenantId, currency, month }
 }
 
 /** A route of the query API, which answers the figures of a page. */

@@ -1,0 +1,52 @@
+import type { JSX } from 'preact'
+import type { Principal } from '../../app/access/principal.ts'
+import type { Blocker, BlockerCode, MonthOf } from '../../app/finance/statements/types.ts'
+import { isOperator } from '../../domain/token/events.ts'
+import { operationsHref, periodHref, proposalsHref } from '../kit/href.ts'
+import { Command } from '../kit/values.tsx'
+
+/** Why months cannot be closed yet, in words, each with what ends it. */
+
+/** What a blocker says of many months. */
+export const blockerWords: Readonly<Record<BlockerCode, string>> = {
+  ledger_behind: 'the ledger is behind the log',
+  spool_waiting: 'settlements wait in spools',
+  books_differ: 'debits and credits differ',
+  proposals_open: 'postings wait for an approval',
+  audit_found: 'the last audit has findings',
+  audit_old: 'no audit has ended lately',
+  grace_running: 'the month and its grace period are not over',
+  profile_missing: 'the tenant has no billing details',
+  issuer_missing: 'the issuer of statements is not set',
+  previous_open: 'an earlier month is open',
+}
+
+/** Pages that end blockers, and who may open them. */
+const pages: Readonly<Record<string, (token: Principal) => boolean>> = {
+  [proposalsHref()]: ({ kind }) => kind === 'admin',
+  [operationsHref()]: (token) => isOperator(token) && token.role === undefined,
+}
+
+const previousMonth = / --month (\d{4}-\d{2})$/
+
+/** What ends a blocker: a page as a link, a command as it is typed. */
+export function BlockerOf({
+  blocker: { code, message, href },
+  of,
+  token,
+}: {
+  readonly blocker: Blocker
+  readonly of: MonthOf
+  readonly token: Principal
+}): JSX.Element {
+  const [, month] = code === 'previous_open' ? (previousMonth.exec(href) ?? []) : []
+  if (month !== undefined) return <a href={periodHref({ ...of, month })}>{message}</a>
+  const mayOpen = pages[href]
+  if (mayOpen !== undefined) return mayOpen(token) ? <a href={href}>{message}</a> : <>{message}</>
+  if (code === 'grace_running') return <>{message}</>
+  return (
+    <>
+      {message}: <Command>{href}</Command>
+    </>
+  )
+}

@@ -1,0 +1,142 @@
+import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
+import type { FastifyInstance } from 'fastify'
+import type { JSX } from 'preact'
+import { Type } from 'typebox'
+import { sendFile } from '../../api/kit/answers/files.ts'
+import { principalOf } from '../../api/kit/tokens/authenticate.ts'
+import { NameOf } from '../../api/query/schemas.ts'
+import { fileNameOf, readStatement } from '../../api/query/statements/files.ts'
+import type { MonthOf } from '../../app/finance/statements/types.ts'
+import { paths, periodFileHref } from '../kit/href.ts'
+import { Panel } from '../kit/panel.tsx'
+import { Command, Facts } from '../kit/values.tsx'
+import type { ConsoleServices } from '../page.tsx'
+import { readingAs, viewReasonBefore } from '../session/reading-as.ts'
+import { monthNamed } from './names.ts'
+
+/** Files of months, below their pages: a session has no token to ask the API with. */
+
+const formats = { json: 'json', html: 'html', csv: 'csv' } as const
+type Format = keyof typeof formats
+const formatOf = (file: string): Format | undefined =>
+  (Object.keys(formats) as readonly Format[]).find((name) => file.endsWith(`.${name}`))
+
+const statementFiles = ['statement.json', 'statement.html', 'statement.csv'] as const
+const previewFiles = ['preview.json', 'preview.html', 'preview.csv'] as const
+const POSTINGS = 'postings.ndjson'
+
+const Params = Type.Object({
+  id: Type.String(),
+  file: Type.Enum([...statementFiles, ...previewFiles, POSTINGS]),
+})
+const Query = Type.Object({ credit_note: NameOf('One credit note of the statement.') })
+
+/** Registers the files of a month. */
+export function periodFileRoutes(app: FastifyInstance, services: ConsoleServices): void {
+  app.withTypeProvider<TypeBoxTypeProvider>().get(
+    `${paths.period}/files/:file`,
+    {
+      config: { roles: ['finance'] },
+      schema: { hide: true, params: Params, querystring: Query },
+    },
+    async (request, reply) => {
+      const token = principalOf(request)
+      const { id, file } = request.params
+      const of = monthNamed(readingAs(token), id)
+      const reasonHref = viewReasonBefore(request, token, [of.tenantId])
+      if (reasonHref !== undefined) return reply.redirect(reasonHref, 303)
+      if (file === POSTINGS) {
+        const name = fileNameOf('postings', of, 'ndjson')
+        const pieces = services.queries.statements.postings(of)
+        return sendFile(request, reply, {
+          name,
+          type: 'application/x-ndjson',
+          asOf: undefined,
+          pieces,
+        })
+      }
+      const format = formatOf(file) ?? 'json'
+      const { number, extension, type, pieces } = await readStatement(services, of, {
+        currency: of.currency,
+        format,
+        // Spreadsheets know UTF-8 by it.
+        ...(format === 'csv' ? { bom: 'true' as const } : {}),
+        ...(file.startsWith('preview') ? { status: 'preview' as const } : request.query),
+      })
+      const name = fileNameOf(number ?? 'preview', of, extension)
+      return sendFile(request, reply, { name, type, asOf: undefined, pieces })
+    },
+  )
+}
+
+const fileWords: Readonly<Record<Format, string>> = {
+  html: 'HTML, to read and print',
+  csv: 'CSV, for spreadsheets',
+  json: 'JSON, with its proof',
+}
+
+/** Links to the files of a statement or a preview. */
+function Links({ of, kind }: { readonly of: MonthOf; readonly kind: 'statement' | 'preview' }) {
+  const names = ['html', 'csv', 'json'] as const
+  return (
+    <ul class="files">
+      {names.map((format) => (
+        <li key={format}>
+          <a href={periodFileHref(of, `${kind}.${format}`)} download>
+            {kind}.{format}
+          </a>{' '}
+          <span class="note">
+            {kind === 'preview' && format === 'json' ? 'JSON, without a proof' : fileWords[format]}
+          </span>
+        </li>
+      ))}
+      {kind === 'preview' ? null : (
+        <li>
+          <a href={periodFileHref(of, POSTINGS)} download>
+            {POSTINGS}
+          </a>{' '}
+          <span class="note">every posting, to verify that none is missing</span>
+        </li>
+      )}
+    </ul>
+  )
+}
+
+/** The files of a closed month, and the command that verifies them. */
+export function Files({
+  of,
+  number,
+  keys,
+}: {
+  readonly of: MonthOf
+  readonly number: string
+  readonly keys: readonly string[]
+}): JSX.Element {
+  const command = [
+    'tollgate verify',
+    fileNameOf(number, of, 'json'),
+    fileNameOf('postings', of, 'ndjson'),
+    ...keys.map((key) => `--key ${key}`),
+  ].join(' ')
+  return (
+    <Panel id="files" title="Files">
+      <Links of={of} kind="statement" />
+      <Facts facts={[['verify', <Command>{command}</Command>]]} />
+      <p class="note">
+        It needs no gateway and no network; customers run <code>node verify.mjs</code> instead. The
+        key is at <code>/.well-known/tollgate-statement-keys</code>: one that comes with the files
+        proves nothing.
+      </p>
+    </Panel>
+  )
+}
+
+/** The files of an open month, as they would be now. */
+export function PreviewFiles({ of }: { readonly of: MonthOf }): JSX.Element {
+  return (
+    <Panel id="files" title="Files of the preview">
+      <Links of={of} kind="preview" />
+      <p class="note">A preview has no number and no signature, and changes with each posting.</p>
+    </Panel>
+  )
+}

@@ -1,0 +1,123 @@
+import { type Static, Type } from 'typebox'
+import { timeRangeMembers } from '../../api/query/time-range.ts'
+import type { Principal } from '../../app/access/principal.ts'
+import type { FoundStatement } from '../../app/finance/statements/document/documents.ts'
+import type { StatementSource } from '../../app/finance/statements/document/source.ts'
+import type {
+  Blocker,
+  BoardRow,
+  ListedPeriod,
+  MonthOf,
+} from '../../app/finance/statements/types.ts'
+import { isDomainError } from '../../kernel/errors.ts'
+import { type PanelFacts, panelFacts } from '../kit/panel.tsx'
+import { type ConsoleServices, Unchanged } from '../page.tsx'
+import type { LateFailures } from './late-failures.ts'
+import { monthNamed, noSuchMonth } from './names.ts'
+import { type Progress, progressMembers, progressOf } from './progress.ts'
+
+/** What the page of one month shows: its statement, or the figures as the statement will have them. */
+
+export const monthQuery = Type.Object({
+  tz: timeRangeMembers.tz,
+  ...progressMembers,
+  /** `before`: the form found the month closed. */
+  found: Type.Optional(Type.Enum(['closed'])),
+})
+export type MonthQuery = Static<typeof monthQuery>
+
+interface Closed {
+  readonly kind: 'closed'
+  readonly period: ListedPeriod
+  readonly statement: FoundStatement
+  /** Whether a later month stands: only the last one can be void. */
+  readonly isLast: boolean
+}
+
+interface Open {
+  readonly kind: 'open'
+  readonly blockers: readonly Blocker[]
+  /** Undefined where an earlier month is open: this one has no figures yet. */
+  readonly preview: PanelFacts<StatementSource> | undefined
+  /** The last statement of the month, which is void. */
+  readonly voided: FoundStatement | undefined
+  /** Why the last close failed after its form was answered. */
+  readonly failure: string | undefined
+}
+
+export interface MonthFacts {
+  readonly of: MonthOf
+  readonly query: MonthQuery
+  readonly state: Closed | Open
+  /** Months of the account before and after this one. */
+  readonly before: string | undefined
+  readonly after: string | undefined
+  /** How far the close of the form is; undefined where none was sent. */
+  readonly progress: Progress | undefined
+  /** Public keys of statements. */
+  readonly keys: readonly string[]
+}
+
+async function voidedOf(
+  { queries }: ConsoleServices,
+  of: MonthOf,
+): Promise<FoundStatement | undefined> {
+  try {
+    return await queries.statements.documents.find(of)
+  } catch (error) {
+    if (isDomainError(error, 'period_not_found')) return undefined
+    throw error
+  }
+}
+
+async function stateOf(
+  services: ConsoleServices,
+  who: Principal,
+  of: MonthOf,
+  { row, isLast, failures }: { row: BoardRow; isLast: boolean; failures: LateFailures },
+): Promise<Closed | Open> {
+  const { documents } = services.queries.statements
+  if (row.status === 'closed') {
+    const statement = await documents.find(of)
+    return { kind: 'closed', period: row.period, statement, isLast }
+  }
+  const { blockers } = row
+  const isNext = blockers.every(({ code }) => code !== 'previous_open')
+  return {
+    kind: 'open',
+    blockers,
+    preview: isNext ? await panelFacts(who, ['finance'], () => documents.preview(of)) : undefined,
+    voided: await voidedOf(services, of),
+    failure: failures.wordsFor(of),
+  }
+}
+
+/** Reads a month; unchanged, where a part asks for it and it is still being closed. */
+export async function readMonth(
+  services: ConsoleServices,
+  who: Principal,
+  { id, query: asked }: { readonly id: string; readonly query: MonthQuery },
+  failures: LateFailures,
+): Promise<MonthFacts | Unchanged> {
+  const of = monthNamed(who, id)
+  const { since: _since, ...query } = asked
+  const rows = await services.queries.statements.months(of)
+  const at = rows.findIndex(({ month }) => month === of.month)
+  const row = rows[at]
+  if (row === undefined) throw noSuchMonth(of)
+  const failure = failures.wordsFor(of)
+  const isLeft = row.status === 'open' && failure === undefined
+  const progress =
+    asked.sent === undefined ? undefined : progressOf(asked, isLeft ? 1 : 0, services.clock.nowMs())
+  if (progress?.isUnchanged === true) return new Unchanged()
+  const isLast = rows[at + 1]?.status !== 'closed'
+  return {
+    of,
+    query,
+    state: await stateOf(services, who, of, { row, isLast, failures }),
+    before: rows[at - 1]?.month,
+    after: rows[at + 1]?.month,
+    progress,
+    keys: await services.accounts.issuer.keys(),
+  }
+}
