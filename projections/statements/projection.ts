@@ -88,7 +88,11 @@ export const periods = rowsOf<StatementEvent>()({
     },
     key: ['tenant_id', 'period_id'],
     once: true,
-    indexes: { tenant: '(tenant_id, currency, n)', month: '(month, tenant_id)' },
+    indexes: {
+      tenant: '(tenant_id, currency, n)',
+      month: '(month, tenant_id)',
+      proposed: `(tenant_id) where state = 'void_proposed'`,
+    },
   }),
   stream: statementStream,
   of: ({ data }) => periodIdOf(data),

@@ -88,6 +88,25 @@ export async function periodOf(
   return rows[0]
 }
 
+/** A close of which it is proposed to void it. */
+export type WaitingVoid = PeriodRow & { readonly voidProposal: VoidProposal }
+
+/** Voids that wait for an approval at a time, of a tenant or of all without one, oldest first. */
+export async function waitingVoids(
+  db: Queryable,
+  page: { readonly tenantId: string | undefined; readonly nowMs: number; readonly limit: number },
+): Promise<readonly WaitingVoid[]> {
+  const { rows } = await db.query<WaitingVoid>({
+    name: 'statements.waiting_voids',
+    text: `select ${columns} from statements.periods
+           where state = 'void_proposed' and ($1::text is null or tenant_id = $1)
+             and (void_proposal ->> 'expiresAt')::timestamptz > to_timestamp($2::bigint / 1000.0)
+           order by void_proposal ->> 'proposedAt', tenant_id, period_id limit $3`,
+    values: [page.tenantId ?? null, page.nowMs, page.limit],
+  })
+  return rows
+}
+
 /** The keys that sign statements, or did, as verifiers take them, in the order of the log. */
 export async function publishedKeys(db: Queryable): Promise<readonly string[]> {
   const { rows } = await db.query<{ readonly vkey: string }>({

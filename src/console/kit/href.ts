@@ -10,6 +10,7 @@ export const paths = {
   failed: '/failed',
   lines: '/ledger/lines',
   line: '/ledger/lines/:id',
+  proof: '/ledger/lines/:id/proof',
   summary: '/ledger/summary',
   movements: '/ledger/movements',
   prices: '/prices',
@@ -64,6 +65,7 @@ export const lifeHref = pageOfId(paths.life)
 export const failedHref = pageAt(paths.failed)
 export const linesHref = pageAt(paths.lines)
 export const lineHref = pageOfId(paths.line)
+export const proofHref = pageOfId(paths.proof)
 export const summaryHref = pageAt(paths.summary)
 export const movementsHref = pageAt(paths.movements)
 export const pricesHref = pageAt(paths.prices)

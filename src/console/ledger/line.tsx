@@ -2,14 +2,24 @@ import type { JSX } from 'preact'
 import { type Static, Type } from 'typebox'
 import { readLines } from '../../api/query/ledger.ts'
 import { readReceipt } from '../../api/query/receipts/route.ts'
+import { readPeriodOfLine } from '../../api/query/statements/files.ts'
 import type { QueryServices } from '../../api/query/services.ts'
 import { timeRangeMembers } from '../../api/query/time-range.ts'
 import type { Principal } from '../../app/access/principal.ts'
 import { isOperator } from '../../domain/token/events.ts'
 import { fromTimestamp } from '../../kernel/clock.ts'
 import { DomainError } from '../../kernel/errors.ts'
-import { apiPath, bookHref, findHref, lifeHref, paths, pricesHref } from '../kit/href.ts'
-import { Panel } from '../kit/panel.tsx'
+import {
+  apiPath,
+  bookHref,
+  findHref,
+  lifeHref,
+  paths,
+  periodHref,
+  pricesHref,
+  proofHref,
+} from '../kit/href.ts'
+import { FactsPanel, Panel, type PanelFacts, panelFacts } from '../kit/panel.tsx'
 import { Table, type TableColumn } from '../kit/table.tsx'
 import { LedgerTabs } from '../kit/tabs.tsx'
 import { Facts, grouped, Id, Money, Moment, type ZoneClock } from '../kit/values.tsx'
@@ -30,6 +40,8 @@ interface LineFacts {
   /** The line as its receipt has it: with its formula and its hash. */
   readonly proof: ReceiptLine
   readonly line: Line
+  /** The close that has the line. */
+  readonly period: PanelFacts<Awaited<ReturnType<typeof readPeriodOfLine>>>
 }
 
 /** Lines of one call or task at most. */
@@ -49,7 +61,8 @@ async function read(
   // An id of a call or task is no line.
   if (proof === undefined || line === undefined)
     throw new DomainError('receipt_not_found', 'no such task, call or line', {})
-  return { tz, receipt, proof, line }
+  const period = await panelFacts(who, ['finance'], () => readPeriodOfLine(services, who, id))
+  return { tz, receipt, proof, line, period }
 }
 
 /** The book or the tenant's own price that a line was settled by. */
@@ -144,6 +157,10 @@ const refundColumns = (
   },
 ]
 
+/** The name under which the proof of a line is saved. */
+export const proofName = (lineId: string): string =>
+  `${lineId.replaceAll(/[^\w.-]/g, '-')}.tlog-proof`
+
 function LinePage({ facts, view }: { readonly facts: LineFacts; readonly view: View }) {
   const { line, proof, receipt } = facts
   const { clock } = view
@@ -171,6 +188,31 @@ function LinePage({ facts, view }: { readonly facts: LineFacts; readonly view: V
           empty="Nothing was refunded. A line never changes; a refund is a separate posting."
         />
       </Panel>
+      <FactsPanel
+        id="statement"
+        title="Statement"
+        of={facts.period}
+        show={(period) => (
+          <>
+            <Facts
+              facts={[
+                ['statement', <a href={periodHref(period)}>{period.statement}</a>],
+                ['month', period.month],
+                [
+                  'proof',
+                  <a href={proofHref(id)} download>
+                    {proofName(id)}
+                  </a>,
+                ],
+              ]}
+            />
+            <p class="note">
+              The proof shows that this line is in the signed month, without the others:{' '}
+              <code>tollgate verify {proofName(id)} --key VKEY</code>.
+            </p>
+          </>
+        )}
+      />
       <Panel id="proof" title="Verification">
         <Facts
           facts={[

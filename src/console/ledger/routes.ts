@@ -5,6 +5,7 @@ import type { Subject } from '../subject.ts'
 import { linePage } from './line.tsx'
 import { linesPage } from './lines.tsx'
 import { movementsPage } from './movements.tsx'
+import { proofRoute } from './proof.ts'
 import { summaryPage } from './summary.tsx'
 
 export const ledger: Subject = {
@@ -17,6 +18,7 @@ export const ledger: Subject = {
   register: (app, services) => {
     pageRoute(app, services, linesPage)
     pageRoute(app, services, linePage)
+    proofRoute(app, services)
     pageRoute(app, services, summaryPage)
     pageRoute(app, services, movementsPage)
   },

@@ -52,6 +52,8 @@ export interface MonthFacts {
   /** Months of the account before and after this one. */
   readonly before: string | undefined
   readonly after: string | undefined
+  /** The statement of the month before, where it is proposed to be void: a close of this one prevents that. */
+  readonly voidBefore: string | undefined
   /** How far the close of the form is; undefined where none was sent. */
   readonly progress: Progress | undefined
   /** Public keys of statements. */
@@ -92,6 +94,9 @@ async function stateOf(
   }
 }
 
+const voidIn = (row: BoardRow | undefined): string | undefined =>
+  row?.status === 'closed' && row.isVoidProposed ? row.period.statement : undefined
+
 /** Reads a month; unchanged, where a part asks for it and it is still being closed. */
 export async function readMonth(
   services: ConsoleServices,
@@ -117,6 +122,7 @@ export async function readMonth(
     state: await stateOf(services, who, of, { row, isLast, failures }),
     before: rows[at - 1]?.month,
     after: rows[at + 1]?.month,
+    voidBefore: voidIn(rows[at - 1]),
     progress,
     keys: await services.accounts.issuer.keys(),
   }

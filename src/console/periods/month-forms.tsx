@@ -65,6 +65,9 @@ function CloseForm({ facts, view }: FormProps): JSX.Element | null {
     >
       The figures above, with what is posted until then, become a statement with a number and a
       signature. It never changes from then on; what comes later is in a later month.
+      {facts.voidBefore === undefined
+        ? null
+        : ` It is proposed to void ${facts.voidBefore}: once this month is closed, that is not possible any more.`}
     </ActionForm>
   )
 }

@@ -19,6 +19,7 @@ import { ChangeTables, effectOf, kindOf, type ListPrices, termsOf } from './prop
 import { Pager } from '../kit/time-pages.tsx'
 import { Table, type TableColumn } from '../kit/table.tsx'
 import { Facts, Money, Moment, type ZoneClock } from '../kit/values.tsx'
+import { readVoids, Voids, type WaitingVoids } from './voids.tsx'
 import type { PageForm } from '../form-routes.ts'
 import type { Page, View } from '../page.tsx'
 import { adminScopeOfSession } from '../session/reading-as.ts'
@@ -34,6 +35,8 @@ interface ListFacts {
   readonly query: Static<typeof listQuery>
   readonly items: readonly ProposalRow[]
   readonly next_cursor: string | null
+  /** Undefined on the pages after the first. */
+  readonly voids: WaitingVoids | undefined
 }
 
 const columnsIn = (clock: ZoneClock): readonly TableColumn<ProposalRow>[] => [
@@ -75,6 +78,7 @@ function ListPage({
   return (
     <>
       <h1 class="title">Proposals</h1>
+      <Voids of={facts.voids} clock={view.clock} />
       <section class="panel" aria-label="Proposals">
         <Table
           label="Proposed grants, adjustments, credit limits and settings"
@@ -94,7 +98,7 @@ export const proposalsPage: Page<typeof listQuery, ListFacts> = {
   path: paths.proposals,
   roles: ['finance', 'support'],
   query: listQuery,
-  read: async ({ accounts: { proposals } }, _who, { query, token }) => {
+  read: async ({ accounts: { proposals, voids } }, _who, { query, token }) => {
     const scope = adminScopeOfSession(token, 'Proposals')
     const { cursor } = query
     const asked = { limit: 50, ...(cursor === undefined ? {} : { cursor }) }
@@ -104,7 +108,8 @@ export const proposalsPage: Page<typeof listQuery, ListFacts> = {
       (page) => proposals.list(scope, { ...page, state: undefined, tenantId: undefined }),
       ({ proposalId }) => proposalId,
     )
-    return { ...found, query }
+    const waiting = cursor === undefined ? await readVoids(voids, token, scope) : undefined
+    return { ...found, query, voids: waiting }
   },
   title: () => 'Proposals',
   show: (facts, view) => <ListPage facts={facts} view={view} />,

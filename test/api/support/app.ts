@@ -122,7 +122,12 @@ const noIssuer: ManagedIssuer = {
   show: () => Promise.resolve(undefined),
   set: noTenant,
 }
-const noVoids: ManagedVoids = { propose: noTenant, approve: noTenant, reject: noTenant }
+const noVoids: ManagedVoids = {
+  waiting: () => Promise.resolve([]),
+  propose: noTenant,
+  approve: noTenant,
+  reject: noTenant,
+}
 
 const noTokens: ManagedTokens = {
   list: () => Promise.resolve([]),

@@ -70,6 +70,12 @@ const hands: readonly Hand[] = [
   { name: 'by keyboard alone', options: { viewport: VIEWPORT }, ...keyboard },
 ]
 
+export function handNamed(wanted: string): Hand {
+  const found = hands.find(({ name }) => name === wanted)
+  if (found === undefined) throw new Error(`there is no hand ${wanted}`)
+  return found
+}
+
 /** Hands that take a walk: all at length, in short only the named one. */
 export function handsFor(inShort: string): readonly Hand[] {
   return atLength(
@@ -82,7 +88,7 @@ export function handsFor(inShort: string): readonly Hand[] {
 export interface Walk {
   /** Follows the first link of a name; of the first row that says so, if one is named. */
   readonly follow: (name: string | RegExp, row?: string) => Promise<void>
-  readonly press: (button: string) => Promise<void>
+  readonly press: (button: string | RegExp) => Promise<void>
   /** Opens what is folded. */
   readonly unfold: (summary: string) => Promise<void>
   readonly write: (label: string, text: string) => Promise<void>

@@ -8,6 +8,8 @@ import { formatAmount, lineAmount } from '../../../src/kernel/money.ts'
 
 const DAY_MS = 86_400_000
 const JOURNAL = 'journal-past-weeks-0'
+/** An append has at most 1 MiB. */
+const CALLS_AN_APPEND = 500
 
 /** Models at the prices of the example book. */
 const sold = [
@@ -47,9 +49,10 @@ function evenly(): () => number {
 }
 
 type Settled = CallEventData<'CallSettled'>
+type Owner = Pick<Settled, 'tenantId' | 'userId' | 'tokenId'>
 
 function settledCall(
-  of: Pick<Settled, 'tenantId' | 'userId' | 'tokenId'>,
+  of: Owner,
   { model, surface, lines }: (typeof sold)[number],
   atMs: number,
   size: number,
@@ -96,7 +99,7 @@ function settledCall(
 /** Settles calls of a token on each of so many days before a time; fewer at weekends. */
 export async function settlePastWeeks(
   log: EventLog,
-  of: Pick<Settled, 'tenantId' | 'userId' | 'tokenId'>,
+  of: Owner,
   nowMs: number,
   days: number,
 ): Promise<void> {
@@ -111,21 +114,42 @@ export async function settlePastWeeks(
         calls.push(settledCall(of, each, dayMs + Math.floor(chance() * DAY_MS), size))
       }
   }
-  calls.sort((a, b) => (a.settledAt < b.settledAt ? -1 : 1))
-  await log.append(
-    JOURNAL,
-    calls.map((data) => ({
-      id: eventId(JOURNAL, data.callId, 0),
-      type: 'CallSettled' as const,
-      data,
-      metadata: {
-        schemaVersion: 1,
-        commandId: data.callId,
-        correlationId: data.requestId,
-        tenantId: data.tenantId,
-        tokenId: data.tokenId,
-      },
-    })),
-    'no_stream',
+  await settleAll(log, JOURNAL, calls)
+}
+
+/** One call of each model for each owner, at times that spread over a stretch. */
+export async function settleOneOfEach(
+  log: EventLog,
+  owners: readonly Owner[],
+  { fromMs, toMs }: { readonly fromMs: number; readonly toMs: number },
+): Promise<void> {
+  const chance = evenly()
+  const calls = owners.flatMap((of) =>
+    sold.map((each) =>
+      settledCall(of, each, fromMs + Math.floor(chance() * (toMs - fromMs)), 0.4 + 1.2 * chance()),
+    ),
   )
+  await settleAll(log, 'journal-one-of-each-0', calls)
+}
+
+/** Appends calls of one journal in the order of their times. */
+async function settleAll(log: EventLog, journal: string, calls: readonly Settled[]): Promise<void> {
+  const ordered = calls.toSorted((a, b) => (a.settledAt < b.settledAt ? -1 : 1))
+  for (let at = 0; at < ordered.length; at += CALLS_AN_APPEND)
+    await log.append(
+      journal,
+      ordered.slice(at, at + CALLS_AN_APPEND).map((data) => ({
+        id: eventId(journal, data.callId, 0),
+        type: 'CallSettled' as const,
+        data,
+        metadata: {
+          schemaVersion: 1,
+          commandId: data.callId,
+          correlationId: data.requestId,
+          tenantId: data.tenantId,
+          tokenId: data.tokenId,
+        },
+      })),
+      at === 0 ? 'no_stream' : BigInt(at - 1),
+    )
 }

@@ -228,6 +228,26 @@ async function tenantOfLine(
   throw new DomainError('line_not_found', 'The tenant has no such line', {})
 }
 
+/** The close that has a line. @throws DomainError `line_not_found`, `line_open` */
+export async function readPeriodOfLine(
+  services: Pick<QueryServices, 'queries'>,
+  principal: Principal,
+  lineId: string,
+) {
+  const tenantId = await tenantOfLine(services, principal, lineId)
+  return services.queries.statements.periodOfLine({ tenantId, lineId })
+}
+
+/** The proof that a line is in its statement. @throws DomainError `line_not_found`, `line_open` */
+export async function readLineProof(
+  services: Pick<QueryServices, 'queries'>,
+  principal: Principal,
+  lineId: string,
+): Promise<{ readonly tenantId: string; readonly proof: string }> {
+  const tenantId = await tenantOfLine(services, principal, lineId)
+  return { tenantId, proof: await services.queries.statements.proofOfLine({ tenantId, lineId }) }
+}
+
 function proofRoute(instance: FastifyInstance, services: QueryServices): void {
   const described = describeQuery({
     operationId: 'getLineProof',
@@ -242,9 +262,7 @@ function proofRoute(instance: FastifyInstance, services: QueryServices): void {
       schema: { ...described, params: Type.Object({ line_id: Name }) },
     },
     async (request, reply) => {
-      const { line_id: lineId } = request.params
-      const tenantId = await tenantOfLine(services, principalOf(request), lineId)
-      const proof = await services.queries.statements.proofOfLine({ tenantId, lineId })
+      const { proof } = await readLineProof(services, principalOf(request), request.params.line_id)
       void reply.header('cache-control', 'no-store')
       return reply.type('text/plain; charset=utf-8').send(proof)
     },

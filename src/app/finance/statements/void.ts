@@ -1,3 +1,4 @@
+import { waitingVoids, type WaitingVoid } from '../../../../projections/statements/query.ts'
 import { settingIn } from '../../../domain/account/settings.ts'
 import { statementDecider } from '../../../domain/statement/decider.ts'
 import { statementStream } from '../../../domain/statement/events.ts'
@@ -22,6 +23,7 @@ import { originsOf } from '../../accounts/managed-proposals.ts'
 import { findTenant } from '../../accounts/managed-tenants.ts'
 import { type Actor, depsOf, type ManagementDeps, shown } from '../../accounts/management.ts'
 import type { CrashPoint } from '../../crash-points.ts'
+import { requireCaughtUp } from '../../read-models/catch-up.ts'
 
 /** Voids of closed months: one person proposes, another one approves. */
 
@@ -97,10 +99,15 @@ export function rejectVoid(
 }
 
 /**
- * Voids of closed months by operators' tokens; for others every use is `scope_denied`, and a tenant
+ * Voids of closed months by operators' tokens; for others every use but the list is `scope_denied`, and a tenant
  * outside the scope is `tenant_not_found` (P8).
  */
 export interface ManagedVoids {
+  /** Voids within the scope that wait for an approval, oldest first, also for administrators of a tenant. */
+  readonly waiting: (
+    adminScope: AdminScope,
+    page: { readonly limit: number },
+  ) => Promise<readonly WaitingVoid[]>
   readonly propose: (
     adminScope: AdminScope,
     by: Actor,
@@ -131,6 +138,11 @@ export function createManagedVoids(
   }
   const asked = (by: Actor): VoidDeps => ({ ...depsOf(deps, by), crashPoint })
   return {
+    waiting: async (adminScope, { limit }) => {
+      await requireCaughtUp(deps, 'statements')
+      const tenantId = adminScope.kind === 'all' ? undefined : adminScope.tenantId
+      return waitingVoids(deps.db, { tenantId, nowMs: deps.clock.nowMs(), limit })
+    },
     propose: async (adminScope, by, input) => {
       await requireTenant(adminScope, input.tenantId)
       const person = await personWithIssuers(log, by)
