@@ -27,6 +27,7 @@ export {
   type PostingBounds,
   type PostingPlace,
 } from './read/postings.ts'
+export { type AccountGroup, accountGroups } from './read/account-groups.ts'
 export { refundsOfLines, lineFacts, linesByIds, type LineRefund } from './read/adjustments.ts'
 export {
   creditKinds,

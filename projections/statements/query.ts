@@ -27,17 +27,20 @@ export interface WholePeriod extends PeriodRow {
 const columns = `tenant_id as "tenantId", period_id as "periodId", state, closed,
                  void_proposal as "voidProposal", void_end as "voidEnd"`
 
-/** The periods of a month that stand, of a tenant or of all without one, by tenant and currency. */
+/** The periods of a month that stand, of these tenants or of all, by tenant and currency. */
 export async function periodsOfMonth(
   db: Queryable,
-  { month, tenantId }: { readonly month: string; readonly tenantId?: string | undefined },
+  {
+    month,
+    tenantIds,
+  }: { readonly month: string; readonly tenantIds?: readonly string[] | undefined },
 ): Promise<readonly PeriodRow[]> {
   const { rows } = await db.query<PeriodRow>({
     name: 'statements.of_month',
     text: `select ${columns} from statements.periods
-           where month = $1 and ($2::text is null or tenant_id = $2) and state <> 'voided'
+           where month = $1 and ($2::text[] is null or tenant_id = any($2)) and state <> 'voided'
            order by tenant_id, currency`,
-    values: [month, tenantId ?? null],
+    values: [month, tenantIds ?? null],
   })
   return rows
 }

@@ -1,8 +1,16 @@
 import { Pool } from 'pg'
 import { migrateEngine } from '../../projections/engine/migrate.ts'
 import { allProjections } from '../../projections/registry.ts'
+import { readZone } from '../../src/api/query/time-range.ts'
+import type { Principal } from '../../src/app/access/principal.ts'
+import { boardPageOf } from '../../src/app/finance/statements/board-page.ts'
 import { boardOf } from '../../src/app/finance/statements/board.ts'
 import { migrateOps } from '../../src/app/migrations.ts'
+import { renderPage } from '../../src/console/kit/layout.tsx'
+import { zoneClock } from '../../src/console/kit/values.tsx'
+import { type ConsoleServices, Redirect, Unchanged } from '../../src/console/page.tsx'
+import { boardPage } from '../../src/console/periods/board.tsx'
+import { createLateFailures } from '../../src/console/periods/late-failures.ts'
 import type { EventLog } from '../../src/eventlog/log/types.ts'
 import { acquireDatabase } from '../helpers/postgres.ts'
 import { type Figure, percentile } from './figure.ts'
@@ -52,6 +60,84 @@ async function fill(pool: Pool): Promise<void> {
   await pool.query('vacuum (analyze)')
 }
 
+const operator: Principal = {
+  tokenId: 'token_1',
+  tenantId: 'operator',
+  userId: 'ann',
+  kind: 'admin',
+  models: undefined,
+  addresses: undefined,
+  limits: undefined,
+  scope: { level: 'all_tenants' },
+  role: undefined,
+}
+
+/** The page of the console: the first rows of the board, made as its route makes it. */
+async function pageFigures(deps: Parameters<typeof boardPageOf>[0]): Promise<readonly Figure[]> {
+  const { read, show, title } = boardPage(createLateFailures())
+  const statements = {
+    boardPage: (input: Parameters<typeof boardPageOf>[1]) => boardPageOf(deps, input),
+  }
+  // The page reads nothing else.
+  const services = { queries: { statements }, clock: deps.clock } as unknown as ConsoleServices
+  const view = {
+    clock: zoneClock('UTC', readZone('UTC')),
+    nowMs: NOW_MS,
+    token: operator,
+    requestKey: 'note_1',
+    viewReasonFor: () => undefined,
+    fault: undefined,
+  }
+  const make = async (month: string): Promise<void> => {
+    const who = { ...operator, kind: 'query' as const }
+    const facts = await read(services, who, { id: '', query: { month }, token: operator })
+    if (facts instanceof Redirect || facts instanceof Unchanged) throw new Error('no page')
+    const children = show(facts, view)
+    const page = renderPage({
+      title: title(facts),
+      path: '/console/periods',
+      reader: undefined,
+      children,
+    })
+    if (!page.includes('tenant_1')) throw new Error(page)
+  }
+  const figures: Figure[] = []
+  for (const [what, month] of [
+    ['half of the accounts are closed', LAST_CLOSED],
+    ['all are open', '2026-01'],
+  ] as const) {
+    for (let n = 0; n < SAMPLES; n += 1) await make(month)
+    const samples: number[] = []
+    const before = process.cpuUsage()
+    for (let n = 0; n < SAMPLES; n += 1) {
+      const startedMs = performance.now()
+      await make(month)
+      samples.push(performance.now() - startedMs)
+    }
+    const { user, system } = process.cpuUsage(before)
+    const name = `page of the board of ${TENANTS.toLocaleString('en')} tenants, ${what}`
+    const cpuMs = (user + system) / 1_000 / SAMPLES
+    figures.push(
+      {
+        name: `${name}, p95`,
+        value: Math.round(percentile(samples, 95)),
+        unit: 'ms',
+        reach: 200,
+        bound: 'most',
+        note: `p50 ${Math.round(percentile(samples, 50))} ms`,
+      },
+      {
+        name: `${name}, of the gateway's process`,
+        value: Math.round(cpuMs * 10) / 10,
+        unit: 'ms CPU a page',
+        reach: 6,
+        bound: 'most',
+      },
+    )
+  }
+  return figures
+}
+
 export async function run(): Promise<readonly Figure[]> {
   const database = await acquireDatabase()
   const pool = new Pool({ connectionString: database.url, max: 4 })
@@ -89,6 +175,7 @@ export async function run(): Promise<readonly Figure[]> {
       note: `p50 ${Math.round(percentile(samples, 50))} ms`,
     })
   }
+  figures.push(...(await pageFigures(deps)))
   await pool.end()
   await database.drop()
   return figures

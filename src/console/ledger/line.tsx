@@ -161,6 +161,37 @@ const refundColumns = (
 export const proofName = (lineId: string): string =>
   `${lineId.replaceAll(/[^\w.-]/g, '-')}.tlog-proof`
 
+/** The statement that has the line, and the file that proves it. */
+function InStatement({ id, period: of }: { id: string; period: LineFacts['period'] }) {
+  return (
+    <FactsPanel
+      id="statement"
+      title="Statement"
+      of={of}
+      show={(period) => (
+        <>
+          <Facts
+            facts={[
+              ['statement', <a href={periodHref(period)}>{period.statement}</a>],
+              ['month', period.month],
+              [
+                'proof',
+                <a href={proofHref(id)} download>
+                  {proofName(id)}
+                </a>,
+              ],
+            ]}
+          />
+          <p class="note">
+            The proof shows that this line is in the signed month, without the others:{' '}
+            <code>tollgate verify {proofName(id)} --key VKEY</code>.
+          </p>
+        </>
+      )}
+    />
+  )
+}
+
 function LinePage({ facts, view }: { readonly facts: LineFacts; readonly view: View }) {
   const { line, proof, receipt } = facts
   const { clock } = view
@@ -188,31 +219,7 @@ function LinePage({ facts, view }: { readonly facts: LineFacts; readonly view: V
           empty="Nothing was refunded. A line never changes; a refund is a separate posting."
         />
       </Panel>
-      <FactsPanel
-        id="statement"
-        title="Statement"
-        of={facts.period}
-        show={(period) => (
-          <>
-            <Facts
-              facts={[
-                ['statement', <a href={periodHref(period)}>{period.statement}</a>],
-                ['month', period.month],
-                [
-                  'proof',
-                  <a href={proofHref(id)} download>
-                    {proofName(id)}
-                  </a>,
-                ],
-              ]}
-            />
-            <p class="note">
-              The proof shows that this line is in the signed month, without the others:{' '}
-              <code>tollgate verify {proofName(id)} --key VKEY</code>.
-            </p>
-          </>
-        )}
-      />
+      <InStatement id={id} period={facts.period} />
       <Panel id="proof" title="Verification">
         <Facts
           facts={[

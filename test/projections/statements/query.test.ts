@@ -89,7 +89,7 @@ t.test('closes by month, by tenant, and one by one', async (t) => {
     'acme USD/2/1 closed',
     'zeta CNY/2/1 closed',
   ])
-  t.same(names(await periodsOfMonth(pool, { month: '2026-02', tenantId: 'zeta' })), [
+  t.same(names(await periodsOfMonth(pool, { month: '2026-02', tenantIds: ['zeta'] })), [
     'zeta CNY/2/1 closed',
   ])
   t.same(names(await periodsOfMonth(pool, { month: '2026-01' })), ['acme CNY/1/1 closed'])

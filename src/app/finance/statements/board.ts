@@ -27,7 +27,10 @@ function closedRow({ closed, state }: PeriodRow): BoardRow {
   return { tenantId, currency, month, status: 'closed', period: closed, isVoidProposed }
 }
 
-function openRow(account: LedgerAccount, month: string, facts: ClosingFacts): BoardRow {
+type OpenRow = Extract<BoardRow, { readonly status: 'open' }>
+
+/** An open month, with all that blocks it. */
+export function openRow(account: LedgerAccount, month: string, facts: ClosingFacts): OpenRow {
   const { tenantId, currency, billing, lastMonth, openedAtMs } = account
   const profile = billing ?? NO_BILLING
   const zone = zoneOf(profile)
@@ -37,7 +40,8 @@ function openRow(account: LedgerAccount, month: string, facts: ClosingFacts): Bo
   return { ...of, status: 'open', blockers: blockersOf(closing, facts) }
 }
 
-async function factsNow(
+/** Everything that blockers of these tenants, or of all, follow from. */
+export async function factsNow(
   deps: PreviewDeps,
   tenantIds: readonly string[] | undefined,
 ): Promise<ClosingFacts> {
@@ -48,23 +52,24 @@ async function factsNow(
   return readClosingFacts(db, { tenantIds, nowMs: clock.nowMs(), isLedgerBehind, isIssuerKnown })
 }
 
+interface BoardOf {
+  readonly month: string
+  readonly tenantIds: readonly string[] | undefined
+  readonly currency?: Currency | undefined
+}
+
 /** One month of all accounts of these tenants, or of every tenant; accounts that began later are left out. */
-export async function boardOf(
-  deps: PreviewDeps,
-  {
-    month,
-    tenantIds,
-    currency,
-  }: {
-    readonly month: string
-    readonly tenantIds: readonly string[] | undefined
-    readonly currency?: Currency | undefined
-  },
+export async function boardOf(deps: PreviewDeps, of: BoardOf): Promise<readonly BoardRow[]> {
+  return boardRows(deps, of, await factsNow(deps, of.tenantIds))
+}
+
+/** Rows of a board by facts that were read before. */
+export async function boardRows(
+  { db }: Pick<PreviewDeps, 'db'>,
+  { month, tenantIds, currency }: BoardOf,
+  facts: ClosingFacts,
 ): Promise<readonly BoardRow[]> {
-  const { db } = deps
-  const facts = await factsNow(deps, tenantIds)
-  const [tenantId, ...others] = tenantIds ?? []
-  const closed = await periodsOfMonth(db, others.length > 0 ? { month } : { month, tenantId })
+  const closed = await periodsOfMonth(db, { month, tenantIds })
   const closes = new Map(closed.map((row) => [accountKey(row.closed), row]))
   const accounts = await listAccounts(db, { tenantIds, currency })
   return accounts.flatMap((account) => {
@@ -74,7 +79,11 @@ export async function boardOf(
   })
 }
 
-function openingMonth({ openedAtMs, billing }: LedgerAccount): string {
+/** The first month of an account. */
+export function openingMonth({
+  openedAtMs,
+  billing,
+}: Pick<LedgerAccount, 'openedAtMs' | 'billing'>): string {
   return firstMonth(zoneOf(billing ?? NO_BILLING), openedAtMs).month
 }
 

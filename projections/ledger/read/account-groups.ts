@@ -1,0 +1,68 @@
+import type { Queryable } from '../../engine/queryable.ts'
+import type { LedgerAccount } from './postings.ts'
+
+/** Accounts that are alike in all that decides whether a month of them can be closed: a month has few such groups. */
+
+/** Accounts of one currency; what they have in common stands in the place of each one's. */
+export interface AccountGroup extends Omit<LedgerAccount, 'tenantId'> {
+  /** The state of the close of the month that stands; null: it is open. */
+  readonly state: string | null
+  /** In order. */
+  readonly tenantIds: readonly string[]
+}
+
+type Row = Omit<AccountGroup, 'tenantIds' | 'openedAtMs'> & {
+  readonly opened_at: Date
+  readonly tenants: string
+}
+
+/**
+ * The accounts of these tenants, or of all, by their state in a month. Those that are `apart` (`<currency> <tenant>`)
+ * have a group of their own each.
+ */
+export async function accountGroups(
+  db: Queryable,
+  {
+    month,
+    tenantIds,
+    currency,
+    apart,
+  }: {
+    readonly month: string
+    readonly tenantIds: readonly string[] | undefined
+    readonly currency: string | undefined
+    readonly apart: readonly string[]
+  },
+): Promise<readonly AccountGroup[]> {
+  // Tenants that were opened in the same month of every time zone are alike.
+  const { rows } = await db.query<Row>({
+    name: 'ledger.account_groups',
+    text: `select b.currency,
+            case when date_trunc('month', t.opened_at - interval '16 hours', 'UTC')
+                    = date_trunc('month', t.opened_at + interval '16 hours', 'UTC')
+                 then date_trunc('month', t.opened_at, 'UTC') + interval '14 days'
+                 else t.opened_at end as opened_at,
+            case when a.data is not null then jsonb_build_object(
+              'timeZone', a.data::jsonb ->> 'timeZone', 'revision', 1,
+              'graceHours', a.data::jsonb -> 'graceHours') end as billing,
+            p.month as "lastMonth", c.state,
+            string_agg(b.tenant_id, ' ' order by b.tenant_id) as tenants
+     from ledger.balances b join access.tenants t using (tenant_id)
+     left join access.accounts a on a.tenant_id = t.tenant_id and a.slot = 'BillingProfileSet'
+     left join lateral (
+       select month from statements.periods
+       where tenant_id = b.tenant_id and currency = b.currency and state <> 'voided'
+       order by n desc limit 1) p on true
+     left join statements.periods c on c.month = $1 and c.tenant_id = b.tenant_id
+       and c.currency = b.currency and c.state <> 'voided'
+     where ($2::text[] is null or b.tenant_id = any($2)) and ($3::text is null or b.currency = $3)
+     group by 1, 2, 3, 4, 5,
+       case when b.currency || ' ' || b.tenant_id = any($4::text[]) then b.tenant_id end`,
+    values: [month, tenantIds ?? null, currency ?? null, apart],
+  })
+  return rows.map(({ opened_at: openedAt, tenants, ...row }) => ({
+    ...row,
+    openedAtMs: openedAt.getTime(),
+    tenantIds: tenants.split(' '),
+  }))
+}
