@@ -22,6 +22,7 @@ const entryPoints = [
   'src/main.ts',
   'src/cli/projector-process.ts',
   'src/cli/statements-process.ts',
+  'src/cli/audit-process.ts',
   'infra/sandbox/main.ts',
   'infra/embedded/eventstore/main.ts',
 ]

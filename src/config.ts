@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import { ENVIRONMENT_FILE, nameFaults, namesInFile } from './environment.ts'
+import { type DailyTime, dailyTimeInUtc } from './kernel/daily-time.ts'
 import { type Environment, listOf, textOf, type Values, valuesOf } from './kernel/variables.ts'
 import { readStorage, type StorageSettings } from './storage/settings.ts'
 import { variables } from './variables.ts'
@@ -7,7 +8,7 @@ import { variables } from './variables.ts'
 type Read = Values<typeof variables>
 
 /** The environment, read once and checked at boot: all faults are listed together. */
-export interface Config extends Omit<Read, 'stores' | 'storage'> {
+export interface Config extends Omit<Read, 'stores' | 'storage' | 'auditAt'> {
   /** Undefined: the embedded event store and Postgres are started under `dataDir`. */
   readonly external: { readonly eventStoreUrl: string; readonly databaseUrl: string } | undefined
   /** Whether this gateway sells simulated results, because it has no provider accounts. */
@@ -15,7 +16,12 @@ export interface Config extends Omit<Read, 'stores' | 'storage'> {
   readonly objectStorage: StorageSettings
   /** The URL by which callers reach the gateway, without a slash at the end. */
   readonly publicBaseUrl: string | undefined
+  /** When the read models are audited each night; undefined: they are not. */
+  readonly auditAt: DailyTime | undefined
 }
+
+/** The time of the audit of embedded stores, which no other machine can audit. */
+const DEFAULT_AUDIT_AT = dailyTimeInUtc(3, 30)
 
 export class ConfigError extends Error {
   override readonly name = 'ConfigError'
@@ -65,6 +71,7 @@ export function readConfig(
     ...readStorage((group) => valuesOf(group, env, faults), { embedded, serving }, faults),
     external: readExternal(stores, faults),
     sandbox: sellsSimulated(read, { embedded, serving }, faults),
+    auditAt: auditTime(read, embedded),
   }
   if (config.port !== 0 && config.operationsPort === config.port)
     faults.push('OPERATIONS_PORT must be another than PORT')
@@ -84,6 +91,11 @@ function sellsSimulated(
     faults.push('SANDBOX=on and CHANNELS_FILE exclude each other: set one of them')
   if (serving && !embedded && channelsFile === undefined && !sandbox) faults.push(NO_CHANNELS)
   return channelsFile === undefined && (embedded || sandbox)
+}
+
+function auditTime({ auditAt }: Pick<Read, 'auditAt'>, embedded: boolean): DailyTime | undefined {
+  const at = auditAt ?? (embedded ? DEFAULT_AUDIT_AT : 'off')
+  return at === 'off' ? undefined : at
 }
 
 function readExternal(
@@ -119,6 +131,8 @@ export function dataFiles(dataDir: string): {
   readonly markerSecret: string
   readonly spool: string
   readonly objects: string
+  /** The state of nightly audits; `tollgate audit --state` takes it, too. */
+  readonly audit: string
 } {
   return {
     demo: join(dataDir, 'demo.json'),
@@ -126,6 +140,7 @@ export function dataFiles(dataDir: string): {
     markerSecret: join(dataDir, 'marker.secret'),
     spool: join(dataDir, 'spool'),
     objects: join(dataDir, 'objects'),
+    audit: join(dataDir, 'audit.json'),
   }
 }
 

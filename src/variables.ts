@@ -2,6 +2,7 @@ import { resolve } from 'node:path'
 import { MAX_TOKEN_LIMIT } from './domain/token/events.ts'
 import {
   addressRanges,
+  dailyTimeOrOff,
   decimal,
   type Given,
   hostAddress,
@@ -220,6 +221,9 @@ export const variables = {
       help: 'with local stores or objects: what is not billed and keeps something is refused while DATA_DIR has less free; the spool needs up to 256 MiB',
     }),
   },
+  auditAt: variable('AUDIT_AT', optional(dailyTimeOrOff), {
+    help: 'time of day of the nightly audit, such as 03:30 in UTC or 03:30 Europe/Berlin; off: none; unset: 03:30 with embedded stores, off with external ones',
+  }),
   allowedNames: variable('TOLLGATE_ALLOW_UNKNOWN', names, {
     help: 'names that are let through though they are nearly one of these, or unknown in .env, comma-separated',
   }),

@@ -59,6 +59,33 @@ t.test('queries have their own connections, timeout and rate', (t) => {
   t.end()
 })
 
+t.test('the nightly audit is on with embedded stores, and set with external ones', (t) => {
+  const at = (env: Readonly<Record<string, string>>) => {
+    const { auditAt } = loadConfig(env)
+    return auditAt && [auditAt.minuteOfDay, auditAt.zone.secondAt(0).slice(19)]
+  }
+  const external = {
+    EVENTSTORE_URL: 'esdb://localhost:2113',
+    DATABASE_URL: 'postgres://localhost/x',
+    MARKER_SECRET: 'm'.repeat(32),
+  }
+  t.strictSame(at({}), [210, '+00:00'])
+  t.equal(at({ AUDIT_AT: 'off' }), undefined)
+  t.equal(at(external), undefined)
+  t.strictSame(at({ ...external, AUDIT_AT: '23:05 Asia/Kolkata' }), [1385, '+05:30'])
+  for (const [given, fault] of [
+    [
+      '3:30',
+      /AUDIT_AT: must be a time of day such as 03:30 in UTC, or 03:30 Europe\/Berlin; or off/,
+    ],
+    ['24:00', /AUDIT_AT: must be a time/],
+    ['03:30+01:00', /AUDIT_AT: must be a time/],
+    ['03:30 CET', /AUDIT_AT: CET must be UTC or a zone .* did you mean `Europe\/Berlin`\?/],
+  ] as const)
+    t.throws(() => loadConfig({ AUDIT_AT: given }), fault, given)
+  t.end()
+})
+
 t.test('limits are undefined unless they are set', (t) => {
   const none = {
     requestsPerMinute: undefined,

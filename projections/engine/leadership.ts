@@ -12,14 +12,14 @@ export async function lockUntilCommit(client: Queryable, name: string): Promise<
 /** The name of the lock whose holder updates the read models. */
 export const ENGINE = 'engine'
 
-/** Whether any process holds the lock of the leader, who updates the read models. */
-export async function hasLeader(db: Queryable): Promise<boolean> {
+/** Whether any process leads under this name; by default, the one that updates the read models. */
+export async function hasLeader(db: Queryable, name = ENGINE): Promise<boolean> {
   // A lock of two keys has them as unsigned numbers, and 2 as the third.
   const { rowCount } = await db.query(
     `select from pg_locks where locktype = 'advisory' and granted and objsubid = 2
      and database = (select oid from pg_database where datname = current_database())
      and classid::bigint = $1 and objid::bigint = hashtext($2)::bigint & 4294967295`,
-    [LOCK_CLASS, ENGINE],
+    [LOCK_CLASS, name],
   )
   return rowCount !== null && rowCount > 0
 }

@@ -1,13 +1,8 @@
 import type { Command } from 'commander'
-import { readFile } from 'node:fs/promises'
-import type { Pool } from 'pg'
-import { replaceFile } from '../platform/durable-files.ts'
-import { allProjections } from '../../projections/registry.ts'
-import { audit, type AuditReport } from '../app/audit/audit.ts'
-import { keepLastAudit } from '../app/audit/last-audit.ts'
-import { parseState, type AuditState } from '../app/audit/state.ts'
-import { catalog } from '../families/index.ts'
-import { messageOf } from './explain.ts'
+import type { AuditReport } from '../app/audit/audit.ts'
+import type { AuditState } from '../app/audit/state.ts'
+import { readStateFile, stateKeeper, StateFileError } from '../app/audit/state-file.ts'
+import { auditAll, recordAudit } from '../start/audit.ts'
 import { CommandError, note, print, progress, toJson } from './output.ts'
 import type { Session } from './session.ts'
 import { JSON_OPTION, ON_ANY_STORES, onStores } from './command.ts'
@@ -55,33 +50,18 @@ async function auditCommand(
     }
     shown.update(done)
   }
-  const report = await audit({
+  const report = await auditAll({
     pool,
     log,
-    models: allProjections,
-    settleTask: (family, success) => catalog.taskFamily(family).settle(success),
     resume,
     onProgress,
-    ...(path === undefined
-      ? {}
-      : { onState: (state: AuditState) => replaceFile(path, `${JSON.stringify(state)}\n`) }),
+    ...(path === undefined ? {} : { onState: stateKeeper(path) }),
   })
   shown.end()
-  await recordResult(pool, report)
+  await recordAudit(pool, report, note)
   if (!report.ok) process.exitCode = 1
   if (options.json) print(toJson(report))
   else for (const line of describe(report)) print(line)
-}
-
-/**
- * Records the result for `/metrics`. An audit with a read-only account succeeds without the record.
- */
-async function recordResult(pool: Pool, report: AuditReport): Promise<void> {
-  try {
-    await keepLastAudit(pool, report)
-  } catch (error) {
-    note(`the result of the audit could not be recorded for /metrics: ${messageOf(error)}`)
-  }
 }
 
 /** The report for people: findings first, then what was compared, the head of the chain last. */
@@ -117,18 +97,10 @@ function auditVerdictOf({ ok, findingsInAll, onTrust }: AuditReport): string {
 
 /** State of earlier audits; undefined when there was none. */
 async function readState(path: string): Promise<AuditState | undefined> {
-  let text: string
   try {
-    text = await readFile(path, 'utf8')
+    return await readStateFile(path)
   } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined
-    throw error
-  }
-  try {
-    return parseState(text)
-  } catch (error) {
-    throw new CommandError(
-      `${path} is not an audit state of this version (${messageOf(error)}): remove it to audit from the start`,
-    )
+    if (!(error instanceof StateFileError)) throw error
+    throw new CommandError(`${error.message}: remove it to audit from the start`)
   }
 }

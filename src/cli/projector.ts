@@ -4,18 +4,9 @@ import type { Config } from '../config.ts'
 import type { Log } from '../kernel/log.ts'
 import { programFile } from '../platform/program-files.ts'
 import { boundedHeap, type HeapBounds } from '../platform/v8-flags.ts'
-import { passedOn } from '../start/statements.ts'
-import { forward, reportRestart, type Stores } from './stores.ts'
-
-/**
- * The environment of the child: addresses hold passwords, and every user of the machine can read
- * arguments.
- */
-export const projectorVariables = {
-  eventStoreUrl: 'EVENTSTORE_URL',
-  databaseUrl: 'DATABASE_URL',
-  namespace: 'EVENTSTORE_NAMESPACE',
-} as const
+import { forward } from '../start/child-log.ts'
+import { environmentOf } from '../start/child-stores.ts'
+import { reportRestart, type Stores } from './stores.ts'
 
 const READY_TIMEOUT_MS = 60_000
 
@@ -37,12 +28,7 @@ export function openProjector(
     modulePath: programFile('src/cli/projector-process.ts'),
     execArgv: boundedHeap(HEAP),
     args: () => [],
-    env: {
-      ...passedOn(),
-      [projectorVariables.eventStoreUrl]: stores.eventStoreUrl,
-      [projectorVariables.databaseUrl]: stores.databaseUrl,
-      [projectorVariables.namespace]: config.namespace,
-    },
+    env: environmentOf({ ...stores, namespace: config.namespace }),
     onLine: (line) => forward(log, 'projector', line),
     readyTimeoutMs: READY_TIMEOUT_MS,
     onRestart: (restart) => reportRestart(log, 'projector', restart),

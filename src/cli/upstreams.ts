@@ -15,7 +15,8 @@ import type { Log } from '../kernel/log.ts'
 import { programFile } from '../platform/program-files.ts'
 import { messageOf } from './explain.ts'
 import { withLog } from './session.ts'
-import { forward, reportRestart } from './stores.ts'
+import { forward } from '../start/child-log.ts'
+import { reportRestart } from './stores.ts'
 
 /** Accounts that calls are sent to: configured ones, or the sandbox when there are none. */
 interface Upstreams {

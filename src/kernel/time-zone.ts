@@ -87,7 +87,7 @@ export class TimeZone {
    */
   startOf(day: string): number {
     if (!isDate(day)) throw new RangeError(`not a day: ${day}`)
-    return this.#reaches(fromTimestamp(day))
+    return this.reaches(fromTimestamp(day))
   }
 
   /** The calendar month of the zone that holds a time: Unix milliseconds, the end exclusive. */
@@ -101,10 +101,10 @@ export class TimeZone {
   daysBetween(fromMs: number, toMs: number): readonly ZonedPeriod[] {
     const days: ZonedPeriod[] = []
     let wallMs = startOfDay(this.#wallMs(fromMs))
-    let beginsMs = this.#reaches(wallMs)
+    let beginsMs = this.reaches(wallMs)
     while (beginsMs < toMs) {
       wallMs += DAY_MS
-      const endsMs = this.#reaches(wallMs, beginsMs + DAY_MS)
+      const endsMs = this.reaches(wallMs, beginsMs + DAY_MS)
       // Some zones skipped a whole calendar day.
       if (endsMs > beginsMs)
         days.push({ name: dayText(wallMs - DAY_MS), fromMs: beginsMs, toMs: endsMs })
@@ -154,6 +154,23 @@ export class TimeZone {
     const two = (number: number): string => String(Math.abs(Math.trunc(number))).padStart(2, '0')
     const offset = `${minutes < 0 ? '-' : '+'}${two(minutes / 60)}:${two(minutes % 60)}`
     return `${new Date(wallMs).toISOString().slice(0, 19)}${offset}`
+  }
+
+  /**
+   * When local time first reaches a time or passes it, Unix milliseconds; of one that the clock repeats, always the
+   * same of both. @param wallMs the local time as if it were UTC, a whole second
+   */
+  reaches(wallMs: number, likelyMs = wallMs): number {
+    if (this.#wallMs(likelyMs) === wallMs && this.#wallMs(likelyMs - 1_000) < wallMs)
+      return likelyMs
+    let beforeMs = wallMs - MAX_OFFSET_MS
+    let atMs = wallMs + MAX_OFFSET_MS
+    while (atMs - beforeMs > 1_000) {
+      const middleMs = beforeMs + Math.floor((atMs - beforeMs) / 2_000) * 1_000
+      if (this.#wallMs(middleMs) < wallMs) beforeMs = middleMs
+      else atMs = middleMs
+    }
+    return atMs
   }
 
   /** The local time in the zone, as if it were UTC, in whole seconds. */
@@ -206,20 +223,6 @@ export class TimeZone {
     for (const { type, value } of this.#format.formatToParts(unixMs)) part[type] = Number(value)
     const { year = 0, month = 1, day = 1, hour = 0, minute = 0, second = 0 } = part
     return Date.UTC(year, month - 1, day, hour, minute, second)
-  }
-
-  /** When local time first reaches this midnight or passes it. */
-  #reaches(wallMs: number, likelyMs = wallMs): number {
-    if (this.#wallMs(likelyMs) === wallMs && this.#wallMs(likelyMs - 1_000) < wallMs)
-      return likelyMs
-    let beforeMs = wallMs - MAX_OFFSET_MS
-    let atMs = wallMs + MAX_OFFSET_MS
-    while (atMs - beforeMs > 1_000) {
-      const middleMs = beforeMs + Math.floor((atMs - beforeMs) / 2_000) * 1_000
-      if (this.#wallMs(middleMs) < wallMs) beforeMs = middleMs
-      else atMs = middleMs
-    }
-    return atMs
   }
 }
 

@@ -1,5 +1,6 @@
 import { isIP } from 'node:net'
 import { canonicalRange } from './address-ranges.ts'
+import { type DailyTime, readDailyTime } from './daily-time.ts'
 import { readTrustedTarget, type TrustedTarget } from './trusted-targets.ts'
 
 /** Variables of the environment, each declared once: its name, type, default and help. */
@@ -73,6 +74,14 @@ export const decimal =
   }
 
 export const whole = (min: number, max: number): VariableType<number> => decimal(min, max, true)
+
+/** A time of each day, or `off`. */
+export function dailyTimeOrOff({ name, text: given, faults }: Given): DailyTime | 'off' {
+  const read = given === 'off' ? given : readDailyTime(given)
+  if (typeof read !== 'string' || read === 'off') return read
+  faults.push(`${name}: ${read}; or off`)
+  return 'off'
+}
 
 /** Entries between commas, without the empty ones. */
 const entriesOf = (list: string): readonly string[] =>

@@ -51,10 +51,14 @@ export async function writeSynced(path: string, content: string | Uint8Array): P
 
 /**
  * Writes a file for this account alone, in place of one that is there: it is replaced when all of the new
- * one is on the disk. Its former content is lost only then.
+ * one is on the disk. Its former content is lost only then. @param next where it is written first, another for each
+ * process that may write at the same time
  */
-export async function replaceFile(path: string, content: string | Uint8Array): Promise<void> {
-  const next = `${path}.new`
+export async function replaceFile(
+  path: string,
+  content: string | Uint8Array,
+  next = `${path}.new`,
+): Promise<void> {
   await writeSynced(next, content)
   await rename(next, path)
   await syncFolder(dirname(path))

@@ -21,6 +21,7 @@ import { imagePolicies } from '../app/tasks/images/policies.ts'
 import { balanceAlertPolicies } from '../app/accounts/alerts/policy.ts'
 import { servedModels } from '../app/channels/served-models.ts'
 import { priceConcern } from '../app/finance/prices/price-readiness.ts'
+import { nightlyAuditPolicies } from '../app/audit/nightly.ts'
 import { startKeyPublication, statementSigner } from '../app/finance/statements/key.ts'
 import { publishPrices } from '../app/finance/prices/publish-at-start.ts'
 import { FORESEEN_MS } from '../app/tasks/watch/task-work.ts'
@@ -38,6 +39,7 @@ import { newId } from '../kernel/ids.ts'
 import { pause } from '../kernel/pause.ts'
 import { type OpenedStorage, openStorage } from '../storage/open.ts'
 import type { ObjectStore } from '../storage/types.ts'
+import { auditInChild } from './nightly-audit.ts'
 import { startProjector } from './projector.ts'
 import { type Addresses, listen, listenForProbes, type ListenOptions } from './listen.ts'
 import { healthByRole } from './operations.ts'
@@ -241,10 +243,12 @@ async function openStores(
  * Starts background work: all of a worker's, or the presence of a process that only serves callers.
  */
 async function startBackground(
-  { config, roles, hosts = { resolveHost: resolveByDns } }: GatewayOptions,
+  options: GatewayOptions,
   { tasks: deps, imageTasks, assets }: Dependencies,
   { owner, objects, metrics, onStop }: ProcessContext & Pick<OpenedStorage, 'objects'>,
 ): Promise<Pick<Worker, 'isPresent'> | undefined> {
+  const { config, roles, hosts = { resolveHost: resolveByDns } } = options
+  const { auditAt: at } = config
   if (!roles.has('worker')) {
     if (roles.has('api')) onStop((await startPresence(deps, owner, workTables)).stop)
     return undefined
@@ -259,6 +263,9 @@ async function startBackground(
       post: createPostOut({ ...hosts, trustedTargets: config.webhookTargets }),
       registry: metrics,
     }),
+    ...(at === undefined
+      ? []
+      : [nightlyAuditPolicies({ ...deps, at, run: (signal) => auditInChild(options, signal) })]),
   ])
   onStop(() => worker.stop())
   if (objects !== undefined)

@@ -29,7 +29,7 @@ const data = [
 /** Any gateway and any command inside a test starts this process to close a month. */
 const ofStatements = 'src/cli/statements-process.ts'
 /** Sources that run as processes, of the tests themselves and of any gateway inside a test. */
-const always = ['test/run/main.ts', 'test/run/worker.ts', ofStatements]
+const always = ['test/run/main.ts', 'test/run/worker.ts', ofStatements, 'src/cli/audit-process.ts']
 
 /** Runs a program of `node_modules/.bin`. @throws where it fails */
 async function run(program, args) {

@@ -68,7 +68,7 @@ const shareIsHeld = (): Error =>
   )
 
 /** The pool gives a client another `release` each time it lends it out. */
-function onceReleased(client: PoolClient, leave: () => void): void {
+export function onceReleased(client: PoolClient, leave: () => void): void {
   const release = client.release.bind(client)
   let isOver = false
   client.release = (destroy) => {

@@ -50,7 +50,8 @@ function allProcesses(): readonly Seen[] {
   })
 }
 
-function descendants(root: number): readonly Seen[] {
+/** A process and all that it has started, and they. */
+export function descendants(root: number): readonly Seen[] {
   const all = allProcesses()
   const found = all.filter(({ pid }) => pid === root)
   const parents = new Set([root])

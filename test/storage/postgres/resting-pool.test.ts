@@ -1,0 +1,54 @@
+import { Pool } from 'pg'
+import t from 'tap'
+import { createRest, restBetween } from '../../../src/storage/postgres/resting-pool.ts'
+import { acquireDatabase } from '../../helpers/postgres.ts'
+
+const database = await acquireDatabase()
+t.teardown(() => database.drop())
+
+t.test('a pool lends one connection at a time, and rests before each', async (t) => {
+  const pool = new Pool({ connectionString: database.url, max: 4 })
+  t.teardown(() => pool.end())
+  let lent = 0
+  let rests = 0
+  restBetween(pool, async () => {
+    t.equal(lent, 0, 'nothing works meanwhile')
+    await Promise.resolve()
+    rests += 1
+  })
+  const work = async (): Promise<void> => {
+    const client = await pool.connect()
+    lent += 1
+    t.equal(lent, 1)
+    await client.query('select 1')
+    lent -= 1
+    client.release()
+  }
+  const refused = pool.query('select no_such_column').catch((error: unknown) => String(error))
+  await Promise.all([work(), work(), work(), pool.query('select 1')])
+  t.match(await refused, 'no_such_column')
+  t.equal(rests, 5)
+})
+
+t.test('a connection that cannot be opened does not keep the others waiting', async (t) => {
+  const pool = new Pool({ connectionString: 'postgres://127.0.0.1:1/none', max: 1 })
+  t.teardown(() => pool.end())
+  restBetween(pool, () => Promise.resolve())
+  await t.rejects(pool.connect(), { code: 'ECONNREFUSED' })
+  await t.rejects(pool.query('select 1'), { code: 'ECONNREFUSED' })
+})
+
+t.test('a rest is some times as long as the work before it', async (t) => {
+  let nowMs = 0
+  const rest = createRest(3, { nowMs: () => nowMs })
+  const restedMs = async (): Promise<number> => {
+    const begun = performance.now()
+    await rest()
+    return performance.now() - begun
+  }
+  nowMs += 20
+  t.ok((await restedMs()) < 15, 'short work needs none yet')
+  nowMs += 20
+  t.ok((await restedMs()) >= 118)
+  t.ok((await restedMs()) < 15)
+})
