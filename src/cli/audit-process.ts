@@ -10,7 +10,7 @@ import type { AuditState } from '../app/audit/state.ts'
 import { readStateFile, stateKeeper, StateFileError } from '../app/audit/state-file.ts'
 import { createEventLog } from '../eventlog/log/client.ts'
 import type { EventLog } from '../eventlog/log/types.ts'
-import { monotonicClock } from '../kernel/clock.ts'
+import { monotonicClock, systemClock } from '../kernel/clock.ts'
 import { isDomainError } from '../kernel/errors.ts'
 import { releaseStartMemory } from '../platform/v8-flags.ts'
 import { auditAll, recordAudit } from '../start/audit.ts'
@@ -84,7 +84,7 @@ async function auditFrom({
 
 /** An audit goes on where its state cannot be kept: the next one does more. */
 function keeperOf(path: string): (state: AuditState) => Promise<void> {
-  const keep = stateKeeper(path)
+  const keep = stateKeeper(path, systemClock)
   let isReported = false
   return async (state) => {
     try {

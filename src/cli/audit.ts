@@ -1,6 +1,7 @@
 import type { Command } from 'commander'
 import type { AuditReport } from '../app/audit/audit.ts'
 import type { AuditState } from '../app/audit/state.ts'
+import { systemClock } from '../kernel/clock.ts'
 import { readStateFile, stateKeeper, StateFileError } from '../app/audit/state-file.ts'
 import { auditAll, recordAudit } from '../start/audit.ts'
 import { CommandError, note, print, progress, toJson } from './output.ts'
@@ -55,7 +56,7 @@ async function auditCommand(
     log,
     resume,
     onProgress,
-    ...(path === undefined ? {} : { onState: stateKeeper(path) }),
+    ...(path === undefined ? {} : { onState: stateKeeper(path, systemClock) }),
   })
   shown.end()
   await recordAudit(pool, report, note)

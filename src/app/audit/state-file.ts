@@ -1,6 +1,6 @@
 import { readdir, readFile, rm, stat } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
-import { wallClock } from '../../kernel/clock.ts'
+import type { Clock } from '../../kernel/clock.ts'
 import { newId } from '../../kernel/ids.ts'
 import { replaceFile } from '../../platform/durable-files.ts'
 import { type AuditState, parseState } from './state.ts'
@@ -33,11 +33,11 @@ export async function readStateFile(path: string): Promise<AuditState | undefine
 }
 
 /** Keeps the states of one audit in a file, each in place of the one before. */
-export function stateKeeper(path: string): (state: AuditState) => Promise<void> {
-  const next = `${path}.${newId('audit', wallClock.nowMs())}.new`
+export function stateKeeper(path: string, clock: Clock): (state: AuditState) => Promise<void> {
+  const next = `${path}.${newId('audit', clock.nowMs())}.new`
   let left: Promise<void> | undefined
   return async (state) => {
-    await (left ??= removeLeft(path))
+    await (left ??= removeLeft(path, clock.nowMs()))
     try {
       await replaceFile(path, `${JSON.stringify(state)}\n`, next)
     } catch (error) {
@@ -47,13 +47,12 @@ export function stateKeeper(path: string): (state: AuditState) => Promise<void> 
   }
 }
 
-async function removeLeft(path: string): Promise<void> {
+async function removeLeft(path: string, nowMs: number): Promise<void> {
   const [folder, name] = [dirname(path), basename(path)]
   for (const entry of await readdir(folder).catch(() => [])) {
     if (!entry.startsWith(`${name}.`) || !/\.audit_[0-9A-Z]{26}\.new$/.test(entry)) continue
     const file = join(folder, entry)
     const { mtimeMs } = await stat(file).catch(() => ({ mtimeMs: Infinity }))
-    if (wallClock.nowMs() - mtimeMs > LEFT_MS)
-      await rm(file, { force: true }).catch(() => undefined)
+    if (nowMs - mtimeMs > LEFT_MS) await rm(file, { force: true }).catch(() => undefined)
   }
 }
