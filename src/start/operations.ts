@@ -9,12 +9,17 @@ import type { Health } from '../api/operating/health.ts'
 import { showVersion } from '../api/operating/readiness-metrics.ts'
 import { buildOperationsApp } from '../api/operations-app.ts'
 import { readLastAudit } from '../app/audit/last-audit.ts'
+import { countOpenMonths } from '../app/finance/statements/open-months.ts'
 import type { Worker } from '../app/queue/worker.ts'
 import { readSilentSpools } from '../app/spending/lost-spools.ts'
 import type { Config } from '../config.ts'
 import type { Clock } from '../kernel/clock.ts'
+import { memoizeFor } from '../platform/memoize.ts'
 import type { StartedProjector } from './projector.ts'
 import type { ProcessContext } from './services.ts'
+
+/** Months end and are closed rarely, and each account is looked at. */
+const OPEN_MONTHS_MS = 300_000
 
 /** The operations port, which a process of any role has, and the metrics that every role shows. */
 
@@ -65,6 +70,7 @@ function figuresOf(pool: Pool, clock: Clock): Parameters<typeof useDatabaseMetri
   return {
     totals: () => totals(pool),
     lastAudit: () => readLastAudit(pool),
+    openMonths: memoizeFor(OPEN_MONTHS_MS, () => countOpenMonths(pool, clock.nowMs())),
     silentSpools: () => readSilentSpools(pool),
     earliestPolls: () => earliestPolls(pool),
     hasLeader: () => hasLeader(pool),

@@ -101,6 +101,7 @@ t.test('metrics show settled and held amounts, and that the books balance', asyn
     /^tollgate_trial_balance_difference\{currency="CNY"\} 0$/m,
     /^tollgate_trial_balance_difference\{currency="USD"\} 0$/m,
     /^tollgate_silent_spools_amount\{currency="CNY"\} 0$/m,
+    /^tollgate_periods_open\{age="3\+"\} 0$/m,
   )
   t.notMatch(text, /^tollgate_audit_/m, 'none was made')
   const { pool } = stack.gateway

@@ -102,7 +102,7 @@ t.test('each expression reads metrics and labels that are exported', (t) => {
 
 /** Figures of the database, which every process reports the same. */
 const ofDatabase =
-  /^tollgate_(?:audit|settled|holds|trial|silent|leads|open_tasks|polls_overdue|uncertain|projection|low_balances)/
+  /^tollgate_(?:audit|settled|holds|trial|silent|leads|open_tasks|polls_overdue|uncertain|projection|low_balances|periods_open)/
 
 t.test('figures of the database are not added up over processes', (t) => {
   const isAdded = ({ name, aggregation }: Reading): boolean =>

@@ -2,6 +2,7 @@ import { Gauge, type Registry } from 'prom-client'
 import type { EarliestPolls } from '../../../projections/tasks/query.ts'
 import type { LedgerTotal } from '../../../projections/ledger/query.ts'
 import type { LastAudit } from '../../app/audit/last-audit.ts'
+import { type countOpenMonths, openMonthAges } from '../../app/finance/statements/open-months.ts'
 import type { SilentSpools } from '../../app/spending/lost-spools.ts'
 import type { Clock } from '../../kernel/clock.ts'
 import { currencies, formatAmount, parseAmount } from '../../kernel/money.ts'
@@ -11,6 +12,8 @@ import { withProbeTimeout } from './health.ts'
 interface DatabaseFigures {
   readonly totals: () => Promise<readonly LedgerTotal[]>
   readonly lastAudit: () => Promise<LastAudit | undefined>
+  /** Months that are over and not closed, by age. */
+  readonly openMonths: () => ReturnType<typeof countOpenMonths>
   /** Settlements that wait in spools of replicas that have stopped reporting. */
   readonly silentSpools: () => Promise<readonly SilentSpools[]>
   readonly earliestPolls: () => Promise<EarliestPolls>
@@ -73,6 +76,7 @@ export function useDatabaseMetrics(registry: Registry, figures: DatabaseFigures)
   addTotals(gauge, look)
   addTrialBalance(gauge, look)
   addLastAudit(gauge, figures)
+  addOpenMonths(gauge, figures)
   addSilentSpools(gauge, figures)
   addWaits(gauge, figures)
   addLeader(gauge, figures)
@@ -175,6 +179,19 @@ function addLastAudit(gauge: AddGauge, { lastAudit }: Pick<DatabaseFigures, 'las
     'tollgate_audit_findings',
     'Findings of the last audit; absent if there was none.',
     ({ findings }) => findings,
+  )
+}
+
+function addOpenMonths(gauge: AddGauge, { openMonths }: Pick<DatabaseFigures, 'openMonths'>): void {
+  gauge(
+    'tollgate_periods_open',
+    'Months that are over and not closed, of tenants with billing details, by age: 1, 2 or 3+ months.',
+    ['age'],
+    async () => {
+      const counts = await withProbeTimeout(openMonths).catch(() => undefined)
+      if (counts === undefined) return []
+      return openMonthAges.map((age) => ({ labels: { age }, value: counts[age] }))
+    },
   )
 }
 
