@@ -103,9 +103,16 @@ t.test('a month from its first credit to reports that tie', async (t) => {
   )
 
   const closed = of('Close a month')
+  t.match(closed, /^clean/m)
+  t.match(closed, /^acme USD: ready$/m)
+  t.match(closed, /^tenant_demo CNY: The tenant has no billing details$/m)
   t.match(closed, /acme +USD +0 +74\.971 +\d+ +preview/, 'a preview has no number')
-  t.match(closed, /acme +USD +ACME-0001 +0 +74\.971 +\d+ +closed/)
-  t.match(closed, /ACME-0001.*: signed, and it adds up/)
+  t.match(closed, /"statement":"ACME-0001".*"closing":"74\.971".*"changed":true/)
+  t.match(closed, /acme +USD +ACME-0001 +0 +74\.971 +\d+ +closed/, 'the same close')
+
+  const verified = of('Hand over a statement')
+  t.match(verified, /ACME-0001.*: signed, and it adds up/)
+  t.match(verified, /all of them, none added/)
   const page = await readFile(join(folder, 'statement.html'), 'utf8')
   t.match(page, /Acme Film GmbH[^]*Tollgate GmbH|Tollgate GmbH[^]*Acme Film GmbH/)
   const table = readTable(await readFile(join(folder, 'statement.csv'), 'utf8'))
@@ -122,4 +129,10 @@ t.test('a month from its first credit to reports that tie', async (t) => {
       'unstated 0 ',
     ],
   )
+
+  const voided = of('Take a statement back')
+  t.match(voided, /"statement":"ACME-0001","state":"proposed"/)
+  t.match(voided, /"statement":"ACME-0001","state":"voided"/)
+  t.match(voided, /acme +USD +ACME-0002 +0 +74\.971 +\d+ +closed/)
+  t.match(voided, /ACME-0002.*: signed, and it adds up/)
 })
