@@ -292,6 +292,33 @@ t.test(
   },
 )
 
+t.test('a statement whose row was changed by hand is one finding, by its name', async (t) => {
+  const named = `tenant_id = '${closed.tenantId}' and statement = '${closed.statement}'`
+  const member = (from: string, to: string) =>
+    `closed = replace(closed::text, '${from}', '${to}')::jsonb`
+  for (const set of [
+    member(`"closing": "${closed.closing}"`, `"closing": "${more}"`),
+    member(closed.root, Buffer.alloc(32, 1).toString('base64')),
+    member('/CNY/', '/USD/'),
+    `statement = 'ACME-0099'`,
+    `state = 'voided'`,
+  ]) {
+    await pool.query(`create table public.kept as select * from statements.periods where ${named};
+                      update statements.periods set ${set} where ${named}`)
+    const { findings } = await audit({ pool, log, models: allProjections })
+    await pool.query(`delete from statements.periods where position in (select position from public.kept);
+                      insert into statements.periods select * from public.kept;
+                      drop table public.kept`)
+    t.match(
+      findings.map(({ code, table, key }) => [code, table, key]),
+      [['row_differs', 'statements.periods', new RegExp(closed.tenantId)]],
+      set,
+    )
+    t.equal(findings.length, 1, set)
+  }
+  t.same((await audit({ pool, log, models: allProjections })).findings, [])
+})
+
 t.test('what follows a wrong close is not found a second time', async (t) => {
   const first = events.find(({ type }) => type === 'PeriodClosed')
   const root = Buffer.alloc(32, 1).toString('base64')
