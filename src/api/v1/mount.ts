@@ -1,3 +1,4 @@
+import { limitHeaders } from '../kit/answers/answer-headers.ts'
 import type { Mount } from '../kit/routes/surface.ts'
 import { v1Envelope } from './envelope.ts'
 
@@ -70,7 +71,7 @@ export const v1: Mount = {
     ],
   ],
   keepsAnswers: true,
-  reportsLimits: true,
+  reportsLimits: limitHeaders,
   tags: [
     { name: 'Text', description: 'Chat, responses, native generation and models.' },
     { name: 'Images', description: 'Generate and edit images.' },

@@ -12,6 +12,8 @@ export interface TextRequest {
   readonly upstreamModel: string
   /** The id of the call, from which callers get the id of its answer. */
   readonly callId: string
+  /** The caller's headers that go on as they came; those of the gateway replace them. */
+  readonly headers?: Readonly<Record<string, string>> | undefined
   /** Upstream's body without `model`. */
   readonly body: Readonly<Record<string, unknown>>
   /** Facts that bound the size of the answer. */

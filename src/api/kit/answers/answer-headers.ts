@@ -115,30 +115,37 @@ export function durationText(milliseconds: number): string {
   return minutes === 0 ? seconds : `${minutes}m${seconds}`
 }
 
-/** The `x-ratelimit-…` headers; a caller without limits gets none. */
-export function limitHeaders(limitStatuses: LimitStatuses): Readonly<Record<string, string>> {
-  return Object.fromEntries(
+/** The headers in which a wire shows limits; a caller without limits gets none. */
+export type LimitHeaders = (limitStatuses: LimitStatuses) => Readonly<Record<string, string>>
+
+/** The `x-ratelimit-…` headers. */
+export const limitHeaders: LimitHeaders = (limitStatuses) =>
+  Object.fromEntries(
     Object.entries(limitStatuses).flatMap(([measure, { limit, remaining, resetMs }]) => [
       [`x-ratelimit-limit-${measure}`, String(limit)],
       [`x-ratelimit-remaining-${measure}`, String(remaining)],
       [`x-ratelimit-reset-${measure}`, durationText(resetMs)],
     ]),
   )
-}
 
 /** The headers for the caller that sent a request. */
 export function limitHeadersOf(
   request: FastifyRequest,
   limitStatusesOf: LimitStatusesOf,
+  headersOf: LimitHeaders,
 ): Readonly<Record<string, string>> {
   const caller = callerOf(request)
-  return caller === undefined ? {} : limitHeaders(limitStatusesOf(caller))
+  return caller === undefined ? {} : headersOf(limitStatusesOf(caller))
 }
 
 /** Sets them on every answer below the plugin, including failures; streams set them themselves. */
-export function useLimitHeaders(app: FastifyInstance, limitStatusesOf: LimitStatusesOf): void {
+export function useLimitHeaders(
+  app: FastifyInstance,
+  limitStatusesOf: LimitStatusesOf,
+  headersOf: LimitHeaders,
+): void {
   app.addHook('onSend', (request, reply, payload, done) => {
-    void reply.headers(limitHeadersOf(request, limitStatusesOf))
+    void reply.headers(limitHeadersOf(request, limitStatusesOf, headersOf))
     done(null, payload)
   })
 }

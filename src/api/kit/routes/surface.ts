@@ -7,7 +7,7 @@ import { useFingerprints } from '../bodies/body-fingerprint.ts'
 import { type Envelope, useEnvelopes, useErrors } from '../envelope.ts'
 import { type JsonBodyOptions, useJsonBody } from '../bodies/json-body.ts'
 import { useKeptAnswers } from './idempotency.ts'
-import { limitHeadersOf, useLimitHeaders } from '../answers/answer-headers.ts'
+import { type LimitHeaders, limitHeadersOf, useLimitHeaders } from '../answers/answer-headers.ts'
 import { withModelHint } from './models.ts'
 import type { Services } from '../services.ts'
 import { namesKnown, type Spellings } from '../bodies/typo-check.ts'
@@ -78,8 +78,8 @@ export interface Mount {
   readonly keyHeaders?: readonly string[]
   /** Answers of calls are repeated under their `Idempotency-Key`. */
   readonly keepsAnswers?: true
-  /** Answers have the caller's limits and the remaining amounts. */
-  readonly reportsLimits?: true
+  /** The headers in which answers show the caller's limits and the remaining amounts. */
+  readonly reportsLimits?: LimitHeaders
 }
 
 /** The names of the members of a creation's body. */
@@ -104,12 +104,17 @@ export interface Surface {
   readonly quotes?: (services: Services) => readonly QuotedPath[]
 }
 
-/** How surfaces send streams whose answers show the caller's limits. */
+/** How surfaces of a mount send streams, which show the caller's limits if its other answers do. */
 export function streamOptions(
+  { reportsLimits }: Mount,
   { http, throttle }: Pick<Services, 'http' | 'throttle'>,
   request: FastifyRequest,
 ) {
-  return { limits: http.streams, headers: () => limitHeadersOf(request, throttle.statuses) }
+  if (reportsLimits === undefined) return { limits: http.streams }
+  return {
+    limits: http.streams,
+    headers: () => limitHeadersOf(request, throttle.statuses, reportsLimits),
+  }
 }
 
 /** Names of all members that the creations of surfaces have. */
@@ -165,6 +170,7 @@ export function useMount(
   useFingerprints(app, services.support.fingerprintOf)
   useJsonBody(app, bodyBytes, { ...mount.body, mayBeCoded: true })
   if (mount.isOpen !== true) requireToken(app, services, 'model', mount.keyHeaders)
-  if (mount.reportsLimits === true) useLimitHeaders(app, services.throttle.statuses)
+  if (mount.reportsLimits !== undefined)
+    useLimitHeaders(app, services.throttle.statuses, mount.reportsLimits)
   if (mount.keepsAnswers === true) useKeptAnswers(app)
 }

@@ -67,7 +67,7 @@ function imageCall({ kind, ...declared }: ImageRoute): Surface {
           gone,
           call: calls.stream(images.family, { ...input, callerGone: gone.signal }),
           dialect: imagesDialect(),
-          ...streamOptions(services, request),
+          ...streamOptions(v1, services, request),
         })
       },
     }),

@@ -143,7 +143,6 @@ export const chatSurface = (upstream: TextUpstream): Surface =>
   textSurface(
     v1,
     {
-      showsLimits: true,
       name: 'v1.chat',
       path: '/chat/completions',
       body: ChatBodySchema,

@@ -65,7 +65,6 @@ export const responsesSurface = (upstream: TextUpstream): Surface =>
   textSurface(
     v1,
     {
-      showsLimits: true,
       name: 'v1.responses',
       path: '/responses',
       body: ResponsesBodySchema,

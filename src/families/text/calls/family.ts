@@ -174,7 +174,7 @@ export function createTextFamily(deps: TextDeps): TextCallFamily {
 /** The request to one channel. */
 function requestAt(
   { wire, keptIds }: TextDeps,
-  { principal, model }: TextCallInput,
+  { principal, model, headers }: TextCallInput,
   channel: Channel,
   { body: asked, largest, bounds, callId }: TextAsk & Pick<TextRequest, 'callId'>,
 ): TextRequest {
@@ -186,6 +186,7 @@ function requestAt(
   const body = withHeldBound(wire, asked, held)
   return {
     model,
+    headers,
     upstreamModel: channel.models[model] ?? model,
     callId,
     body: wire.keepsAnswers === true ? namedAt(keptIds, at, body) : body,

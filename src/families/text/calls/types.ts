@@ -12,6 +12,8 @@ import type { KeptIds } from './kept-ids.ts'
 export interface TextCallInput extends CallInput {
   /** The upstream body without `model`; the provider sets the streaming members. */
   readonly body: JsonObject
+  /** The caller's headers that the wire passes on as they came; their names are in lower case. */
+  readonly headers?: Readonly<Record<string, string>>
   /** The size of the input, for holds and estimates. */
   readonly inputSize: InputSize
 }

@@ -34,8 +34,6 @@ export interface TextCalls {
   readonly shownAs?: string
   readonly name: string
   readonly body: TSchema
-  /** Streams that begin with the caller's limits. */
-  readonly showsLimits?: true
   readonly spellings?: Spellings
   readonly documented: FastifySchema
   /** @throws DomainError `invalid_request`, naming the field */
@@ -44,6 +42,8 @@ export interface TextCalls {
     asked: AskedCall,
     services: Services,
   ) => ReadTextCall | Promise<ReadTextCall>
+  /** The caller's headers that the wire passes on as they came. @throws DomainError */
+  readonly headers?: (request: FastifyRequest) => Readonly<Record<string, string>>
   /** Refuses members that the body must not have. @throws DomainError */
   readonly check?: (request: FastifyRequest) => void
 }
@@ -56,7 +56,7 @@ interface AcceptedText {
 /** The surface of calls of a wire. */
 export function textSurface(
   mount: Mount,
-  { spellings, read, check, showsLimits, ...declared }: TextCalls,
+  { spellings, read, check, headers, ...declared }: TextCalls,
   upstream: TextUpstream,
 ): Surface {
   return callSurface(mount, {
@@ -70,17 +70,16 @@ export function textSurface(
       const family = createTextFamily({ ...upstream, channels: services.models.channels })
       return {
         family,
-        answer: ({ input, dialect }: AcceptedText, request, reply) => {
+        answer: ({ input: asked, dialect }: AcceptedText, request, reply) => {
           check?.(request)
+          const input = headers === undefined ? asked : { ...asked, headers: headers(request) }
           if (dialect === undefined) return answerText(services.calls, family, input, reply)
           const gone = callerGone(reply)
           return answerStream(request, reply, {
             gone,
             call: services.calls.stream(family, { ...input, callerGone: gone.signal }),
             dialect,
-            ...(showsLimits === true
-              ? streamOptions(services, request)
-              : { limits: services.http.streams }),
+            ...streamOptions(mount, services, request),
           })
         },
       }

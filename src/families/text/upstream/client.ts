@@ -43,7 +43,7 @@ export function createTextProvider(
         .request({
           method: 'POST',
           path: `${line.basePath}${wire.path(request, false)}`,
-          headers: { ...headersOf(line, options, 'application/json'), ...sent.headers },
+          headers: { ...headersOf(line, request, options, 'application/json'), ...sent.headers },
           body: sent.body,
           timeoutMs: channel.timeoutMs,
           signal: options.signal,
@@ -72,7 +72,7 @@ export function createTextProvider(
         line,
         {
           path: `${line.basePath}${wire.path(request, true)}`,
-          headers: { ...headersOf(line, options, 'text/event-stream'), ...sent.headers },
+          headers: { ...headersOf(line, request, options, 'text/event-stream'), ...sent.headers },
           body: sent.body,
           firstByteTimeoutMs: settings.firstByteTimeoutMs ?? DEFAULT_FIRST_BYTE_TIMEOUT_MS,
           idleTimeoutMs: settings.idleTimeoutMs ?? DEFAULT_IDLE_TIMEOUT_MS,
@@ -103,10 +103,11 @@ function lengthOf({ headers, body }: Awaited<ReturnType<typeof sentInTurns>>): n
 
 function headersOf(
   line: ChannelConnection,
+  request: TextRequest,
   options: CallOptions,
   accept: string,
 ): Record<string, string> {
-  return { ...line.headers, accept, 'x-client-request-id': options.requestId }
+  return { ...request.headers, ...line.headers, accept, 'x-client-request-id': options.requestId }
 }
 
 /** An unstreamed answer, as its text says. */

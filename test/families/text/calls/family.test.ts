@@ -10,8 +10,10 @@ import { createTextProvider } from '../../../../src/families/text/upstream/clien
 import type { Channel } from '../../../../src/app/ports/provider.ts'
 import { systemClock } from '../../../../src/kernel/clock.ts'
 import { shippedBook } from '../../../domain/pricing/books.ts'
+import type { TextRequest } from '../../../../src/families/text/ports.ts'
 import { textInput } from '../../../app/calls/support/text-world.ts'
 
+const noOutput = { bytes: 0, characters: 0, answers: 0 }
 const [channel] = sandboxTextChannels({ baseUrl: 'http://127.0.0.1:9' }) as [Channel]
 const channelOf = (largest: number): Channel =>
   withTextSettings(channel, { largestOutputTokens: { 'text-basic': largest } })
@@ -35,4 +37,35 @@ t.test('a model without a largest output is refused', (t) => {
   const without = withTextSettings(channelOf(1), { largestOutputTokens: {} })
   t.throws(() => heldOn([without]), /no largest output/)
   t.end()
+})
+
+t.test('headers of a call reach the channel that is asked', async (t) => {
+  const asked: TextRequest[] = []
+  const answer = { body: {}, upstreamRequestId: undefined, restMs: undefined }
+  const recording = createTextFamily({
+    channels: createChannelDirectory([channel], { catalog, clock: systemClock }),
+    keptIds: createKeptIds('a secret of the tests'),
+    wire: wires.chat,
+    provider: {
+      complete: (_channel, request) => {
+        asked.push(request)
+        const tally = { usage: undefined, output: () => noOutput, finished: true }
+        return Promise.resolve({ ...answer, tally: () => ({ ...tally, failure: undefined }) })
+      },
+      stream: (_channel, request) => {
+        asked.push(request)
+        return Promise.reject(new Error('no stream'))
+      },
+    },
+  })
+  const input = { ...textInput(), headers: { 'wire-version': '2026-10-21' } }
+  const { request } = recording.resolve(input, [channel])
+  const signal = new AbortController().signal
+  const options = { signal, requestId: 'req_1', callId: 'call_01JD0000000000000000000002' }
+  await recording.ask(input, channel, request, options)
+  await t.rejects(async () => recording.open(input, channel, request, options), /no stream/)
+  t.same(
+    asked.map(({ headers }) => headers),
+    [input.headers, input.headers],
+  )
 })

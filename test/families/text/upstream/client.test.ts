@@ -128,6 +128,30 @@ t.test('each wire goes to its own path with its own credential and upstream name
   t.equal(native.seen[1]?.headers['x-native-api-key'], 'secret-key')
 })
 
+t.test('headers of a call go on as they came, below those of the gateway', async (t) => {
+  const { seen, channel } = await upstream(t, json(chatAnswer))
+  const streamed = await upstream(t, events('data: [DONE]\n\n'))
+  const provider = use(t, createTextProvider(chatWire))
+  const headers = {
+    'wire-beta': 'one-2026,  two',
+    authorization: 'Bearer of the caller',
+    'content-type': 'text/plain',
+    'x-client-request-id': 'theirs',
+  }
+  await provider.complete(channel, { ...request(), headers }, options())
+  await readAll(
+    await provider.stream({ ...streamed.channel, id: 's' }, { ...request(), headers }, options()),
+  )
+  for (const { headers: received } of [...seen, ...streamed.seen])
+    t.match(received, {
+      'wire-beta': 'one-2026,  two',
+      authorization: 'Bearer secret-key',
+      'content-type': 'application/json',
+      'x-client-request-id': 'req_1',
+    })
+  t.equal(seen.length + streamed.seen.length, 2)
+})
+
 t.test('a chat stream always requests usage, and keeps the caller’s other options', async (t) => {
   const { seen, channel } = await upstream(t, events('data: [DONE]\n\n'))
   const provider = use(t, createTextProvider(chatWire))
