@@ -1,6 +1,6 @@
 import type { AddressInfo } from 'node:net'
 import t, { type Test } from 'tap'
-import { MAX_JSON_VALUES } from '../../src/api/kit/bodies/strict-json.ts'
+import { MAX_JSON_VALUES } from '../../src/api/kit/bodies/json-bounds.ts'
 import { monotonicClock } from '../../src/kernel/clock.ts'
 import { startApp } from './support/app.ts'
 

@@ -1,6 +1,7 @@
 import type { LargestAnswer } from './rules/answer-size.ts'
 import type { TextSeen } from './rules/measure.ts'
 import type { JsonObject } from '../../kernel/json.ts'
+import type { JsonText } from '../../kernel/json-text.ts'
 import type { AnswerStream, CallOptions, Channel, ProviderError } from '../../app/ports/provider.ts'
 
 /** The objects that upstream keeps and callers can refer to: a response, or an item of one. */
@@ -16,6 +17,8 @@ export interface TextRequest {
   readonly headers?: Readonly<Record<string, string>> | undefined
   /** Upstream's body without `model`. */
   readonly body: Readonly<Record<string, unknown>>
+  /** The body as the caller wrote it, with the caller's `model` and bounds. */
+  readonly written?: JsonText | undefined
   /** Facts that bound the size of the answer. */
   readonly largest: LargestAnswer
   /**

@@ -9,8 +9,10 @@ import type {
 } from 'fastify'
 import type { TSchema } from 'typebox'
 import { LongStringParser } from '../../../kernel/long-strings.ts'
+import { JsonText, type Span } from '../../../kernel/json-text.ts'
 import { atOnce, inTurns, type Work } from '../../../kernel/turns.ts'
 import { countBody } from './body-budget.ts'
+import { rememberBodyText } from './body-text.ts'
 import { rememberFingerprint } from './body-fingerprint.ts'
 import { decodedBody } from './content-coding.ts'
 import { hasIdempotencyKey, rememberBodyHash } from '../routes/idempotency.ts'
@@ -104,10 +106,33 @@ export interface JsonBodyOptions {
   readonly passesOn?: boolean
   /** The caller uses `bodyHashOf` only under an `Idempotency-Key`. */
   readonly withoutHash?: boolean
+  /**
+   * The text of the body is passed on: see `takeBodyText`. Numbers may have any size, and are read as
+   * near as a double comes to them.
+   */
+  readonly keepsText?: boolean
   /** Long data URIs are left as bytes: see `parseMediaJson`. */
   readonly keepsMedia?: boolean
   /** Whether the body may be compressed: see `decodedBody`. */
   readonly mayBeCoded?: boolean
+}
+
+/** Reads a body whose text goes on; its value is what it is checked and priced by. */
+function* keepingText(request: FastifyRequest, body: Buffer): Work<unknown> {
+  checkUtf8(body)
+  yield
+  const text = yield* textOf(body)
+  const spans = new Map<string, Span>()
+  const value = yield* readStrictJson(text, true, spans)
+  rememberBodyText(request, new JsonText(text, body.length, spans))
+  return value
+}
+
+function valueOf(request: FastifyRequest, body: Buffer, options: JsonBodyOptions): Work<unknown> {
+  if (options.keepsText === true) return keepingText(request, body)
+  return options.keepsMedia === true
+    ? mediaValue(body)
+    : strictValue(body, options.passesOn ?? false)
 }
 
 /**
@@ -119,9 +144,7 @@ function* bodyOf(request: FastifyRequest, body: Buffer, options: JsonBodyOptions
   if (body.length === 0) return undefined
   countBody(request, body)
   yield
-  const value = yield* options.keepsMedia === true
-    ? mediaValue(body)
-    : strictValue(body, options.passesOn ?? false)
+  const value = yield* valueOf(request, body, options)
   rememberFingerprint(request, body)
   if (options.withoutHash !== true || hasIdempotencyKey(request))
     rememberBodyHash(request, yield* hashOf(body))

@@ -1,36 +1,18 @@
 import type { Work } from '../../../kernel/turns.ts'
 import { hasLoneSurrogate, hasNul } from '../../../kernel/storable-text.ts'
 import { exactInteger } from '../../../kernel/exact-integers.ts'
+import type { Span } from '../../../kernel/json-text.ts'
 import { type Level, NotJson, notJson, notJsonAt, pathOf } from './json-place.ts'
+import {
+  isFreeMember,
+  MAX_JSON_DEPTH,
+  MAX_JSON_MEMBERS,
+  MAX_JSON_VALUES,
+  MAX_NAME_CHARACTERS,
+  MAX_TEXT_CHARACTERS,
+} from './json-bounds.ts'
 import { closingQuote, decoded, PIECE_CHARACTERS, undivided } from './json-strings.ts'
 import { RequestError } from '../request-error.ts'
-
-/** Maximum nesting of arrays and objects. */
-export const MAX_JSON_DEPTH = 64
-/** Maximum number of values in a body: bounds the memory that a small body can need. */
-export const MAX_JSON_VALUES = 50_000
-/** Maximum number of members of an object. */
-export const MAX_JSON_MEMBERS = 1_000
-/**
- * The most characters of a body besides its media in base64. No model reads more, and a text holds
- * the event loop for longer than media of its length.
- */
-export const MAX_TEXT_CHARACTERS = 16 * 1024 * 1024
-/** The longest name of a member. */
-const MAX_NAME_CHARACTERS = 1_024
-
-/**
- * Members whose content is the caller's own, at any depth: definitions and results of functions,
- * schemas, maps of names. Only the number of values bounds their objects, and where a body is passed
- * on, their integers keep their digits.
- */
-const FREE_MEMBERS: ReadonlySet<string> = new Set(
-  (
-    'tools functions parameters args arguments response input_schema schema json_schema ' +
-    'response_format responseSchema response_schema responseJsonSchema response_json_schema ' +
-    '_responseJsonSchema logit_bias metadata labels variables'
-  ).split(' '),
-)
 
 /** Tokens that are read in one step. */
 const TOKENS_AT_ONCE = 512
@@ -62,17 +44,21 @@ const HIGH_SURROGATE_AT_END = /[\ud800-\udbff]$/
 class StrictReader {
   readonly #text: string
   readonly #passesOn: boolean
+  readonly #spans: Map<string, Span> | undefined
   readonly #levels: Level[] = []
   #at = 0
+  /** Index after the colon of the last member of the outermost object. */
+  #afterColon = 0
   #values = 0
   #mediaCharacters = 0
   #root: unknown
   /** Whether the index is within a long string. */
   #isInString = false
 
-  constructor(text: string, passesOn: boolean) {
+  constructor(text: string, passesOn: boolean, spans: Map<string, Span> | undefined) {
     this.#text = text
     this.#passesOn = passesOn
+    this.#spans = spans
   }
 
   *read(): Work<unknown> {
@@ -104,6 +90,7 @@ class StrictReader {
         while (!this.#skipBlanks()) yield
         if (this.#text.charAt(this.#at) !== ':') return notJson()
         this.#at += 1
+        if (this.#levels.length === 1) this.#afterColon = this.#at
         expects = 'value'
       } else if (char === '{' || char === '[') {
         this.#open(char === '[', level)
@@ -138,8 +125,10 @@ class StrictReader {
     if (this.#levels.length === MAX_JSON_DEPTH)
       refuse(`The request body nests deeper than ${MAX_JSON_DEPTH} levels`, pathOf(this.#levels))
     this.#count()
+    const keepsText = this.#spans !== undefined
     const isFree =
-      parent?.isFree === true || (parent?.list === undefined && FREE_MEMBERS.has(parent?.key ?? ''))
+      parent?.isFree === true ||
+      (parent?.list === undefined && isFreeMember(parent?.key ?? '', keepsText))
     this.#levels.push({
       list: isList ? [] : undefined,
       object: isList ? NO_OBJECT : {},
@@ -172,8 +161,11 @@ class StrictReader {
   #add(value: unknown): void {
     const level = this.#levels.at(-1)
     if (level === undefined) this.#root = value
-    else if (level.list === undefined) level.object[level.key] = value
-    else level.list.push(value)
+    else if (level.list === undefined) {
+      level.object[level.key] = value
+      if (this.#spans !== undefined && this.#levels.length === 1)
+        this.#spans.set(level.key, { from: this.#afterColon, to: this.#at })
+    } else level.list.push(value)
   }
 
   /** Reads the name of a member. */
@@ -254,7 +246,7 @@ class StrictReader {
       return word[1]
     }
     const value = Number(digits)
-    if (!Number.isFinite(value)) refuse(INEXACT, pathOf(this.#levels))
+    if (!Number.isFinite(value) && this.#spans === undefined) refuse(INEXACT, pathOf(this.#levels))
     this.#at += digits.length
     if (digits.length > MANY_DIGITS && DIGIT.test(this.#text.charAt(this.#at)))
       refuse('A number has too many digits', pathOf(this.#levels))
@@ -265,9 +257,10 @@ class StrictReader {
 
   /**
    * An integer that the gateway reads must be exact as a number; one that it only passes on keeps
-   * its digits.
+   * its digits, in the text if that goes on.
    */
   #largeInteger(digits: string): unknown {
+    if (this.#spans !== undefined) return Number(digits)
     if (!this.#passesOn || this.#levels.at(-1)?.isFree !== true)
       return refuse(INEXACT, pathOf(this.#levels))
     if (exactInteger === undefined)
@@ -280,9 +273,14 @@ class StrictReader {
  * Reads JSON strictly: no duplicate or prototype keys, nesting, values and members bounded, no lone
  * surrogates or NUL, no number that a double cannot hold exactly. With `passesOn`, string values may
  * hold lone surrogates and NUL, and members that are the caller's own larger integers
- * (`exactInteger`).
+ * (`exactInteger`). With `spans` the text itself goes on: the reader fills in where the members of the
+ * outermost object stand, and reads a number that a double cannot hold as the nearest one.
  * @throws RequestError `body_invalid` (with the path of the field where there is one)
  */
-export function readStrictJson(text: string, passesOn: boolean): Work<unknown> {
-  return new StrictReader(text, passesOn).read()
+export function readStrictJson(
+  text: string,
+  passesOn: boolean,
+  spans?: Map<string, Span>,
+): Work<unknown> {
+  return new StrictReader(text, passesOn, spans).read()
 }

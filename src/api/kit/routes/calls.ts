@@ -4,8 +4,10 @@ import type { CallerGone, CallFamily, CallInput, PricingInput } from '../../../a
 import type { CallRunner } from '../../../app/calls/running-calls.ts'
 import type { Settlement } from '../../../domain/pricing/settlement.ts'
 import type { JsonObject } from '../../../kernel/json.ts'
+import type { JsonText } from '../../../kernel/json-text.ts'
 import { costInStream, setCallHeaders } from '../answers/answer-headers.ts'
 import { principalOf } from '../tokens/authenticate.ts'
+import { takeBodyText } from '../bodies/body-text.ts'
 import { repeatFactsOf } from '../bodies/body-fingerprint.ts'
 import { creationRoute, type SentBody } from './creation-route.ts'
 import { sendEventStream } from '../answers/event-stream.ts'
@@ -22,6 +24,8 @@ export interface AskedCall extends Pick<SentBody, 'form'> {
   readonly by: Pick<CallInput, 'principal' | 'surface' | 'requestId'>
   /** The path's value for its `{…}`; empty where it has none. */
   readonly part: string
+  /** The text of the body, where the mount keeps it; a quote has none. */
+  readonly written?: JsonText | undefined
 }
 
 /** A checked body: the family's input, and further data for the answer. */
@@ -78,6 +82,7 @@ export function callSurface<
   const namesOf = ({ http }: Services): MemberNames =>
     call.names ?? { foreign: http.foreignMembers }
   const { spellings } = call.names ?? {}
+  const keepsText = mount.body?.keepsText === true
   return {
     mount,
     endpoints: { [surface]: `${prefix}${shownAs}` },
@@ -95,6 +100,7 @@ export function callSurface<
             by: { principal: principalOf(request), surface, requestId: request.id },
             part: String(Object.values(Object(request.params) as object)[0] ?? ''),
             form: sent.form,
+            ...(keepsText && { written: takeBodyText(request) }),
           }
           const labels = labelsOf(request, sent.body)
           const accepted = await accept(sent.body, asked, services)

@@ -3,6 +3,7 @@ import type { Channel } from '../../../app/ports/provider.ts'
 import { RawString } from '../../../kernel/raw-string.ts'
 import { newUuid } from '../../../kernel/ids.ts'
 import type { JsonObject } from '../../../kernel/json.ts'
+import { JsonParts } from '../../../kernel/json-text.ts'
 import { type ParsedJson, parseJsonKeepingRaw } from '../../../kernel/long-strings.ts'
 import { inTurns } from '../../../kernel/turns.ts'
 import { isLargeJson, writeJson } from '../../../kernel/write-json.ts'
@@ -65,10 +66,11 @@ export function sentJson(body: JsonObject | BodyInPieces): {
   }
 }
 
-/** As `sentJson`; the JSON of a large body is written in turns with other work. */
+/** As `sentJson`; the JSON of a large body is written in turns with other work, or while it is sent. */
 export async function sentInTurns(
-  body: JsonObject | BodyInPieces,
+  body: JsonObject | BodyInPieces | JsonParts,
 ): Promise<ReturnType<typeof sentJson>> {
+  if (body instanceof JsonParts) return sentParts(body)
   if (body instanceof BodyInPieces || !isLargeJson(body)) return sentJson(body)
   const pieces: Buffer[] = []
   let parts = ''
@@ -85,6 +87,26 @@ export async function sentInTurns(
   flush()
   const lengthBytes = pieces.reduce((sum, { length }) => sum + length, 0)
   return sentJson(new BodyInPieces('application/json', pieces, lengthBytes))
+}
+
+function sentParts({ parts, lengthBytes }: JsonParts): ReturnType<typeof sentJson> {
+  const contentType = 'application/json'
+  if (lengthBytes <= SENT_CHARACTERS)
+    return { headers: { 'content-type': contentType }, body: parts.join('') }
+  const pieces = { [Symbol.iterator]: () => encoded(parts) }
+  return sentJson(new BodyInPieces(contentType, pieces, lengthBytes))
+}
+
+/** The UTF-8 of texts, piece by piece. */
+function* encoded(texts: readonly string[]): Generator<Uint8Array, void> {
+  for (const text of texts)
+    for (let at = 0; at < text.length;) {
+      const end = at + SENT_CHARACTERS
+      // A pair of surrogates is encoded whole.
+      const piece = text.slice(at, /[\ud800-\udbff]/.test(text.charAt(end - 1)) ? end - 1 : end)
+      yield Buffer.from(piece)
+      at += piece.length
+    }
 }
 
 function* cut(bytes: Uint8Array): Generator<Uint8Array, void> {

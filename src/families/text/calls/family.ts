@@ -174,7 +174,7 @@ export function createTextFamily(deps: TextDeps): TextCallFamily {
 /** The request to one channel. */
 function requestAt(
   { wire, keptIds }: TextDeps,
-  { principal, model, headers }: TextCallInput,
+  { principal, model, headers, written }: TextCallInput,
   channel: Channel,
   { body: asked, largest, bounds, callId }: TextAsk & Pick<TextRequest, 'callId'>,
 ): TextRequest {
@@ -187,6 +187,7 @@ function requestAt(
   return {
     model,
     headers,
+    written,
     upstreamModel: channel.models[model] ?? model,
     callId,
     body: wire.keepsAnswers === true ? namedAt(keptIds, at, body) : body,

@@ -4,6 +4,7 @@ import type { ProviderError } from '../../../app/ports/provider.ts'
 import { refusalOf } from '../../../app/channels/refusal.ts'
 import { DomainError } from '../../../kernel/errors.ts'
 import type { JsonObject } from '../../../kernel/json.ts'
+import type { JsonText } from '../../../kernel/json-text.ts'
 import type { TextProvider } from '../ports.ts'
 import type { InputSize } from '../rules/tokens.ts'
 import type { TextWireRules } from '../rules/wire.ts'
@@ -12,6 +13,8 @@ import type { KeptIds } from './kept-ids.ts'
 export interface TextCallInput extends CallInput {
   /** The upstream body without `model`; the provider sets the streaming members. */
   readonly body: JsonObject
+  /** The body as the caller wrote it, on a wire that passes it on. */
+  readonly written?: JsonText
   /** The caller's headers that the wire passes on as they came; their names are in lower case. */
   readonly headers?: Readonly<Record<string, string>>
   /** The size of the input, for holds and estimates. */

@@ -64,7 +64,9 @@ export function textSurface(
     names: { foreign: foreignToTexts, ...(spellings === undefined ? {} : { spellings }) },
     accept: async (body, asked, services): Promise<AcceptedText> => {
       const { dialect, ...own } = await read(body, asked, services)
-      return { input: { ...asked.by, family: upstream.wire.name, ...own }, dialect }
+      const { by, written } = asked
+      const input = { ...by, family: upstream.wire.name, ...own }
+      return { input: written === undefined ? input : { ...input, written }, dialect }
     },
     open: (services) => {
       const family = createTextFamily({ ...upstream, channels: services.models.channels })

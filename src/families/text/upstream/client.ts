@@ -1,5 +1,6 @@
 import type { CallOptions } from '../../../app/ports/provider.ts'
 import { isJsonObject, type JsonObject } from '../../../kernel/json.ts'
+import type { JsonParts } from '../../../kernel/json-text.ts'
 import { parseJson } from '../../kit/http/fields.ts'
 import {
   beginFrameStream,
@@ -121,7 +122,7 @@ export interface TextWire {
   readonly credentialHeaders: CredentialHeaders
   /** Below the channel's base URL. */
   readonly path: (request: TextRequest, streamed: boolean) => string
-  readonly requestBody: (request: TextRequest, streamed: boolean) => JsonObject
+  readonly requestBody: (request: TextRequest, streamed: boolean) => JsonObject | JsonParts
   /** The error of a body that has no result, whatever its status; undefined for any other. */
   readonly readError: (body: unknown) => UpstreamError | undefined
   /** An unstreamed 2xx, and its text; undefined when it is no answer of this wire. */

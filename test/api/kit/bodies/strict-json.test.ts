@@ -8,7 +8,7 @@ import {
   MAX_JSON_MEMBERS,
   MAX_JSON_VALUES,
   MAX_TEXT_CHARACTERS,
-} from '../../../../src/api/kit/bodies/strict-json.ts'
+} from '../../../../src/api/kit/bodies/json-bounds.ts'
 
 function refusal(text: string | Buffer): {
   fault: string

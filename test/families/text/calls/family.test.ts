@@ -11,6 +11,7 @@ import type { Channel } from '../../../../src/app/ports/provider.ts'
 import { systemClock } from '../../../../src/kernel/clock.ts'
 import { shippedBook } from '../../../domain/pricing/books.ts'
 import type { TextRequest } from '../../../../src/families/text/ports.ts'
+import { JsonText } from '../../../../src/kernel/json-text.ts'
 import { textInput } from '../../../app/calls/support/text-world.ts'
 
 const noOutput = { bytes: 0, characters: 0, answers: 0 }
@@ -39,7 +40,7 @@ t.test('a model without a largest output is refused', (t) => {
   t.end()
 })
 
-t.test('headers of a call reach the channel that is asked', async (t) => {
+t.test('headers and text of a call reach the channel that is asked', async (t) => {
   const asked: TextRequest[] = []
   const answer = { body: {}, upstreamRequestId: undefined, restMs: undefined }
   const recording = createTextFamily({
@@ -58,7 +59,8 @@ t.test('headers of a call reach the channel that is asked', async (t) => {
       },
     },
   })
-  const input = { ...textInput(), headers: { 'wire-version': '2026-10-21' } }
+  const written = new JsonText('{}', 2, new Map())
+  const input = { ...textInput(), headers: { 'wire-version': '2026-10-21' }, written }
   const { request } = recording.resolve(input, [channel])
   const signal = new AbortController().signal
   const options = { signal, requestId: 'req_1', callId: 'call_01JD0000000000000000000002' }
@@ -68,4 +70,5 @@ t.test('headers of a call reach the channel that is asked', async (t) => {
     asked.map(({ headers }) => headers),
     [input.headers, input.headers],
   )
+  t.ok(asked.every((one) => one.written === written))
 })

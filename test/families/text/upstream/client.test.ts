@@ -2,11 +2,13 @@ import { bodyOf } from '../wires.ts'
 import { createTextProvider } from '../../../../src/families/text/upstream/client.ts'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { buffer } from 'node:stream/consumers'
 import t, { type Test } from 'tap'
 import { type Channel, ProviderError } from '../../../../src/app/ports/provider.ts'
 import type { TextChunk, TextProvider, TextStream } from '../../../../src/families/text/ports.ts'
 import { chatWire } from '../../../../src/families/chat/upstream/wire.ts'
 import { nativeWire } from '../../../../src/families/native/upstream/wire.ts'
+import { JsonText } from '../../../../src/kernel/json-text.ts'
 import { responsesWire } from '../../../../src/families/responses/upstream/wire.ts'
 
 interface Seen {
@@ -150,6 +152,45 @@ t.test('headers of a call go on as they came, below those of the gateway', async
       'x-client-request-id': 'req_1',
     })
   t.equal(seen.length + streamed.seen.length, 2)
+})
+
+t.test('a text of a wire is sent byte for byte, however long, and again', async (t) => {
+  let received: readonly Buffer[] = []
+  const server = createServer((incoming, response) => {
+    void buffer(incoming).then((bytes) => {
+      received = [...received, bytes]
+      t.equal(incoming.headers['content-type'], 'application/json')
+      t.equal(incoming.headers['content-length'], String(bytes.length))
+      json(chatAnswer)(response)
+    })
+  })
+  t.teardown(() => void server.close())
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  t.teardown(() => server.closeAllConnections())
+  const { channel } = await upstream(t, json(chatAnswer))
+  const { port } = server.address() as AddressInfo
+  const there = { ...channel, baseUrl: `http://127.0.0.1:${port}` }
+  const PIECE = 64 * 1024
+  for (const length of [0, PIECE - 60, PIECE - 59, PIECE, 3 * PIECE + 1]) {
+    // Pairs of surrogates are divided by the ends of pieces, at either character.
+    const text = `{"content":"${'x'.repeat(length % 2)}${'😀'.repeat(length)}","model":"ours"}`
+    const from = text.lastIndexOf(':') + 1
+    const spans = new Map([['model', { from, to: text.length - 1 }]])
+    const written = new JsonText(text, Buffer.byteLength(text), spans)
+    const provider = use(
+      t,
+      createTextProvider({
+        ...chatWire,
+        requestBody: ({ upstreamModel }) => written.with({ model: upstreamModel }),
+      }),
+    )
+    received = []
+    await provider.complete(there, request(), options())
+    await provider.complete(there, request(), options())
+    const expected = Buffer.from(text.replace('"ours"', '"vendorish-1"'))
+    t.equal(received.length, 2)
+    t.ok(received.every((bytes) => bytes.equals(expected)))
+  }
 })
 
 t.test('a chat stream always requests usage, and keeps the caller’s other options', async (t) => {

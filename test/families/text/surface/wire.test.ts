@@ -15,11 +15,12 @@ import { wires } from '../wires.ts'
 const reportsLimits: LimitHeaders = ({ requests }) =>
   requests === undefined ? {} : { 'wire-requests-left': String(requests.remaining) }
 
-/** A wire that has its own headers in both directions. */
+/** A wire that has its own headers in both directions, and passes on bodies as they came. */
 const mount: Mount = {
   prefix: '/wire',
   envelopeOf: () => v1Envelope,
-  bodyBytes: 1_024,
+  bodyBytes: 1024 * 1024,
+  body: { passesOn: true, withoutHash: true, keepsText: true },
   reportsLimits,
 }
 
@@ -68,4 +69,19 @@ void t.test('limits are in the headers that the wire names, of every answer', as
     t.equal(headers['wire-requests-left'], '7')
     t.equal(headers['x-ratelimit-remaining-requests'], undefined)
   }
+})
+
+void t.test('the body of a call is passed on as it was written, short and long', async (t) => {
+  const model = 'text-basic'
+  for (const length of [10, 300_000]) {
+    const messages = `[{"role":"user", "content":"\\u00e9😀\\/${'x'.repeat(length)}"}]`
+    const body = `{"2":1.50, "1":12345678901234567890,"messages" : ${messages} ,"model": "${model}"}\n`
+    t.equal((await post('/wire/say', body)).statusCode, 200)
+    t.ok(texts.calls.at(-1)?.written?.with({ model }).parts.join('') === body)
+    const renamed = texts.calls.at(-1)?.written?.with({ model: 'theirs' })
+    t.ok(renamed?.parts.join('') === body.replace('text-basic', 'theirs'))
+    t.equal(renamed?.lengthBytes, Buffer.byteLength(body) - 4)
+  }
+  const priced = await post('/v1/quote', { path: '/wire/say', body: goodChat })
+  t.equal(priced.statusCode, 200, 'a quote has no text, and is made by the value')
 })

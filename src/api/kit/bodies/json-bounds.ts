@@ -1,0 +1,36 @@
+/** Bounds of JSON that callers send. */
+
+/** Maximum nesting of arrays and objects. */
+export const MAX_JSON_DEPTH = 64
+/** Maximum number of values in a body: bounds the memory that a small body can need. */
+export const MAX_JSON_VALUES = 50_000
+/** Maximum number of members of an object. */
+export const MAX_JSON_MEMBERS = 1_000
+/**
+ * The most characters of a body besides its media in base64. No model reads more, and a text holds
+ * the event loop for longer than media of its length.
+ */
+export const MAX_TEXT_CHARACTERS = 16 * 1024 * 1024
+/** The longest name of a member. */
+export const MAX_NAME_CHARACTERS = 1_024
+
+/**
+ * Members whose content is the caller's own, at any depth: definitions and results of functions,
+ * schemas, maps of names. Only the number of values bounds their objects, and where a body is passed
+ * on, their integers keep their digits.
+ */
+const FREE_MEMBERS: ReadonlySet<string> = new Set(
+  (
+    'tools functions parameters args arguments response input_schema schema json_schema ' +
+    'response_format responseSchema response_schema responseJsonSchema response_json_schema ' +
+    '_responseJsonSchema logit_bias metadata labels variables'
+  ).split(' '),
+)
+
+/** One more where the text goes on: the arguments of a function that the model called. */
+const FREE_IN_TEXT = 'input'
+
+/** Whether a member is one of them. */
+export function isFreeMember(name: string, keepsText: boolean): boolean {
+  return FREE_MEMBERS.has(name) || (keepsText && name === FREE_IN_TEXT)
+}
