@@ -35,19 +35,23 @@ export function isTierName(name: string): boolean {
   return TIER_NAME.test(name) && !isUsualWord(name)
 }
 
-/** The members of a request that change its price or model, a tier of service among them. */
+/**
+ * The members of a request that change its price or model in a way that its usage does not show, a tier
+ * of service among them.
+ */
 export function priceMembersOf(
-  { output: { holder, answers } }: TextWireRules,
+  { output: { holder, answers }, reports }: TextWireRules,
   body: JsonObject,
 ): readonly PriceMember[] {
   const at = holder === undefined ? '' : `${holder}.`
   // The hold already multiplies by the wire's own count of answers.
   const counted = answers === undefined ? undefined : `${at}${answers}`
   const inside = holder === undefined ? undefined : body[holder]
-  return [
+  const members = [
     ...membersIn(body, '', counted),
     ...(isJsonObject(inside) ? membersIn(inside, at, counted) : []),
   ]
+  return reports === undefined ? members : members.filter(({ name }) => !reports.includes(name))
 }
 
 function membersIn(

@@ -49,6 +49,11 @@ export interface TextWireRules {
    * Whether its models may search without a request for it: if a search has a price, it is billed.
    */
   readonly searchesUnasked?: true
+  /**
+   * Members that change the price of a call, in the spelling of `price-members.ts`, and whose whole
+   * cost is in the usage of its answers: they are passed on and billed by it.
+   */
+  readonly reports?: readonly string[]
   /** Whether its answers may have inline media. */
   readonly answersMedia?: true
   /** Whether upstream keeps its answers, so that requests refer to them by ids. */

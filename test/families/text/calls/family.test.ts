@@ -11,6 +11,7 @@ import type { Channel } from '../../../../src/app/ports/provider.ts'
 import { systemClock } from '../../../../src/kernel/clock.ts'
 import { shippedBook } from '../../../domain/pricing/books.ts'
 import type { TextRequest } from '../../../../src/families/text/ports.ts'
+import type { TextWireRules } from '../../../../src/families/text/rules/wire.ts'
 import { JsonText } from '../../../../src/kernel/json-text.ts'
 import { textInput } from '../../../app/calls/support/text-world.ts'
 
@@ -37,6 +38,23 @@ t.test('a hold covers every channel that may be used', (t) => {
 t.test('a model without a largest output is refused', (t) => {
   const without = withTextSettings(channelOf(1), { largestOutputTokens: {} })
   t.throws(() => heldOn([without]), /no largest output/)
+  t.end()
+})
+
+t.test('a member is passed on whose cost the usage of its wire shows', (t) => {
+  const of = (wire: TextWireRules) =>
+    createTextFamily({
+      channels: createChannelDirectory([channel], { catalog, clock: systemClock }),
+      keptIds: createKeptIds('a secret of the tests'),
+      wire,
+      provider: createTextProvider(chatWire),
+    })
+  const input = textInput({ body: { context_management: { edits: [{ type: 'clear' }] } } })
+  t.throws(() => of(wires.chat).resolve(input, [channel]), /`context_management` is not accepted/)
+  const { request } = of({ ...wires.chat, reports: ['context_management'] }).resolve(input, [
+    channel,
+  ])
+  t.same(request.body['context_management'], input.body['context_management'])
   t.end()
 })
 

@@ -57,6 +57,21 @@ t.test('members that change price or model are found in any spelling', (t) => {
   t.end()
 })
 
+t.test('a wire passes on the members whose cost its usage shows, and no others', (t) => {
+  const reporting = { ...wires.chat, reports: ['context_management'] }
+  const edits = { edits: [{ type: 'clear_tool_uses_20250919' }] }
+  for (const name of ['context_management', 'contextManagement']) {
+    t.same(priceMembersOf(reporting, { [name]: edits }), [], name)
+    t.same(
+      priceMembersOf(reporting, { [name]: edits, inference_geo: 'us' }),
+      [{ name: 'inference_geo', path: 'inference_geo' }],
+      name,
+    )
+    t.match(priceMembersOf(wires.chat, { [name]: edits }), [{ path: name }])
+  }
+  t.end()
+})
+
 t.test('members that official clients send by default change no price', (t) => {
   const usual = {
     service_tier: 'auto',
