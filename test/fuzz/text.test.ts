@@ -138,6 +138,7 @@ void t.test('any path, method, query and headers are answered in shape', async (
       { authorization: 'Bearer' },
       { authorization: 'Bearer qak-all' },
       { 'x-native-api-key': 'sk-one' },
+      { 'x-api-key': 'sk-one' },
       { 'x-goog-api-key': 'sk-one', 'content-type': 'text/plain' },
       { ...asModel, 'content-type': 'application/json; charset=utf-16' },
       { ...asModel, 'content-type': 'application/json', 'content-encoding': 'br' },

@@ -39,6 +39,12 @@ const securitySchemes = {
     scheme: 'bearer',
     description: 'Model token `sk-…`, for calls of models.',
   },
+  modelApiKey: {
+    type: 'apiKey',
+    in: 'header',
+    name: 'x-api-key',
+    description: 'The model token without a scheme, below `/v1` in place of `Authorization`.',
+  },
   modelKey: {
     type: 'apiKey',
     in: 'header',

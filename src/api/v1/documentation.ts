@@ -32,6 +32,9 @@ const shape = {
   },
 }
 
+/** How routes below `/v1` take the token. */
+const v1Security = [{ modelToken: [] }, { modelApiKey: [] }]
+
 /** The OpenAPI description of a `/v1` route, including its failures. */
 export function describeV1(route: {
   readonly tag: 'Text' | 'Images' | 'Videos' | 'Speech' | 'Files' | 'Prices'
@@ -66,7 +69,7 @@ export function describeV1(route: {
     operationId,
     tags: [tag],
     summary,
-    security: [{ modelToken: [] }],
+    security: v1Security,
     response: {
       200: answer({ ...(ok === undefined ? {} : { json: ok }), others, headers: allHeaders }),
       ...(route.hasRanges === true && {

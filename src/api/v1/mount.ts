@@ -9,6 +9,8 @@ export const v1: Mount = {
   // Inline images, audio and long conversations.
   bodyBytes: 64 * 1024 * 1024,
   body: { passesOn: true, withoutHash: true },
+  // The header of the token if there is no `Authorization`: clients of several wires list models here.
+  keyHeaders: ['x-api-key'],
   // Every path of the official clients that has no route here.
   notOffered: [
     [/^\/embeddings$/, 'This gateway has no embeddings. GET /v1/models lists what it has'],

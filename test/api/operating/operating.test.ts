@@ -472,6 +472,7 @@ void t.test('/openapi.json describes every route with its failures and its token
   ])
   t.same(Object.keys(api.components.securitySchemes), [
     'modelToken',
+    'modelApiKey',
     'modelKey',
     'modelClientKey',
     'profileToken',

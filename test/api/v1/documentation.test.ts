@@ -89,7 +89,9 @@ void t.test('the OpenAPI document names every form, header and credential', asyn
       const expected =
         path.startsWith('/v1beta') || path.endsWith('enerateContent')
           ? ['modelToken', 'modelKey', 'modelClientKey']
-          : [schemeOf(path)]
+          : path.startsWith('/v1/')
+            ? ['modelToken', 'modelApiKey']
+            : [schemeOf(path)]
       t.same(schemes, isOpen ? [] : expected, path)
     }
 })

@@ -35,6 +35,21 @@ void t.test('lists the models that the token may use, by name', async (t) => {
   })
 })
 
+void t.test('the token may come in x-api-key, below a bearer token', async (t) => {
+  const list = (await get('')).json()
+  t.same((await get('', { 'x-api-key': 'sk-one' })).json(), list)
+  t.same((await get('', { ...asModel, 'x-api-key': 'sk-other' })).json(), list)
+  for (const headers of [
+    { 'x-api-key': 'sk-other' },
+    { 'x-api-key': '' },
+    { authorization: 'Bearer sk-other', 'x-api-key': 'sk-one' },
+  ]) {
+    const answer = await get('', headers)
+    t.equal(answer.statusCode, 401)
+    t.match(answer.json(), { error: { code: 'invalid_api_key' } })
+  }
+})
+
 void t.test('query parameters of a list of models are ignored', async (t) => {
   const query = '?client_version=0.1.0&limit=1&after_id=x&limit=2'
   t.same((await get(query)).json(), (await get('')).json())

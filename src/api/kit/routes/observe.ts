@@ -4,14 +4,22 @@ import type { DomainError } from '../../../kernel/errors.ts'
 import { beginAtZero } from '../../../platform/counters.ts'
 import { callerOf } from '../tokens/authenticate.ts'
 
+/** Headers that hold tokens: those of every mount's `keyHeaders` are among them. */
+const secretHeaders = [
+  'authorization',
+  'cookie',
+  'set-cookie',
+  'x-api-key',
+  'x-native-api-key',
+  'x-goog-api-key',
+]
+
 /**
  * For the logger's `redact`: if a request, a response or headers are ever logged whole, these stay
  * out (P7). The gateway's own lines never hold them.
  */
 export const logRedaction = {
   paths: [
-    'authorization',
-    'cookie',
     'body',
     '*.authorization',
     '*.cookie',
@@ -19,18 +27,11 @@ export const logRedaction = {
     // Queries hold signatures and one-time credentials.
     'req.url',
     'req.query',
-    '*.headers.authorization',
-    '*.headers.cookie',
-    '*.headers["x-native-api-key"]',
-    '*.headers["x-goog-api-key"]',
-    '*.headers["set-cookie"]',
-    'headers.authorization',
-    'headers.cookie',
-    'headers["x-native-api-key"]',
-    'headers["x-goog-api-key"]',
-    'headers["set-cookie"]',
-    '["x-native-api-key"]',
-    '["x-goog-api-key"]',
+    ...secretHeaders.flatMap((name) => [
+      `*.headers["${name}"]`,
+      `headers["${name}"]`,
+      `["${name}"]`,
+    ]),
   ],
   censor: '[redacted]',
 }
