@@ -59,6 +59,7 @@ export const domainCodes = [
   'submission_refused',
   'submission_uncertain',
   'upstream_unavailable',
+  'upstream_overloaded',
   'upstream_timeout',
   'upstream_malformed',
   'call_cut_off',

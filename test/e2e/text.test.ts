@@ -275,6 +275,7 @@ void t.test('a provider’s refusal is answered in our words and costs nothing',
     ['refuse=invalid_api_key', 503, 'model_unavailable'],
     ['refuse=billing_hard_limit_reached', 503, 'model_unavailable'],
     ['http=500', 502, 'upstream_unavailable'],
+    ['http=529', 503, 'upstream_overloaded'],
     ['malformed', 502, 'upstream_error'],
     ['drop-after-accept', 502, 'upstream_unavailable'],
     // Last: the channel rests for as long as it says.

@@ -24,6 +24,7 @@ const typeByStatus: Readonly<Record<FailureStatus, string>> = {
   503: 'server_error',
   504: 'server_error',
   507: 'server_error',
+  529: 'server_error',
 }
 
 /** Failures whose `type` is neither upstream's nor that of their status. */

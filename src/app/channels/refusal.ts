@@ -2,6 +2,9 @@ import { unreachable } from '../../kernel/assert.ts'
 import { DomainError } from '../../kernel/errors.ts'
 import type { ProviderError } from '../ports/provider.ts'
 
+/** The status of a provider that is overloaded as a whole, on wires that have it. */
+const OVERLOADED_STATUS = 529
+
 /**
  * Converts a provider's failure to a domain error; `callId` is set for a call, of which only the stop
  * of this process ends a request before its time.
@@ -27,8 +30,11 @@ export function refusalOf(
       return new DomainError('call_refused', error.message, details)
     case 'rate_limited':
       return new DomainError('rate_limited', error.message, details)
-    case 'unavailable':
-      return new DomainError('upstream_unavailable', error.message, details)
+    case 'unavailable': {
+      const isOverloaded = callId !== undefined && error.status === OVERLOADED_STATUS
+      const code = isOverloaded ? 'upstream_overloaded' : 'upstream_unavailable'
+      return new DomainError(code, error.message, details)
+    }
     case 'timeout':
       if (isCutOff) return new DomainError('call_cut_off', 'the gateway stopped', details)
       return new DomainError('upstream_timeout', error.message, details)

@@ -195,6 +195,22 @@ const cases: Readonly<Record<string, Case>> = {
     type: 'server_error',
     retry: 'false',
   },
+  'upstream is overloaded': {
+    code: 'upstream_overloaded',
+    details: { ...refused, retryAfterMs: 7_000 },
+    status: 503,
+    answers: 'upstream_overloaded',
+    type: 'server_error',
+    after: '7',
+  },
+  'upstream is overloaded, and may have accepted the call': {
+    code: 'upstream_overloaded',
+    details: { callId, acceptance: 'unknown' },
+    status: 503,
+    answers: 'upstream_overloaded',
+    type: 'server_error',
+    retry: 'false',
+  },
   'upstream did not answer in time': {
     code: 'upstream_timeout',
     details: { callId, acceptance: 'unknown' },

@@ -96,6 +96,7 @@ const entries = {
   refused_timeout: 'upstream_timeout',
   refused_malformed: 'upstream_error',
   upstream_unavailable: 'upstream_unavailable',
+  upstream_overloaded: 'upstream_overloaded',
   upstream_timeout: 'upstream_timeout',
   call_cut_off: 'service_unavailable',
   upstream_malformed: 'upstream_error',
@@ -114,6 +115,7 @@ export const callFailures: readonly FailureCode[] = [
   'refused_invalid',
   'refused_account',
   'upstream_unavailable',
+  'upstream_overloaded',
   'upstream_timeout',
   'call_cut_off',
   'upstream_malformed',
@@ -209,11 +211,17 @@ function withCircumstances(failure: Failure): Failure {
   }
 }
 
-/** Reads any value that a call threw; never throws. */
-export function readCallFailure(error: unknown): Failure {
+/** Reads any value that a call threw, for wires whose clients know the status 529; never throws. */
+export function readOverloadedFailure(error: unknown): Failure {
   const failure = withCircumstances(read(error))
   const { retry } = failure
   return typeof retry === 'number' ? { ...failure, retry: Math.max(1, Math.ceil(retry)) } : failure
+}
+
+/** Reads any value that a call threw; never throws. */
+export function readCallFailure(error: unknown): Failure {
+  const failure = readOverloadedFailure(error)
+  return failure.status === 529 ? { ...failure, status: 503 } : failure
 }
 
 /** The type that upstream gave a failure, where it may be shown; every 429 has the gateway's. */

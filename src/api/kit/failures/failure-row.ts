@@ -16,6 +16,7 @@ export type FailureStatus =
   | 503
   | 504
   | 507
+  | 529
 
 export interface FailureRow {
   readonly status: FailureStatus

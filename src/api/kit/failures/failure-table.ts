@@ -68,6 +68,8 @@ const ofUpstream = {
     retry: 'never',
   },
   upstream_unavailable: own(502, 'The model service cannot be reached at the moment', 2_000),
+  // Clients of wires that have this status wait, and repeat other failures of a server at once.
+  upstream_overloaded: own(529, 'The model service is overloaded at the moment', 2_000),
   upstream_timeout: own(504, 'The model service did not answer in time', 'never'),
   call_cut_off: {
     status: 503,

@@ -15,7 +15,8 @@ import type { Scrubber } from './scrubber.ts'
 const DEFAULT_RETRY_AFTER_MS = 2_000
 const MAX_PARAM_LENGTH = 120
 /** Statuses of an overloaded service. */
-const OVERLOADED = [503, 529]
+const OVERLOADED_STATUS = 529
+const OVERLOADED = [503, OVERLOADED_STATUS]
 
 /** The content of an error envelope. */
 export interface UpstreamError {
@@ -89,11 +90,12 @@ export function fromResponse(
     // With its own envelope the service itself refused; another page may come from a proxy that
     // gave up while the service is still working.
     const declined = OVERLOADED.includes(status) && error !== undefined
+    const isOverloaded = status === OVERLOADED_STATUS
     return new ProviderError(
       'unavailable',
       declined ? 'ruled_out' : 'unknown',
-      'The model service failed.',
-      details,
+      isOverloaded ? 'The model service is overloaded.' : 'The model service failed.',
+      isOverloaded ? { ...details, retryAfterMs: retryAfterMs(response.headers) } : details,
     )
   }
   if (status === 408)

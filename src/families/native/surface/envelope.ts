@@ -40,6 +40,7 @@ const wordByStatus: Readonly<Record<FailureStatus, string>> = {
   503: 'UNAVAILABLE',
   504: 'DEADLINE_EXCEEDED',
   507: 'RESOURCE_EXHAUSTED',
+  529: 'UNAVAILABLE',
 }
 
 /** Status words of upstream for a refused input that say more than the HTTP status. */

@@ -66,6 +66,7 @@ const speechFailures = {
   refused_timeout: TIMEOUT,
   refused_malformed: DOWNSTREAM,
   upstream_unavailable: DOWNSTREAM,
+  upstream_overloaded: { code: DOWNSTREAM, status: 503 },
   upstream_timeout: TIMEOUT,
   call_cut_off: UNKNOWN_ERROR,
   upstream_malformed: DOWNSTREAM,

@@ -96,6 +96,7 @@ const typeByStatus: Readonly<Record<FailureStatus, string>> = {
   503: 'ServiceUnavailable',
   504: 'GatewayTimeout',
   507: 'InsufficientStorage',
+  529: 'ServiceUnavailable',
 }
 
 /** Upstream's codes for an invalid field; other codes of a refused input (moderation) are kept. */

@@ -67,6 +67,7 @@ const typeByStatus: Readonly<Record<FailureStatus, string>> = {
   503: 'server_error',
   504: 'server_error',
   507: 'server_error',
+  529: 'server_error',
 }
 
 /** Upstream's numbers for input that moderation refused. */

@@ -256,6 +256,14 @@ t.test('a stream request answered otherwise is refused or malformed', async (t) 
       { kind: 'unavailable', acceptance: 'ruled_out' },
     ],
     [json({ nothing: 1 }, 503), { kind: 'unavailable', acceptance: 'unknown' }],
+    [
+      (response) => {
+        response.setHeader('retry-after', '7')
+        json({ error: { message: 'vendorish-1 is full' } }, 529)(response)
+      },
+      { kind: 'unavailable', acceptance: 'ruled_out', status: 529, retryAfterMs: 7_000 },
+    ],
+    [json({ nothing: 1 }, 529), { acceptance: 'unknown', status: 529, retryAfterMs: undefined }],
     [json({ error: { code: 'insufficient_quota' } }, 429), { kind: 'account' }],
     [json({}, 301), { kind: 'malformed' }],
     [json({}, 404), { kind: 'account' }],
