@@ -176,6 +176,7 @@ function shownAnswer(
 /** Chat completions. */
 export const chatWire: TextWire = {
   credentialHeaders: bearerHeaders,
+  members: ['messages', 'tools', 'tool_choice', 'functions', 'response_format'],
   path: () => '/chat/completions',
   requestBody,
   readError: readChatError,

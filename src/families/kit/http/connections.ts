@@ -30,6 +30,8 @@ export function createConnections(options: {
   readonly address?: (channel: Channel) => string
   /** Message if upstream's has no part that callers may see. */
   readonly fallback?: string
+  /** The outermost members of requests, whose places messages may name. */
+  readonly members?: readonly string[]
 }): ChannelConnections {
   const { address = ({ baseUrl }: Channel) => baseUrl, fallback = FAILED_MESSAGE } = options
   const lines = new Map<string, ChannelConnection>()
@@ -48,6 +50,7 @@ export function createConnections(options: {
         ),
         words: vendorWords(hosts, Object.values(models), redactWords),
         fallback,
+        members: options.members,
       }),
     }
   }

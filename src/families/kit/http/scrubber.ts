@@ -13,6 +13,9 @@ const LABELLED_ID = /["'`]?\b(?:request|trace|log)[ _-]?id\b["'`]? ?[:=] ?["'`]?
 const NAMED_ID = /\b((?:request|trace|log)[ _-]?id(?: is)?) ["'`]?(?=[\w-]*\d)[\w-]+["'`]?/gi
 const LINK = /\b(?!asset:)[a-z][a-z0-9+.-]{0,31}:\/\/[^\s"'<>`]+/gi
 const HOST = /\b(?:[a-z0-9-]{1,63}\.){2,10}[a-z]{2,}(?::\d+)?(?:\/[^\s"'<>`]*)?/gi
+/** The end of a dotted word that is a host: a port, a path, or the last label of a name. */
+const HOST_END =
+  '(?::\\d|/|(?<=\\.(?:com|net|org|info|dev|app|cloud|site|local|internal|intranet|lan|corp|(?!id)[a-z]{2})))'
 const ADDRESS = /\b\d{1,3}(?:\.\d{1,3}){3}(?::\d+)?\b/g
 const LONG_OPAQUE = /(?<![\w-])(?=[\w-]*\d)[\w-]{32,}\b/g
 /** The end of a link that belongs to the sentence around it. */
@@ -60,6 +63,16 @@ export function vendorWords(
   return [...new Set([...derived, ...listed.map((word) => word.toLowerCase())])]
 }
 
+/** Finds hosts, and first the places of members, as a provider writes them: `messages.1.content.0`. */
+function hostPattern(members: readonly string[]): RegExp {
+  if (members.length === 0) return HOST
+  const names = members.join('|')
+  // The whole word, so that no part of a place is taken for a host.
+  const step = '(?:\\.\\w{1,64}|\\[\\d{1,6}\\])'
+  const place = `(?<![\\w.-])(?:${names})${step}{1,32}(?![\\w-]|\\.\\w)(?!${HOST_END})`
+  return new RegExp(`(${place})|${HOST.source}`, 'gi')
+}
+
 /** The steps of scrubbing a message: exact replacements first, then words to drop. */
 export interface Scrubber {
   (message: string): string
@@ -75,17 +88,24 @@ export function createScrubber(input: {
   readonly modelNames: Readonly<Record<string, string>>
   readonly words: readonly string[]
   readonly fallback: string
+  /** The outermost members of requests: the place of one within them is shown. */
+  readonly members?: readonly string[] | undefined
 }): Scrubber {
   const names = Object.entries(input.modelNames).toSorted(([a], [b]) => b.length - a.length)
   const words = input.words
     .toSorted((a, b) => b.length - a.length)
     .map((word) => word.replace(/[.*+?^${}()|[\]\\]/g, '\\$&'))
+  const hosts = hostPattern(input.members ?? [])
   const vendor = words.length === 0 ? undefined : vendorPattern(words)
   return (message) => {
     let text = startOf(message)
     for (const [upstream, external] of names) text = text.replaceAll(upstream, external)
     text = withoutIds(text.replace(LINK, (link) => withPunctuation('[link]', link)))
-    text = text.replace(HOST, (host) => withPunctuation('[host]', host)).replace(ADDRESS, '[host]')
+    text = text
+      .replace(hosts, (found, place: unknown) =>
+        typeof place === 'string' ? found : withPunctuation('[host]', found),
+      )
+      .replace(ADDRESS, '[host]')
     text = text.replace(LONG_OPAQUE, '[id]')
     if (vendor !== undefined) text = withoutVendor(text, vendor)
     text = text.replace(/\s+/g, ' ').trim()

@@ -175,6 +175,14 @@ function shownAnswer(
 /** Native content generation. */
 export const nativeWire: TextWire = {
   credentialHeaders: keyHeaders,
+  members: [
+    'contents',
+    'tools',
+    'toolConfig',
+    'systemInstruction',
+    'generationConfig',
+    'safetySettings',
+  ],
   path: (request, streamed) => {
     const model = encodeURIComponent(request.upstreamModel)
     return streamed

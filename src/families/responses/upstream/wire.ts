@@ -168,6 +168,7 @@ function readResponsesError(body: unknown): UpstreamError | undefined {
 /** Responses. */
 export const responsesWire: TextWire = {
   credentialHeaders: bearerHeaders,
+  members: ['input', 'tools', 'tool_choice', 'text', 'reasoning'],
   path: () => '/responses',
   requestBody,
   readError: readResponsesError,

@@ -34,6 +34,7 @@ export function createTextProvider(
 ): TextProvider & { readonly close: () => Promise<void> } {
   const lines = createConnections({
     headers: wire.credentialHeaders,
+    members: wire.members,
     connections: ({ maxConcurrent }) => maxConcurrent,
   })
   return {
@@ -120,6 +121,8 @@ interface ReadAnswer extends Pick<TextAnswer, 'body' | 'tally'> {
 /** The wire of one text family; everything else is the same for all of them. */
 export interface TextWire {
   readonly credentialHeaders: CredentialHeaders
+  /** The outermost members of its requests: messages of a provider say by them what is at fault. */
+  readonly members: readonly string[]
   /** Below the channel's base URL. */
   readonly path: (request: TextRequest, streamed: boolean) => string
   readonly requestBody: (request: TextRequest, streamed: boolean) => JsonObject | JsonParts

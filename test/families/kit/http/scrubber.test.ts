@@ -36,6 +36,59 @@ t.test('plain messages stay, empty ones get a fallback, long ones are cut', asyn
   t.ok(scrub('a '.repeat(5_000)).length <= 500)
 })
 
+const members = ['messages', 'system', 'tools', 'thinking', 'output_config', 'context_management']
+const ofWire = createScrubber({
+  modelNames: {},
+  words: vendorWords(['https://api.acme.example.com/v1'], ['megatext-4-5']),
+  fallback: 'Refused.',
+  members,
+})
+
+t.test('places of members stay, as do the words by which agents recover', async (t) => {
+  const kept = [
+    'messages.1.content.0: Invalid `signature` in `thinking` block',
+    'messages.1.content.0.thinking.signature.str: Field required',
+    'messages.1.content.0.type: Expected `thinking` or `redacted_thinking`, but found `text`. When `thinking` is enabled, a final `assistant` message must start with a thinking block (preceeding the lastmost set of `tool_use` and `tool_result` blocks).',
+    'messages.3.content.0: `thinking` or `redacted_thinking` blocks in the latest assistant message cannot be modified. These blocks must remain as they were in the original response.',
+    "messages.2.role: Input should be 'user' or 'assistant'",
+    'messages: Unexpected role "system". Use the top-level `system` parameter.',
+    'messages.14: `tool_use` ids were found without `tool_result` blocks immediately after: toolu_01AbCdEfGhIjKlMnOpQrStUv.',
+    'messages.0.content.1.image.source.base64: image exceeds 5 MB maximum: 5316852 bytes > 5242880 bytes',
+    'tools.0.custom.input_schema.properties.path.type: JSON schema is invalid',
+    'tools[0].custom.input_schema.type: Field required',
+    'system.0.cache_control.ttl: a `1h` block must not come after a `5m` block',
+    'thinking.enabled.budget_tokens: Input should be greater than or equal to 1024',
+    'Thinking.Enabled.Budget is too low, or output_config.format.schema.additionalProperties.',
+    'context_management.edits.0.clear_tool_uses_20250919.keep: Extra inputs are not permitted',
+    'input length and `max_tokens` exceed context limit: 188240 + 21333 > 200000, decrease input length or `max_tokens` and try again',
+    'prompt is too long: 215000 tokens > 200000 maximum',
+    'messages.0.id is missing',
+  ]
+  for (const message of kept) t.equal(ofWire(message), message)
+})
+
+t.test('a host is no place, whatever its first word', async (t) => {
+  const cases: readonly (readonly [string, string])[] = [
+    ['host messages.acme.com is down', 'host [host] is down'],
+    ['host tools.eu.elsewhere.io: refused', 'host [host]: refused'],
+    ['host system.cluster.elsewhere:8443 is down', 'host [host] is down'],
+    ['see system.docs.elsewhere/a/b.', 'see [host].'],
+    ['host messages.elsewhere.internal', 'host [host]'],
+    ['host my-messages.one.elsewhere', 'host [host]'],
+    ['host a.messages.elsewhere', 'host [host]'],
+    [
+      'system.10.1.2.3 and messages.1.content.0 at 10.1.2.3:443',
+      'system.[host] and messages.1.content.0 at [host]',
+    ],
+    ['metadata.user.name.first is wrong', '[host] is wrong'],
+    ['messages.0.acme.key is wrong', 'messages.0.the provider.key is wrong'],
+  ]
+  for (const [message, expected] of cases) t.equal(ofWire(message), expected, message)
+  t.equal(scrub('messages.1.content.0: no'), '[host].0: no', 'only a wire names members')
+  const long = `messages${'.a1'.repeat(1_300)}`
+  t.ok(ofWire(`${long} `.repeat(3)).length <= 500)
+})
+
 t.test('a scrubbed message reads as a sentence', async (t) => {
   const cases: readonly (readonly [string, string])[] = [
     ['ACME refused the call.', 'The provider refused the call.'],

@@ -252,6 +252,10 @@ t.test('a stream request answered otherwise is refused or malformed', async (t) 
     [json(chatAnswer), { kind: 'malformed', acceptance: 'unknown' }],
     [json({ error: 'no' }, 400), { kind: 'invalid', status: 400, message: 'no' }],
     [
+      json({ error: { message: 'messages.1.content.0: Invalid' } }, 400),
+      { kind: 'invalid', message: 'messages.1.content.0: Invalid' },
+    ],
+    [
       json({ error: { message: 'vendorish-1 is full', code: 'full' } }, 503),
       { kind: 'unavailable', acceptance: 'ruled_out' },
     ],
