@@ -1,4 +1,4 @@
-import { readHttpDate } from '../../../kernel/read-time.ts'
+import { readHttpDate, readTime } from '../../../kernel/read-time.ts'
 import type { ExchangeError } from './open-stream.ts'
 import { type Acceptance, ProviderError } from '../../../app/ports/provider.ts'
 import { unreachable } from '../../../kernel/assert.ts'
@@ -199,8 +199,23 @@ export function retryAfterMs(
   return Number.isFinite(waitMs) && waitMs > 0 ? Math.min(waitMs, MAX_RETRY_AFTER_MS) : undefined
 }
 
-/** The names of upstream's limits in its headers. */
-const LIMITED = ['requests', 'tokens'] as const
+/** The headers of a wire's answers that the gateway reads. */
+export interface HeadNames {
+  /** The provider's id of the request. */
+  readonly requestId: string
+  /** Each limit of the account: the remaining amount, and when it is full again. */
+  readonly limits: readonly (readonly [remaining: string, reset: string])[]
+}
+
+/** The names on most wires. */
+const USUAL_HEAD: HeadNames = {
+  requestId: 'x-request-id',
+  limits: [
+    ['x-ratelimit-remaining-requests', 'x-ratelimit-reset-requests'],
+    ['x-ratelimit-remaining-tokens', 'x-ratelimit-reset-tokens'],
+  ],
+}
+
 const UNITS_MS: Readonly<Record<string, number>> = { h: 3_600_000, m: 60_000, s: 1_000, ms: 1 }
 const DURATION = /(?<![\d.])(\d+(?:\.\d+)?)(ms|h|m|s)/g
 
@@ -215,21 +230,33 @@ function durationMs(text: string): number | undefined {
   return length > 0 && length === text.length ? Math.ceil(totalMs) : undefined
 }
 
+/** Time until a limit is full again, which is written as a duration or as a time. */
+function resetMs(text: string, nowMs?: number): number | undefined {
+  const duration = durationMs(text)
+  if (duration !== undefined) return duration
+  const unixMs = readTime(text)
+  return unixMs === undefined ? undefined : Math.max(0, unixMs - (nowMs ?? systemClock.nowMs()))
+}
+
 /**
  * Time without further calls after a successful one, until the used-up limit is reset. Undefined if
  * the limit is not used up.
  */
-export function restOf(headers: ExchangeResponse['headers']): number | undefined {
+export function restOf(
+  headers: ExchangeResponse['headers'],
+  { limits }: Pick<HeadNames, 'limits'> = USUAL_HEAD,
+  nowMs?: number,
+): number | undefined {
   let longestMs: number | undefined
-  for (const what of LIMITED) {
-    if (headerOf(headers, `x-ratelimit-remaining-${what}`) !== '0') continue
-    const resetMs = durationMs(headerOf(headers, `x-ratelimit-reset-${what}`) ?? '')
-    if (resetMs !== undefined) longestMs = Math.max(longestMs ?? 0, resetMs)
+  for (const [remaining, reset] of limits) {
+    if (headerOf(headers, remaining) !== '0') continue
+    const waitMs = resetMs(headerOf(headers, reset) ?? '', nowMs)
+    if (waitMs !== undefined) longestMs = Math.max(longestMs ?? 0, waitMs)
   }
   return longestMs === undefined ? undefined : Math.min(longestMs, MAX_RETRY_AFTER_MS)
 }
 
 /** Upstream's request id and rest time, from the headers of its answer. */
-export function headOf(headers: ExchangeResponse['headers']) {
-  return { upstreamRequestId: headerOf(headers, 'x-request-id'), restMs: restOf(headers) }
+export function headOf(headers: ExchangeResponse['headers'], names: HeadNames = USUAL_HEAD) {
+  return { upstreamRequestId: headerOf(headers, names.requestId), restMs: restOf(headers, names) }
 }

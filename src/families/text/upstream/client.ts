@@ -15,7 +15,13 @@ import {
 import { type Scrubber } from '../../kit/http/scrubber.ts'
 import { sentInTurns } from '../../kit/http/json.ts'
 import { openEvents, refusal, rethrow } from '../../kit/http/open-events.ts'
-import { headOf, isSuccess, malformed, type UpstreamError } from '../../kit/http/refusals.ts'
+import {
+  headOf,
+  type HeadNames,
+  isSuccess,
+  malformed,
+  type UpstreamError,
+} from '../../kit/http/refusals.ts'
 import type { TextAnswer, TextChunk, TextProvider, TextRequest, TextTally } from '../ports.ts'
 import {
   frameBounds,
@@ -63,7 +69,7 @@ export function createTextProvider(
         : undefined
       if (answer === undefined) throw malformed()
       const { upstreamId, ...rest } = answer
-      const { upstreamRequestId = upstreamId, restMs } = headOf(response.headers)
+      const { upstreamRequestId = upstreamId, restMs } = headOf(response.headers, wire.head)
       return { ...rest, upstreamRequestId, restMs }
     },
     stream: async (channel, request, options) => {
@@ -85,7 +91,7 @@ export function createTextProvider(
       )
       const reader = wire.frameReader(request, line.scrub)
       const bounds = streamBounds(request.largest, lengthOf(sent))
-      return beginFrameStream(opened, reader, headOf(opened.headers), bounds)
+      return beginFrameStream(opened, reader, headOf(opened.headers, wire.head), bounds)
     },
     close: () => lines.close(),
   }
@@ -121,6 +127,8 @@ interface ReadAnswer extends Pick<TextAnswer, 'body' | 'tally'> {
 /** The wire of one text family; everything else is the same for all of them. */
 export interface TextWire {
   readonly credentialHeaders: CredentialHeaders
+  /** The headers of its answers, where they have other names than on most wires. */
+  readonly head?: HeadNames
   /** The outermost members of its requests: messages of a provider say by them what is at fault. */
   readonly members: readonly string[]
   /** Below the channel's base URL. */

@@ -236,6 +236,29 @@ t.test('the provider’s own id is kept where no header names one', async (t) =>
   }
 })
 
+t.test('a wire names the headers of the provider’s id and of its limits', async (t) => {
+  const head = {
+    requestId: 'request-id',
+    limits: [['wire-tokens-remaining', 'wire-tokens-reset']],
+  } as const
+  const provider = use(t, createTextProvider({ ...chatWire, head }))
+  const withHead = (answer: (response: ServerResponse) => void) => (response: ServerResponse) => {
+    response.setHeader('request-id', 'req_of_theirs')
+    response.setHeader('x-request-id', 'of a proxy')
+    response.setHeader('wire-tokens-remaining', '0')
+    response.setHeader('wire-tokens-reset', '9999-01-01T00:00:00Z')
+    answer(response)
+  }
+  const whole = await upstream(t, withHead(json(chatAnswer)))
+  const streamed = await upstream(t, withHead(events('data: [DONE]\n\n')))
+  const expected = { upstreamRequestId: 'req_of_theirs', restMs: 60_000 }
+  t.match(await provider.complete(whole.channel, request(), options()), expected)
+  const there = { ...streamed.channel, id: 's' }
+  const stream = await provider.stream(there, request(), options())
+  t.match(stream, expected)
+  await readAll(stream)
+})
+
 t.test('connections are used again after whole streams', async (t) => {
   const { seen, channel } = await upstream(t, events('data: [DONE]\n\n: bye\n\n'))
   const provider = use(t, createTextProvider(chatWire))
