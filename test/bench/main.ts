@@ -25,6 +25,7 @@ const benchmarks: Readonly<Record<string, () => Promise<{ readonly run: Benchmar
   memory: () => import('./memory.ts'),
   streams: () => import('./streams.ts'),
   bodies: () => import('./bodies.ts'),
+  'body-values': () => import('./body-values.ts'),
   images: () => import('./images.ts'),
   speech: () => import('./speech.ts'),
   'slow-readers': () => import('./slow-readers.ts'),

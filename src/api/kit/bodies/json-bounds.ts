@@ -4,8 +4,15 @@
 export const MAX_JSON_DEPTH = 64
 /** Maximum number of values in a body: bounds the memory that a small body can need. */
 export const MAX_JSON_VALUES = 50_000
+/**
+ * The same where the text goes on: a long session of an agent has some 20 values for each use of a tool, and
+ * is sent whole in each turn.
+ */
+export const MAX_KEPT_TEXT_VALUES = 200_000
 /** Maximum number of members of an object. */
 export const MAX_JSON_MEMBERS = 1_000
+/** The same where the names are the caller's own: to make room for more holds the event loop too long. */
+export const MAX_FREE_MEMBERS = 50_000
 /**
  * The most characters of a body besides its media in base64. No model reads more, and a text holds
  * the event loop for longer than media of its length.
@@ -16,7 +23,7 @@ export const MAX_NAME_CHARACTERS = 1_024
 
 /**
  * Members whose content is the caller's own, at any depth: definitions and results of functions,
- * schemas, maps of names. Only the number of values bounds their objects, and where a body is passed
+ * schemas, maps of names. Their objects may have as many members as a body has values, and where a body is passed
  * on, their integers keep their digits.
  */
 const FREE_MEMBERS: ReadonlySet<string> = new Set(

@@ -5,9 +5,11 @@ import type { Span } from '../../../kernel/json-text.ts'
 import { type Level, NotJson, notJson, notJsonAt, pathOf } from './json-place.ts'
 import {
   isFreeMember,
+  MAX_FREE_MEMBERS,
   MAX_JSON_DEPTH,
   MAX_JSON_MEMBERS,
   MAX_JSON_VALUES,
+  MAX_KEPT_TEXT_VALUES,
   MAX_NAME_CHARACTERS,
   MAX_TEXT_CHARACTERS,
 } from './json-bounds.ts'
@@ -45,6 +47,7 @@ class StrictReader {
   readonly #text: string
   readonly #passesOn: boolean
   readonly #spans: Map<string, Span> | undefined
+  readonly #maxValues: number
   readonly #levels: Level[] = []
   #at = 0
   /** Index after the colon of the last member of the outermost object. */
@@ -59,6 +62,7 @@ class StrictReader {
     this.#text = text
     this.#passesOn = passesOn
     this.#spans = spans
+    this.#maxValues = spans === undefined ? MAX_JSON_VALUES : MAX_KEPT_TEXT_VALUES
   }
 
   *read(): Work<unknown> {
@@ -149,8 +153,8 @@ class StrictReader {
 
   #count(): void {
     this.#values += 1
-    if (this.#values > MAX_JSON_VALUES)
-      refuse(`The request body holds more than ${MAX_JSON_VALUES} values`)
+    if (this.#values > this.#maxValues)
+      refuse(`The request body holds more than ${this.#maxValues} values`)
   }
 
   #put(value: unknown): void {
@@ -180,11 +184,9 @@ class StrictReader {
       refuse(`The key ${key} is not accepted`, pathOf(this.#levels))
     if (Object.hasOwn(level.object, key))
       refuse('A key appears twice in one object', pathOf(this.#levels))
-    if (level.members > MAX_JSON_MEMBERS && !level.isFree)
-      refuse(
-        `An object may have at most ${MAX_JSON_MEMBERS} members`,
-        pathOf(this.#levels.slice(0, -1)),
-      )
+    const most = level.isFree ? MAX_FREE_MEMBERS : MAX_JSON_MEMBERS
+    if (level.members > most)
+      refuse(`An object may have at most ${most} members`, pathOf(this.#levels.slice(0, -1)))
   }
 
   /** Undefined if it is longer than a piece, or has no end. */

@@ -1,9 +1,10 @@
 import * as fc from 'fast-check'
 import t from 'tap'
 import {
+  MAX_FREE_MEMBERS,
   MAX_JSON_DEPTH,
   MAX_JSON_MEMBERS,
-  MAX_JSON_VALUES,
+  MAX_KEPT_TEXT_VALUES,
 } from '../../../../src/api/kit/bodies/json-bounds.ts'
 import { readStrictJson } from '../../../../src/api/kit/bodies/strict-json.ts'
 import { JsonText, type Span } from '../../../../src/kernel/json-text.ts'
@@ -134,11 +135,22 @@ void t.test('form and bounds of a text that goes on are checked', async (t) => {
     ['{"a":1,}', /not valid JSON: line 1, column 8/],
     ['{"a":01}', /not valid JSON/],
     ['['.repeat(MAX_JSON_DEPTH + 1), /deeper than 64/],
-    [`[${'0,'.repeat(MAX_JSON_VALUES)}0]`, /more than 50000 values/],
+    [`[${'0,'.repeat(MAX_KEPT_TEXT_VALUES)}0]`, /more than 200000 values/],
     [`{"a":{${members}}}`, /at most 1000 members/],
   ] as const)
     t.throws(() => read(text), refused)
-  t.ok(read(`{"messages":[{"input":{${members}}}]}`), 'arguments may have any members')
+  t.ok(read(`{"messages":[{"input":{${members}}}]}`), 'arguments may have more')
+  const names = Array.from({ length: MAX_FREE_MEMBERS }, (_, at) => `"m${at}":1`).join(',')
+  t.ok(read(`{"input":{${names}}}`))
+  t.throws(() => read(`{"input":{${names},"one":1}}`), /at most 50000 members/)
+})
+
+void t.test('200,000 values are read, in parts that let others go first', async (t) => {
+  const work = readStrictJson(`[${'0,'.repeat(MAX_KEPT_TEXT_VALUES - 2)}0]`, true, new Map())
+  let parts = 1
+  while (work.next().done !== true) parts += 1
+  // A value and its comma are two tokens.
+  t.ok(parts >= (2 * MAX_KEPT_TEXT_VALUES) / 1_024, `${parts} parts`)
 })
 
 void t.test('a member that is not there cannot be replaced', async (t) => {
