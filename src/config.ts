@@ -131,6 +131,7 @@ export function dataFiles(dataDir: string): {
   readonly markerSecret: string
   readonly spool: string
   readonly objects: string
+  readonly lineFiles: string
   /** The state of nightly audits; `tollgate audit --state` takes it, too. */
   readonly audit: string
 } {
@@ -140,6 +141,7 @@ export function dataFiles(dataDir: string): {
     markerSecret: join(dataDir, 'marker.secret'),
     spool: join(dataDir, 'spool'),
     objects: join(dataDir, 'objects'),
+    lineFiles: join(dataDir, 'line-files'),
     audit: join(dataDir, 'audit.json'),
   }
 }

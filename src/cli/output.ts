@@ -36,7 +36,7 @@ export function print(line: string): void {
   write(`${line}\n`)
 }
 
-function write(text: string): void {
+function write(text: string | Uint8Array): void {
   if (closed) throw new OutputClosedError('the reader of the output is gone')
   process.stdout.write(text)
 }
@@ -47,7 +47,7 @@ export function printPaced(line: string): Promise<void> {
 }
 
 /** Writes a part of a long result as it is. @throws OutputClosedError */
-export async function writePaced(text: string): Promise<void> {
+export async function writePaced(text: string | Uint8Array): Promise<void> {
   write(text)
   const { stdout } = process
   if (!stdout.writableNeedDrain) return

@@ -201,6 +201,7 @@ export function servicesOf(session: Session): NamedReportServices {
     issuer: issuerName(config),
     settingsOf: (tenantId) => readSettings({ log, db }, tenantId),
     ...readStatements(session),
+    lineFiles: { parquet: () => Promise.reject(new Error('a command writes files itself')) },
   })
   return { queries, clock, models: { catalog }, http: { endpoints: {} } }
 }

@@ -1,7 +1,12 @@
 import { constants, setPriority } from 'node:os'
 import { announceFailure, logLine, onStopRequest } from '../../infra/embedded/child.ts'
 import { type JobContext, type JobKind, jobs } from '../app/finance/statements/jobs.ts'
-import type { Job, JobAnswer, JobMessage } from '../app/finance/statements/process.ts'
+import {
+  failureOf,
+  type Job,
+  type JobAnswer,
+  type JobMessage,
+} from '../app/finance/statements/process.ts'
 import { readVariable } from '../config.ts'
 import { monotonicClock } from '../kernel/clock.ts'
 import { pause } from '../kernel/pause.ts'
@@ -33,7 +38,7 @@ async function answer<Kind extends JobKind>(
   try {
     return { id, answer: await jobs[kind](input, context) }
   } catch (error) {
-    return { id, failure: error instanceof Error ? error.message : String(error) }
+    return { id, failure: failureOf(error) }
   }
 }
 
@@ -60,8 +65,9 @@ function run(): void {
       return
     }
     running = { id: message.id, withdrawn: new AbortController() }
-    const rest = restBetween(running.withdrawn.signal)
-    void answer(message, { db: pool, rest }).then((done) => process.send?.(done))
+    const { signal: withdrawn } = running.withdrawn
+    const rest = restBetween(withdrawn)
+    void answer(message, { db: pool, rest, withdrawn }).then((done) => process.send?.(done))
   })
 }
 

@@ -41,7 +41,7 @@ import { createDiskFloor } from '../storage/local/disk.ts'
 import type { OpenedStorage } from '../storage/open.ts'
 import { openQueryPool } from '../storage/postgres/pool.ts'
 import { startAccess } from './access.ts'
-import { openStatements } from './statements.ts'
+import { openLineFiles, openStatements } from './statements.ts'
 import { compose, type Dependencies, type Infrastructure } from './compose.ts'
 
 export interface ServicesOptions {
@@ -175,14 +175,17 @@ function openQueries(
     Pick<ProcessContext, 'onStop'> & {
       readonly read: Omit<
         Parameters<typeof readsOver>[0],
-        'settingsOf' | 'issuer' | 'statements' | 'runJob'
+        'settingsOf' | 'issuer' | 'statements' | 'runJob' | 'lineFiles'
       >
     },
 ) {
   const { stop, ...closed } = openStatements(options, { ...read, log, crashPoint })
   onStop(stop)
+  const { lineFiles, stop: stopFiles } = openLineFiles(options)
+  onStop(stopFiles)
   const issuer = issuerName(options.config)
-  const queries = readsOver({ ...read, ...closed, settingsOf: facts.of, issuer })
+  const settingsOf = facts.of
+  const queries = readsOver({ ...read, ...closed, lineFiles, settingsOf, issuer })
   return { statements: closed.statements, queries }
 }
 

@@ -1,11 +1,13 @@
 import type { ChildProcess } from 'node:child_process'
 import { forkPrivately } from '../../infra/embedded/fork.ts'
+import { createLineFiles, type LineFiles } from '../app/finance/line-files/files.ts'
+import type { LinesJob } from '../app/finance/line-files/job.ts'
 import type { CloseDeps } from '../app/finance/statements/close.ts'
 import { statementSigner } from '../app/finance/statements/key.ts'
 import { createJobProcess, type RunJob } from '../app/finance/statements/process.ts'
 import { createStatements } from '../app/finance/statements/statements.ts'
 import type { Statements } from '../app/finance/statements/types.ts'
-import { type Config, readVariable, signingHost } from '../config.ts'
+import { type Config, dataFiles, readVariable, signingHost } from '../config.ts'
 import type { Log } from '../kernel/log.ts'
 import { programFile } from '../platform/program-files.ts'
 import { boundedHeap, type HeapBounds } from '../platform/v8-flags.ts'
@@ -71,4 +73,23 @@ export function openStatements(
   const buildTree: CloseDeps['buildTree'] = (job) => runJob('tree', job)
   const deps = { ...sources, signer, issuerName: host, buildTree, logger }
   return { statements: createStatements(deps), runJob, stop }
+}
+
+/**
+ * Files of lines. They are written by another process than the one that closes months: a large file takes half a
+ * minute, for which no statement waits.
+ */
+export function openLineFiles({
+  config,
+  databaseUrl,
+  logger,
+}: {
+  readonly config: Pick<Config, 'dataDir'>
+  readonly databaseUrl: string
+  readonly logger: Log
+}): { readonly lineFiles: LineFiles; readonly stop: () => Promise<void> } {
+  const { run, stop } = createJobProcess({ launch: () => launchStatements(databaseUrl), logger })
+  const { lineFiles: directory } = dataFiles(config.dataDir)
+  const write = (job: LinesJob, callerGone: AbortSignal) => run('lines', job, callerGone)
+  return { lineFiles: createLineFiles({ directory, write }), stop }
 }

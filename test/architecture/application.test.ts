@@ -24,7 +24,15 @@ const appBelow: Readonly<Record<string, readonly string[]>> = {
   files: ['access', 'files/uploads', 'read-models', 'spending'],
   assets: ['access', 'channels', 'ports', 'queue', 'read-models', 'spending'],
   finance: ['read-models', 'spending'],
-  'finance/statements': ['accounts', 'audit', 'finance', 'read-models', 'spending'],
+  'finance/line-files': [],
+  'finance/statements': [
+    'accounts',
+    'audit',
+    'finance',
+    'finance/line-files',
+    'read-models',
+    'spending',
+  ],
   calls: [
     'queue',
     'access',

@@ -2,6 +2,8 @@ import { Pool } from 'pg'
 import { migrateEngine } from '../../projections/engine/migrate.ts'
 import { allProjections } from '../../projections/registry.ts'
 import { lineFile, lineFormats } from '../../src/api/query/line-files.ts'
+import { lineFileColumns } from '../../src/app/finance/line-files/columns.ts'
+import { writeParquet } from '../../src/app/finance/line-files/parquet.ts'
 import { ledgerExports } from '../../src/api/query/projection-reads.ts'
 import { anyLines } from '../../src/api/query/reads.ts'
 import { TimeZone } from '../../src/kernel/time-zone.ts'
@@ -16,7 +18,7 @@ const LINES = sizeFrom('BENCH_EXPORT_LINES', sized(1_130_000, 20_000))
 const MAX_MIB = 200
 const MIB = 1_048_576
 /** Lines a second of the processor time of the exporting process, by format. */
-const reach = { csv: 100_000, ndjson: 100_000, focus: 60_000 } as const
+const reach = { csv: 100_000, ndjson: 100_000, focus: 60_000, parquet: 35_000 } as const
 
 export async function run(): Promise<readonly Figure[]> {
   const database = await acquireDatabase()
@@ -50,10 +52,16 @@ export async function run(): Promise<readonly Figure[]> {
       rss: process.memoryUsage.rss(),
     }
     let [bytes, mostRss] = [0, 0]
-    const file = lineFile(exports, { format, filter, hasByteOrderMark: false }, terms)
-    for await (const piece of file.pieces) {
+    const taken = (piece: string | Uint8Array): Promise<void> => {
       bytes += piece.length
       mostRss = Math.max(mostRss, process.memoryUsage.rss())
+      return Promise.resolve()
+    }
+    if (format === 'parquet')
+      await writeParquet(taken, lineFileColumns, exports.lines(filter, {}), LINES)
+    else {
+      const file = lineFile(exports, { format, filter, hasByteOrderMark: false }, terms)
+      for await (const piece of file.pieces) await taken(piece)
     }
     const { user, system } = process.cpuUsage(began.cpu)
     const seconds = (performance.now() - began.ms) / 1_000

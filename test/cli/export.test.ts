@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { queriesOf, tasksOf } from '../e2e/support/client.ts'
 import { readTable } from '../helpers/csv.ts'
+import { readParquet } from '../helpers/parquet.ts'
 import { sharedStack } from '../helpers/stack.ts'
 import { tollgate } from './support/commands.ts'
 
@@ -54,6 +55,41 @@ t.test('each format is the file of the API', async (t) => {
   t.same(ids(rows), ids(named))
   t.ok(rows.some((row) => row['ChargeCategory'] === 'Purchase' && row['BilledCost'] !== '0'))
 })
+
+t.test(
+  'Parquet has the lines of the other formats, and is whole once it has its name',
+  async (t) => {
+    const folder = t.testdir({})
+    const made = await exported(...ours, '--format', 'parquet', '--as-of', asOf, '--out', folder)
+    t.equal(made.code, 0, made.stderr)
+    const name = `ledger-lines_${demo.tenantId}_at-${asOf}.parquet`
+    t.same(readdirSync(folder), [name])
+    const { columns, rows } = await readParquet(readFileSync(join(folder, name)))
+    const json = await exported(...ours, '--format', 'ndjson', '--as-of', asOf)
+    const lines = json.stdout.trim().split('\n')
+    const expected = lines.map((line) => JSON.parse(line) as Record<string, unknown>)
+    t.same(
+      columns.map((column) => column.name),
+      Object.keys(expected[0] ?? {}),
+    )
+    t.same(
+      rows.map(({ amount, net, quantity, line_id, hash }) => [
+        amount,
+        net,
+        quantity,
+        line_id,
+        hash,
+      ]),
+      expected.map((line) => [
+        line['amount'],
+        line['net'],
+        BigInt(line['quantity'] as number),
+        line['line_id'],
+        line['hash'],
+      ]),
+    )
+  },
+)
 
 t.test('a FOCUS file of a position is the same after terms and names were changed', async (t) => {
   const focus = async (...args: readonly string[]) => {
@@ -118,9 +154,15 @@ t.test('a file that is cut off is named so', async (t) => {
   const path = join(folder, 'full.csv')
   // The device that is always full stands for a disk.
   symlinkSync('/dev/full', `${path}.partial`)
-  const { code, stderr } = await exported(...ours, '--out', path)
-  t.equal(code, 1)
-  t.match(stderr, /cut off after 0 lines; they are in .*full\.csv\.partial: ENOSPC/)
+  for (const [format, lines] of [
+    ['csv', 0],
+    ['parquet', 2],
+  ] as const) {
+    const { code, stderr } = await exported(...ours, '--format', format, '--out', path)
+    t.equal(code, 1)
+    const words = `cut off after ${lines} lines; they are in .*full\\.csv\\.partial: ENOSPC`
+    t.match(stderr, new RegExp(words), format)
+  }
   t.same(readdirSync(folder), ['full.csv.partial'])
 })
 
@@ -135,6 +177,7 @@ t.test('what cannot be read is refused, naming the option', async (t) => {
     ['--as-of', ['--as-of', '999999999999999999'], 1],
     ['--format', ['--format', 'xml']],
     ['--bom', ['--format', 'ndjson', '--bom']],
+    ['--bom', ['--format', 'parquet', '--bom']],
     ['tenant_nobody', ['--tenant', 'tenant_nobody'], 1],
     ['missing', ['--out', '/missing/folder/x.csv'], 1],
   ]

@@ -4,6 +4,7 @@ import { partsInTurns } from '../../kernel/turns.ts'
 import { success } from '../kit/routes/account-surface.ts'
 import { type CsvRow, csvPages } from '../kit/answers/csv.ts'
 import { type FileFacts, fileName, sendFile } from '../kit/answers/files.ts'
+import { callerGone } from '../kit/routes/calls.ts'
 import { toCursor } from '../kit/routes/queries.ts'
 import { RequestError } from '../kit/request-error.ts'
 import { DEFAULT_PAGE_LINES, MAX_PAGE_LINES } from './schemas.ts'
@@ -25,10 +26,11 @@ export interface Table<Row> {
   readonly rows: () => AsyncIterable<readonly Row[]>
 }
 
-/** A file that is made as it is read: at least one piece of text, or of bytes. */
+/** A file that is made as it is read, in at least one piece, or one that is whole and has a size. */
 export interface WrittenFile {
   readonly extension: string
   readonly type: string
+  readonly sizeBytes?: number
   readonly pieces: AsyncIterable<string | Uint8Array>
 }
 
@@ -44,6 +46,9 @@ interface AskedForm<Format extends string = 'json' | 'csv'> {
   /** Whether a byte order mark comes first. */
   readonly bom?: 'true' | 'false'
 }
+
+/** The formats that are tables of text. */
+const tables: ReadonlySet<string> = new Set(['csv', 'focus'])
 
 export const CSV = { extension: 'csv', type: 'text/csv; charset=utf-8; header=present' } as const
 
@@ -70,18 +75,23 @@ export async function sendListOr<Format extends string, Page extends object>(
   request: FastifyRequest,
   reply: FastifyReply,
   asked: AskedForm<Format | 'json' | 'csv'>,
-  list: ListPage<Page> & { readonly file: (format: Format | 'csv') => WrittenFile },
+  list: ListPage<Page> & {
+    readonly file: (
+      format: Format | 'csv',
+      callerGone: AbortSignal,
+    ) => WrittenFile | Promise<WrittenFile>
+  },
 ) {
   void reply.header('cache-control', 'no-store').header('vary', 'Accept')
   const format = formatOf(request, asked.format)
-  if (asked.bom === 'true' && (format === 'json' || format === 'ndjson'))
+  if (asked.bom === 'true' && !tables.has(format))
     throw new RequestError('parameter_invalid', `bom is for tables: ${format} has none`, 'bom')
   if (format === 'json') return success(await list.page())
-  const { extension, type, pieces } = list.file(format)
+  const { extension, ...file } = await list.file(format, callerGone(reply).signal)
   const { name, facts } = list
   const fullName =
     facts === undefined ? `${name}.${extension}` : fileName({ ...facts, name }, extension)
-  return sendFile(request, reply, { name: fullName, type, pieces, asOf: facts?.asOf })
+  return sendFile(request, reply, { ...file, name: fullName, asOf: facts?.asOf })
 }
 
 /** The wanted format: by `format`, otherwise by `Accept`. */

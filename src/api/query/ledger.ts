@@ -5,11 +5,11 @@ import type { Principal } from '../../app/access/principal.ts'
 import { successOf } from '../kit/routes/account-surface.ts'
 import { principalOf } from '../kit/tokens/authenticate.ts'
 import { RequestError } from '../kit/request-error.ts'
-import { sendList, sendListOr, wholeList } from './answers.ts'
+import { sendList, sendListOr, wholeList, type WrittenFile } from './answers.ts'
 import { describeQuery } from './documentation.ts'
 import { listFailures } from './envelope.ts'
 import { toLine, withNames } from './ledger-lines.ts'
-import { lineFile, type LineFormat } from './line-files.ts'
+import { lineFile, type LineFormat, PARQUET } from './line-files.ts'
 import { factsOf, placeOf, positionedList, readReport, reportMembers } from './report-query.ts'
 import { AnsweredAsOf, Cursor, Limit, lineFileMembers, LinesAnswerSchema } from './schemas.ts'
 import { visibleTo } from './scope.ts'
@@ -57,12 +57,18 @@ export async function readLines(
     async (page) => withNames(accounts, await reads.listLines(filter, page)),
     toLine,
   )
-  const file = (wanted: LineFormat) =>
-    lineFile(
+  const { after } = place
+  const file = async (wanted: LineFormat, callerGone: AbortSignal): Promise<WrittenFile> => {
+    if (wanted === 'parquet') {
+      const { sizeBytes, parts } = await reads.parquet(filter, { after, limit }, callerGone)
+      return { ...PARQUET, sizeBytes, pieces: parts }
+    }
+    return lineFile(
       reads.exports,
-      { format: wanted, filter, after: place.after, limit, hasByteOrderMark: query.bom === 'true' },
+      { format: wanted, filter, after, limit, hasByteOrderMark: query.bom === 'true' },
       { ...billing, zone: facts.zone },
     )
+  }
   return { page: list.page, facts, file }
 }
 
@@ -78,7 +84,10 @@ function linesRoute(instance: FastifyInstance, services: QueryServices): void {
           ok: LinesAnswerSchema,
           failures: [...listFailures, 'log_unavailable'],
           csv: true,
-          files: { 'application/x-ndjson': 'A line of JSON for each line of the ledger.' },
+          files: {
+            'application/x-ndjson': 'A line of JSON for each line of the ledger.',
+            [PARQUET.type]: 'Apache Parquet with exact decimals.',
+          },
         }),
         querystring: linesQuerySchema(Object.keys(services.http.endpoints)),
       },

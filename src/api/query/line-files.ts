@@ -1,74 +1,43 @@
-import { type Cells, lineCell } from '../../../projections/ledger/query.ts'
+import { type Cells, inMilliseconds } from '../../../projections/ledger/query.ts'
+import { type ColumnKind, lineFileColumns } from '../../app/finance/line-files/columns.ts'
 import { csvPages } from '../kit/answers/csv.ts'
 import { CSV } from './answers.ts'
 import { focusColumns } from './focus/columns.ts'
 import { focusRows, type FocusTerms } from './focus/table.ts'
 import type { LedgerFilter, LineExports } from './reads.ts'
 
-/** Files of settled lines: a table, a line of JSON a row, or FOCUS. */
+/** Files of settled lines: a table, a line of JSON a row, FOCUS, or Parquet. */
 
-export const lineFormats = ['csv', 'ndjson', 'focus'] as const
+/** The formats that are text, of which a piece can be sent as soon as it is made. */
+export const textFormats = ['csv', 'ndjson', 'focus'] as const
+export type TextFormat = (typeof textFormats)[number]
+export const lineFormats = [...textFormats, 'parquet'] as const
 export type LineFormat = (typeof lineFormats)[number]
 
+export const PARQUET = { extension: 'parquet', type: 'application/vnd.apache.parquet' } as const
+
+const quoted = (cell: string) => `"${cell}"`
+const asItIs = (cell: string) => cell
 /** Writes a cell that is not null as JSON. */
-const written = {
-  text: (cell: string) => JSON.stringify(cell),
-  /** The ledger has nothing here that JSON writes otherwise. */
-  plain: (cell: string) => `"${cell}"`,
-  time: (cell: string) => `"${toMilliseconds(cell)}"`,
-  number: (cell: string) => cell,
-  json: (cell: string) => cell,
-} as const
-
-/** Every column of a file of lines, in its order, and how JSON writes it. */
-const columns = {
-  line_id: 'text',
-  settled_at: 'time',
-  tenant_id: 'text',
-  user_id: 'text',
-  token_id: 'text',
-  source_id: 'text',
-  native_id: 'text',
-  surface: 'text',
-  model: 'text',
-  sku: 'text',
-  rule: 'text',
-  quantity: 'number',
-  unit: 'text',
-  price: 'plain',
-  per: 'number',
-  currency: 'text',
-  amount: 'plain',
-  price_book_version: 'text',
-  measurement: 'text',
-  request_id: 'text',
-  position: 'plain',
-  adjusted: 'plain',
-  account_prices: 'number',
-  net: 'plain',
-  tags: 'json',
-  end_user: 'text',
-  tenant_name: 'text',
-  user_name: 'text',
-  token_name: 'text',
-  hash: 'plain',
-} as const satisfies Partial<Record<keyof typeof lineCell, keyof typeof written>>
-
-const names = Object.keys(columns) as readonly (keyof typeof columns)[]
-const places = names.map((name) => lineCell[name])
-const members = names.map((name) => {
-  return { key: `${JSON.stringify(name)}:`, at: lineCell[name], write: written[columns[name]] }
-})
-
-/** A time of the ledger as the API shows it. */
-function toMilliseconds(time: string): string {
-  return `${time.slice(0, 23)}Z`
+const written: Readonly<Record<ColumnKind, (cell: string) => string>> = {
+  text: (cell) => JSON.stringify(cell),
+  plain: quoted,
+  time: (cell) => `"${inMilliseconds(cell)}"`,
+  integer: asItIs,
+  position: quoted,
+  decimal: quoted,
+  json: asItIs,
 }
 
+const names = lineFileColumns.map(({ name }) => name)
+const members = lineFileColumns.map(({ name, kind, at }) => {
+  return { key: `${JSON.stringify(name)}:`, at, write: written[kind] }
+})
+
 function toRow(line: Cells): Cells {
-  return places.map((at) => {
+  return lineFileColumns.map(({ kind, at }) => {
     const cell = line[at] ?? null
-    return at === lineCell.settled_at && cell !== null ? toMilliseconds(cell) : cell
+    return kind === 'time' && cell !== null ? inMilliseconds(cell) : cell
   })
 }
 
@@ -106,7 +75,7 @@ function isPartial(filter: LedgerFilter): boolean {
 }
 
 interface AskedFile {
-  readonly format: LineFormat
+  readonly format: TextFormat
   readonly filter: LedgerFilter & { readonly asOf: bigint }
   /** The file begins behind this line, and has at most so many. */
   readonly after?: string | undefined
@@ -114,7 +83,7 @@ interface AskedFile {
   readonly hasByteOrderMark?: boolean | undefined
 }
 
-/** A file of lines: its extension, its media type, and its text piece by piece. */
+/** A file of lines as text: its extension, its media type, and its text piece by piece. */
 export function lineFile(
   exports: LineExports,
   { format, filter, after, limit, hasByteOrderMark }: AskedFile,

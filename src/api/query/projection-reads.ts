@@ -9,6 +9,7 @@ import {
   listLines,
 } from '../../../projections/ledger/query.ts'
 import { historyOf } from '../../../projections/timeline/query.ts'
+import { type LineFiles, MAX_FILE_LINES } from '../../app/finance/line-files/files.ts'
 import { findReceipt, isFinal } from '../../app/finance/receipts/find.ts'
 import { findLife, isLifeFinal } from '../../app/support/life.ts'
 import type { ReadModels } from '../../app/read-models/read-models.ts'
@@ -60,6 +61,7 @@ interface ProjectionReadsDeps {
   /** Position of the log's last event, undefined while it is empty. */
   readonly logEnd: () => Promise<bigint | undefined>
   readonly readModels: Pick<ReadModels, 'requireCurrent'>
+  readonly lineFiles: LineFiles
   readonly catalog: ExpiryCatalog
 }
 
@@ -94,6 +96,29 @@ export function ledgerExports({
     lines: (filter, page) => timedPages(readModels, exportLines(db, filter, page)),
     refunds: (filter) => timedPages(readModels, exportRefunds(db, filter)),
     credits: (filter) => timedPages(readModels, exportCredits(db, filter)),
+  }
+}
+
+const TOO_MANY_LINES = `A file of Parquet has at most ${MAX_FILE_LINES.toLocaleString('en')} lines: ${NARROW_EXPORT}, or let the operator export it`
+const DISK_FULL =
+  'The disk has no room for this file at the moment: format=csv and format=ndjson need none'
+
+function parquetOf({
+  readModels,
+  lineFiles,
+}: Pick<ProjectionReadsDeps, 'readModels' | 'lineFiles'>): QueryReads['parquet'] {
+  return async (filter, page, callerGone) => {
+    await readModels.requireCurrent('ledger')
+    try {
+      const made = await withQueryTimeout(NARROW_EXPORT, () =>
+        lineFiles.parquet({ filter, ...page }, callerGone),
+      )
+      if (made !== undefined) return made
+    } catch (error) {
+      if (!isDomainError(error, 'storage_full')) throw error
+      throw new RequestError('outage', DISK_FULL, undefined, error)
+    }
+    throw new RequestError('query_too_long', TOO_MANY_LINES)
   }
 }
 
@@ -153,6 +178,7 @@ export function projectionReads(deps: ProjectionReadsDeps): QueryReads {
     life: (id, scope) =>
       confirmedRead(undefined, (asOf) => findLife(db, id, scope, { catalog, asOf }), isLifeFinal),
     exports: ledgerExports({ db, readModels }),
+    parquet: parquetOf(deps),
     ledgerPosition,
     listLines: async (filter, page) => {
       await readModels.requireCurrent('ledger')
@@ -254,6 +280,7 @@ export function readsOver(deps: {
   readonly settingsOf: (tenantId: string) => Promise<AccountSettings>
   readonly statements: Statements
   readonly runJob: DocumentDeps['runJob']
+  readonly lineFiles: LineFiles
 }): Queries {
   const balances = createReadBalances(deps)
   return {

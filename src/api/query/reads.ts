@@ -11,6 +11,7 @@ import type {
   Cells,
   LedgerFilter as ProjectedFilter,
 } from '../../../projections/ledger/query.ts'
+import type { MadeFile } from '../../app/finance/line-files/files.ts'
 import type { Receipt } from '../../app/finance/receipts/types.ts'
 import type { Life } from '../../app/support/life.ts'
 import type { Visible } from './scope.ts'
@@ -68,6 +69,15 @@ export interface LineExports {
 
 export interface QueryReads {
   readonly exports: LineExports
+  /**
+   * A file of Parquet that `exports.lines` would have the lines of, once it is whole.
+   * @throws DomainError `invalid_cursor`, `overloaded`; RequestError `query_too_long`, and `outage` for a full disk
+   */
+  readonly parquet: (
+    filter: ProjectedFilter,
+    page: { readonly after: string | undefined; readonly limit: number | undefined },
+    callerGone: AbortSignal,
+  ) => Promise<MadeFile>
   /**
    * The position of an answer: the requested one, once the ledger has reached it, or the ledger's
    * current one. @throws DomainError `read_model_behind`; RequestError if the log has no such

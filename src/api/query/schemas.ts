@@ -47,7 +47,7 @@ export const fileMembers = {
 }
 /** The form of a list of lines, which has further files. */
 export const lineFileMembers = {
-  format: Type.Optional(Type.Enum(['json', 'csv', 'ndjson', 'focus'], formatOptions)),
+  format: Type.Optional(Type.Enum(['json', 'csv', 'ndjson', 'focus', 'parquet'], formatOptions)),
   bom: Bom,
 }
 

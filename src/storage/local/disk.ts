@@ -16,9 +16,14 @@ export function codeOf(error: unknown): unknown {
   return error instanceof Error && 'code' in error ? error.code : undefined
 }
 
+/** Whether a step failed because there is no room. */
+export function isDiskFull(error: unknown): boolean {
+  return FULL.has(codeOf(error))
+}
+
 export function diskErrorOf(error: unknown): Error {
   const code = codeOf(error)
-  if (FULL.has(code)) return storageUnavailable('full', error)
+  if (isDiskFull(error)) return storageUnavailable('full', error)
   return storageUnavailable(REFUSED.has(code) ? 'refused' : 'away', error)
 }
 

@@ -1,6 +1,7 @@
 import { catalog } from '../../../src/families/index.ts'
 import * as fc from 'fast-check'
 import { listKeyOf, toCursor } from '../../../src/api/kit/routes/queries.ts'
+import { noLineFiles } from '../support/memory-ledger.ts'
 import t from 'tap'
 import { allProjections } from '../../../projections/registry.ts'
 import { accountReads } from '../../../src/api/query/account-reads.ts'
@@ -47,7 +48,7 @@ const readModelDeps = { db: pool, projections: allProjections, logEnd, clock }
 const readModels = createReadModels(readModelDeps)
 const { app } = await startApp({
   queries: {
-    reads: projectionReads({ db: pool, catalog, logEnd, readModels }),
+    reads: projectionReads({ db: pool, catalog, logEnd, readModels, lineFiles: noLineFiles }),
     accounts: accountReads({
       db: pool,
       logEnd,
@@ -291,6 +292,7 @@ void t.test('503 instead of a 404 while the read model lags behind the log', asy
         db: pool,
         catalog,
         readModels,
+        lineFiles: noLineFiles,
         logEnd: async () => Promise.resolve(2n ** 62n),
       }),
     },
@@ -353,7 +355,13 @@ void t.test(
         logEnd: async () => Promise.resolve(at.end ?? end),
         clock: { nowMs: () => at.nowMs ?? nowMs },
       })
-      const reads = projectionReads({ db: pool, catalog, logEnd, readModels: models })
+      const reads = projectionReads({
+        db: pool,
+        catalog,
+        logEnd,
+        readModels: models,
+        lineFiles: noLineFiles,
+      })
       const { app } = await startApp({ queries: { reads } })
       t.teardown(async () => app.close())
       const paths = [

@@ -1,3 +1,4 @@
+import { noLineFiles } from '../support/memory-ledger.ts'
 import t from 'tap'
 import { ledgerProjection } from '../../../projections/ledger/projection.ts'
 import { tasksProjection } from '../../../projections/tasks/projection.ts'
@@ -38,6 +39,7 @@ t.test('no receipt and no life states a net that the ledger may not know yet', a
     db: pool,
     logEnd: () => Promise.resolve(end),
     readModels: { requireCurrent: () => Promise.resolve() },
+    lineFiles: noLineFiles,
     catalog,
   })
   const now = await receipt('call_3', everything, undefined)

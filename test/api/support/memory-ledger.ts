@@ -1,3 +1,4 @@
+import type { LineFiles } from '../../../src/app/finance/line-files/files.ts'
 import type { AssetRow, GroupRow, GroupSearch } from '../../../projections/assets/query.ts'
 import { type Cells, lineCell, PAGE_ROWS } from '../../../projections/ledger/query.ts'
 import type {
@@ -9,6 +10,11 @@ import type {
 } from '../../../src/api/query/reads.ts'
 import type { Receipt } from '../../../src/app/finance/receipts/types.ts'
 import { formatAmount, parseAmount } from '../../../src/kernel/money.ts'
+
+/** For reads without files of Parquet. */
+export const noLineFiles: LineFiles = {
+  parquet: () => Promise.reject(new Error('no file is asked for')),
+}
 
 /** Ledger lines and histories in memory, newest line first. */
 export class MemoryLedger implements QueryReads {
@@ -102,6 +108,14 @@ export class MemoryLedger implements QueryReads {
     lines: (filter, page) => this.#exported(filter as LedgerFilter, page),
     refunds: () => this.#nothing(),
     credits: () => this.#nothing(),
+  }
+
+  /** Bytes that stand for a file of Parquet. */
+  readonly parquet: QueryReads['parquet'] = () =>
+    Promise.resolve({ sizeBytes: 4, parts: this.#parts() })
+
+  async *#parts(): AsyncGenerator<Uint8Array> {
+    yield Buffer.from('PAR1')
   }
 
   async *#exported(

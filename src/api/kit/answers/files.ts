@@ -48,19 +48,19 @@ interface SentFile {
   readonly type: string
   /** Position of the log that all of it is as of. */
   readonly asOf: string | undefined
+  /** The size of a file that is whole already. */
+  readonly sizeBytes?: number | undefined
   /** The text or the bytes of the file, in at least one piece. */
-  readonly pieces: AsyncIterable<string | Uint8Array>
+  readonly pieces: AsyncIterable<Piece>
 }
 
+type Piece = string | Uint8Array
+
 async function* continued(
-  first: IteratorResult<string | Uint8Array>,
-  rest: AsyncIterator<string | Uint8Array>,
-): AsyncGenerator<string | Uint8Array> {
-  try {
-    for (let piece = first; piece.done !== true; piece = await rest.next()) yield piece.value
-  } finally {
-    await rest.return?.()
-  }
+  first: IteratorResult<Piece>,
+  rest: AsyncIterator<Piece>,
+): AsyncGenerator<Piece> {
+  for (let piece = first; piece.done !== true; piece = await rest.next()) yield piece.value
 }
 
 /**
@@ -71,7 +71,7 @@ async function* continued(
 export async function sendFile(
   request: FastifyRequest,
   reply: FastifyReply,
-  { name, type, asOf, pieces }: SentFile,
+  { name, type, asOf, sizeBytes, pieces }: SentFile,
 ): Promise<FastifyReply> {
   const rest = pieces[Symbol.asyncIterator]()
   const first = await rest.next()
@@ -79,6 +79,9 @@ export async function sendFile(
   body.on('error', () => {
     request.raw.socket.resetAndDestroy()
   })
+  // A body that is never read, as of an answer to HEAD, does not begin its generator.
+  body.on('close', () => void rest.return?.().catch(() => undefined))
+  if (sizeBytes !== undefined) void reply.header('content-length', sizeBytes)
   if (asOf !== undefined) void reply.header('x-as-of', asOf)
   return reply.header('content-disposition', `attachment; filename="${name}"`).type(type).send(body)
 }

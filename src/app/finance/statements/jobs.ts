@@ -1,4 +1,5 @@
 import type { Queryable } from '../../../../projections/engine/queryable.ts'
+import type { LinesFile, LinesJob } from '../line-files/job.ts'
 import type { PaperJob } from './document/paper/pdf.ts'
 import { type BuiltTree, buildTree, type TreeJob } from './tree.ts'
 
@@ -8,6 +9,7 @@ import { type BuiltTree, buildTree, type TreeJob } from './tree.ts'
 export interface JobKinds {
   readonly tree: { readonly input: TreeJob; readonly answer: BuiltTree }
   readonly pdf: { readonly input: PaperJob; readonly answer: Uint8Array }
+  readonly lines: { readonly input: LinesJob; readonly answer: LinesFile }
 }
 
 export type JobKind = keyof JobKinds
@@ -20,6 +22,8 @@ export interface JobContext {
    * @throws once the caller no longer waits for the job
    */
   readonly rest: () => Promise<void>
+  /** Aborts once the caller no longer waits for the job. */
+  readonly withdrawn: AbortSignal
 }
 
 export const jobs: {
@@ -29,6 +33,8 @@ export const jobs: {
   ) => Promise<JobKinds[Kind]['answer']>
 } = {
   tree: (job, { db, rest }) => buildTree(db, job, rest),
-  // A child that makes no paper loads no fonts.
+  // A child that makes no paper loads no fonts, and one that writes no lines no writer of Parquet.
   pdf: async (job) => (await import('./document/paper/pdf.ts')).statementPdf(job),
+  lines: async (job, { db, withdrawn }) =>
+    (await import('../line-files/job.ts')).writeLines(db, job, withdrawn),
 }

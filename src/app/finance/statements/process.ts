@@ -1,6 +1,6 @@
 import type { ChildProcess } from 'node:child_process'
 import { createInterface } from 'node:readline'
-import { DomainError } from '../../../kernel/errors.ts'
+import { type DomainCode, DomainError, isDomainError } from '../../../kernel/errors.ts'
 import type { Log } from '../../../kernel/log.ts'
 import { owned } from '../../../platform/owned.ts'
 import type { JobKind, JobKinds } from './jobs.ts'
@@ -23,8 +23,29 @@ export type JobMessage = Job | { readonly withdrawn: number }
 /** The answer to a job. */
 export type JobAnswer = { readonly id: number } & (
   | { readonly answer: JobKinds[JobKind]['answer'] }
-  | { readonly failure: string }
+  | { readonly failure: JobFailure }
 )
+
+/** An error on its way from the child: classes do not pass. */
+interface JobFailure {
+  readonly message: string
+  /** The code of a broken rule, of Postgres or of the system. */
+  readonly code: unknown
+  /** Those of a broken rule alone. */
+  readonly details: DomainError['details'] | undefined
+}
+
+export function failureOf(error: unknown): JobFailure {
+  if (!(error instanceof Error))
+    return { message: String(error), code: undefined, details: undefined }
+  const code: unknown = Reflect.get(error, 'code')
+  return { message: error.message, code, details: isDomainError(error) ? error.details : undefined }
+}
+
+function errorOf({ message, code, details }: JobFailure): Error {
+  if (details === undefined) return Object.assign(new Error(message), { code })
+  return new DomainError(code as DomainCode, message, details)
+}
 
 /** Jobs that wait for the one that runs. */
 const MAX_WAITING = 8
@@ -184,7 +205,7 @@ class JobQueue implements JobProcess {
     if (job === undefined || job.message.id !== answer.id) return
     this.#running = undefined
     if ('answer' in answer) job.resolve(answer.answer)
-    else job.reject(new Error(answer.failure))
+    else job.reject(errorOf(answer.failure))
     this.#next()
   }
 
