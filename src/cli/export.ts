@@ -7,12 +7,13 @@ import { fileName } from '../api/kit/answers/files.ts'
 import { RequestError } from '../api/kit/request-error.ts'
 import { lineFile, type LineFormat, lineFormats, PARQUET } from '../api/query/line-files.ts'
 import { billingOf, ledgerExports } from '../api/query/projection-reads.ts'
-import { anyLines, type LineExports } from '../api/query/reads.ts'
+import { anyLines, type LedgerFilter, type LineExports } from '../api/query/reads.ts'
 import { readTimeRange, readZone, type TimeRange } from '../api/query/time-range.ts'
 import { lineFileColumns } from '../app/finance/line-files/columns.ts'
-import { writeParquet } from '../app/finance/line-files/parquet.ts'
 import { issuerName } from '../config.ts'
 import { syncFolder } from '../platform/durable-files.ts'
+import { type Currency, currencies } from '../kernel/money.ts'
+import { TimeZone } from '../kernel/time-zone.ts'
 import { onStores, readModelsOf } from './command.ts'
 import { messageOf } from './explain.ts'
 import {
@@ -23,6 +24,7 @@ import {
   UsageError,
   writePaced,
 } from './output.ts'
+import { readStatements } from './statements.ts'
 import type { Session } from './session.ts'
 
 const EXPORT_HELP = `
@@ -31,16 +33,20 @@ Writes every settled line, newest first, as of one position of the log, on stdou
   csv      a table, with the refunds of each line, names and its hash
   ndjson   the same, a line of JSON for each
   focus    FOCUS 1.4: usage, the refunds of the time, and the credit that was granted in it
-  parquet  the columns of csv with exact types, for DuckDB, Spark, pandas and others; at most ten million lines
+  parquet  the columns of csv with exact types, for DuckDB, Spark and others; at most ten million lines
 
-A month, and a date of --from or --to, are those of --tz. The same --as-of gives the same lines again, whatever was
-settled since: csv, ndjson and parquet have present names, and a FOCUS file is the same in full. Progress, the position and the
-number of lines go to stderr. A file gets its name only when it is complete: what was written before a failure is in
-FILE.partial. On stdout a failure leaves the lines that were written, says so, and the exit code is 1.
+A month, and a date of --from or --to, are those of --tz. --period has the lines that the statement of a closed month
+has: also those of earlier dates that came too late for their month. The same --as-of gives the same lines again,
+whatever was settled since: csv, ndjson and parquet have present names, and a FOCUS file is the same in full.
+
+Progress, the position and the number of lines go to stderr. A file gets its name only when it is complete: what was
+written before a failure is in FILE.partial. On stdout a failure leaves the lines that were written, says so, and the
+exit code is 1.
 
 Examples:
   tollgate export lines --tenant acme --month 2026-11 --tz Asia/Shanghai --out .
   tollgate export lines --tenant acme --format focus --month 2026-11 > focus.csv
+  tollgate export lines --tenant acme --currency CNY --period 2026-11 --format parquet --out .
   tollgate export lines --format ndjson --from 2026-11-01 | jq -r .net`
 
 /** Registers `tollgate export`. */
@@ -56,6 +62,8 @@ export function addExport(program: Command): void {
     .option('--from <time>', 'settled from this date or RFC 3339 time, inclusive')
     .option('--to <time>', 'settled until this date or RFC 3339 time, exclusive')
     .option('--tz <zone>', 'time zone of months and dates, such as Asia/Shanghai; default: UTC')
+    .addOption(new Option('--currency <currency>', 'in this currency').choices([...currencies]))
+    .option('--period <month>', 'of this closed month of an account, the late lines too')
     .option('--as-of <position>', 'as of this position of the log; default: the current one')
     .option('--bom', 'begin with a byte order mark, by which spreadsheets know UTF-8')
     .option('--out <path>', 'a file, or a folder for a file named by tenant, range and position')
@@ -70,6 +78,8 @@ interface ExportOptions {
   readonly from?: string
   readonly to?: string
   readonly tz?: string
+  readonly currency?: Currency
+  readonly period?: string
   readonly asOf?: string
   readonly bom?: boolean
   readonly out?: string
@@ -77,31 +87,28 @@ interface ExportOptions {
 
 /** `tollgate export lines` */
 async function exportLines(session: Session, options: ExportOptions): Promise<void> {
-  const { tenant: tenantId, format, bom: hasByteOrderMark, tz } = options
+  const { format, bom: hasByteOrderMark } = options
   if (hasByteOrderMark && (format === 'ndjson' || format === 'parquet'))
     throw new UsageError(`--bom is for tables: ${format} has none`)
   if (format === 'parquet' && options.out === undefined && process.stdout.isTTY)
     throw new UsageError('parquet is not for a terminal: name a file or a folder with --out')
-  const range = rangeOf(options)
-  const asOf = await positionOf(session, options.asOf)
-  const zone = readZone(tz)
+  const { filter, zone } = await filterOf(session, options)
   const shown = progress('lines')
   const { pool: db, log } = session
   const reads = { db, log, readModels: readModelsOf(session) }
   const counted = counting(ledgerExports(reads), shown.update)
-  const filter = { tenantId, ...range, asOf }
   const file =
     format === 'parquet'
       ? parquetFile(counted.exports.lines(filter, {}))
       : textFile(
           lineFile(
             counted.exports,
-            { format, filter: { ...anyLines, ...filter }, hasByteOrderMark },
+            { format, filter, hasByteOrderMark },
             { ...billingOf(issuerName(session.config), reads), zone },
           ),
         )
   const facts = { name: format === 'focus' ? 'focus' : 'ledger-lines', zone, ...filter }
-  const name = fileName({ ...facts, asOf: String(asOf) }, file.extension)
+  const name = fileName({ ...facts, asOf: String(filter.asOf) }, file.extension)
   const target = options.out === undefined ? undefined : await targetOf(options.out, name)
   const done = (): string => `${counted.lines().toLocaleString('en')} lines`
   try {
@@ -113,7 +120,44 @@ async function exportLines(session: Session, options: ExportOptions): Promise<vo
     throw new CommandError(`cut off after ${done()}${rest}: ${messageOf(error)}`, { cause: error })
   }
   shown.end()
-  note(`${done()} as of position ${asOf}${target === undefined ? '' : `: ${target.path}`}`)
+  note(`${done()} as of position ${filter.asOf}${target === undefined ? '' : `: ${target.path}`}`)
+}
+
+type AskedLines = LedgerFilter & { readonly asOf: bigint }
+
+/** The lines of an export, and the zone of its days. @throws UsageError, CommandError */
+async function filterOf(
+  session: Session,
+  options: ExportOptions,
+): Promise<{ readonly filter: AskedLines; readonly zone: TimeZone }> {
+  const { tenant: tenantId, currency, tz, period } = options
+  const of = { ...anyLines, tenantId, currency }
+  if (period !== undefined) return closedMonth(session, { ...options, period }, of)
+  const range = rangeOf(options)
+  const asOf = await positionOf(session, options.asOf)
+  return { filter: { ...of, ...range, asOf }, zone: readZone(tz) }
+}
+
+/** The lines of a closed month, which decides their times and the position. */
+async function closedMonth(
+  session: Session,
+  { period: month, ...options }: ExportOptions & { readonly period: string },
+  of: Omit<LedgerFilter, 'fromMs' | 'toMs' | 'asOf'>,
+): Promise<{ readonly filter: AskedLines; readonly zone: TimeZone }> {
+  for (const name of ['month', 'from', 'to', 'tz', 'asOf'] as const)
+    if (options[name] !== undefined)
+      throw new UsageError(`--${name === 'asOf' ? 'as-of' : name} cannot be combined with --period`)
+  if (options.format === 'focus')
+    throw new UsageError('FOCUS has billing periods of its own: use --month instead of --period')
+  const { tenant: tenantId, currency } = options
+  if (tenantId === undefined || currency === undefined)
+    throw new UsageError('--period needs --tenant and --currency')
+  await session.caughtUp('statements')
+  const account = { tenantId, currency, month }
+  const { bounds, timeZone } = await readStatements(session).statements.boundsOf(account)
+  const { fromMs, toMs, asOf, since, late } = bounds
+  const lateAfter = late > 0 ? since : undefined
+  return { filter: { ...of, fromMs, toMs, asOf, lateAfter }, zone: TimeZone.named(timeZone) }
 }
 
 /** @throws UsageError */
@@ -188,7 +232,11 @@ const MAX_PARQUET_LINES = 10_000_000
 function parquetFile(pages: AsyncIterable<readonly Cells[]>): ExportedFile {
   return {
     extension: PARQUET.extension,
-    writeTo: (write) => writeParquet(write, lineFileColumns, pages, MAX_PARQUET_LINES),
+    writeTo: async (write) => {
+      // Other commands, and a gateway, do not load it.
+      const { writeParquet } = await import('../app/finance/line-files/parquet.ts')
+      await writeParquet(write, lineFileColumns, pages, MAX_PARQUET_LINES)
+    },
   }
 }
 

@@ -1,8 +1,11 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import t from 'tap'
 import { openTenant } from '../../src/app/accounts/account-commands.ts'
 import { grantCredit } from '../../src/app/accounts/credit.ts'
 import { setIssuer } from '../../src/app/finance/statements/issuer.ts'
 import { toTimestamp } from '../../src/kernel/clock.ts'
+import { readParquet } from '../helpers/parquet.ts'
 import { startStack } from '../helpers/stack.ts'
 import { environmentOf, tollgate } from './support/commands.ts'
 
@@ -121,4 +124,28 @@ t.test('every account that is ready is closed, and the others stay open', async 
   const months = ['--tenant', 'acme', '--currency', 'USD'] as const
   const table = await tollgate(['report', 'periods', ...months], env)
   t.match(table.stdout, new RegExp(`${first}.*closed[^]*${last}.*closed[^]*${monthOf(0)}.*open`))
+})
+
+t.test('the lines of a closed month are a file that its position names', async (t) => {
+  const of = ['--tenant', 'acme', '--currency', 'USD'] as const
+  const exported = (...args: readonly string[]) => tollgate(['export', 'lines', ...args], env)
+  const folder = t.testdir({})
+  const period = ['--period', first, '--format', 'parquet'] as const
+  const made = await exported(...of, ...period, '--out', folder)
+  t.equal(made.code, 0, made.stderr)
+  const [name = '', ...others] = readdirSync(folder)
+  t.same(others, [])
+  t.match(name, new RegExp(`^ledger-lines_acme_${first}-01_${last}-01_at-\\d+\\.parquet$`))
+  t.same((await readParquet(readFileSync(join(folder, name)))).rows, [])
+  for (const [args, message, status] of [
+    [[...of, '--period', monthOf(0)], `${monthOf(0)} is not closed in USD`, 1],
+    [[...of, ...period, '--month', last], '--month cannot be combined with --period', 2],
+    [[...of, ...period, '--as-of', '1'], '--as-of cannot be combined with --period', 2],
+    [[...of, '--period', first, '--format', 'focus'], 'FOCUS has billing periods of its own', 2],
+    [['--tenant', 'acme', ...period], '--period needs --tenant and --currency', 2],
+  ] as const) {
+    const { code, stdout, stderr } = await exported(...args)
+    t.same([code, stdout], [status, ''], args.join(' '))
+    t.match(stderr, message)
+  }
 })

@@ -20,6 +20,8 @@ export interface LedgerFilter {
   readonly endUser?: string | undefined
   /** Time of settlement: unix milliseconds, inclusive. */
   readonly fromMs?: number | undefined
+  /** Lines dated before `fromMs` count as well where they were posted after this position of the log. */
+  readonly lateAfter?: bigint | undefined
   /** Unix milliseconds, exclusive. */
   readonly toMs?: number | undefined
   /** Position of the log as of which the ledger is read; absent: the current one. */
@@ -88,7 +90,7 @@ export function laterConditions(
 }
 
 function timedConditions(filter: LedgerFilter, parameters: Parameters): readonly string[] {
-  const { sourceId, requestId, tags = [], endUser, since, fromMs, toMs } = filter
+  const { sourceId, requestId, tags = [], endUser, since, toMs } = filter
   return [
     ...factConditions(filter, parameters),
     ...(sourceId === undefined ? [] : [`source_id = ${parameters.add(sourceId)}`]),
@@ -96,9 +98,19 @@ function timedConditions(filter: LedgerFilter, parameters: Parameters): readonly
     ...tags.map(([name, value]) => `${tagSql(parameters.add(name))} = ${parameters.add(value)}`),
     ...(endUser === undefined ? [] : [`end_user = ${parameters.add(endUser)}`]),
     ...(since === undefined ? [] : [`position > ${parameters.add(since)}::bigint`]),
-    ...(fromMs === undefined ? [] : [`settled_at >= ${sqlTime(fromMs, parameters)}`]),
+    ...beginConditions(filter, parameters),
     ...(toMs === undefined ? [] : [`settled_at < ${sqlTime(toMs, parameters)}`]),
   ]
+}
+
+function beginConditions(
+  { fromMs, lateAfter }: LedgerFilter,
+  parameters: Parameters,
+): readonly string[] {
+  if (fromMs === undefined) return []
+  const begins = `settled_at >= ${sqlTime(fromMs, parameters)}`
+  if (lateAfter === undefined) return [begins]
+  return [`(${begins} or position > ${parameters.add(lateAfter)}::bigint)`]
 }
 
 /** Unix milliseconds as an SQL time. */

@@ -20,6 +20,12 @@ const readFailure = createFailureReader({
   invalid_cursor: 'invalid_request',
   query_too_long: 'query_too_long',
   overloaded: 'service_unavailable',
+  storage_full: {
+    code: 'service_unavailable',
+    status: 503,
+    words:
+      'The disk has no room for this file at the moment: format=csv and format=ndjson need none',
+  },
 } satisfies SurfaceFailures)
 
 /** The failures of a list or summary, and of a task's history. */
@@ -30,6 +36,14 @@ export const listFailures: readonly FailureCode[] = [
   'scope_denied',
   'read_model_behind',
   'query_too_long',
+]
+/** The failures of files that are made before they are sent. */
+export const lineFailures: readonly FailureCode[] = [
+  ...listFailures,
+  'log_unavailable',
+  'period_not_found',
+  'overloaded',
+  'storage_full',
 ]
 export const searchFailures: readonly FailureCode[] = [
   ...listFailures.filter((code) => code !== 'invalid_cursor'),

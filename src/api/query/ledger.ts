@@ -2,17 +2,26 @@ import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import type { FastifyInstance } from 'fastify'
 import { type Static, Type } from 'typebox'
 import type { Principal } from '../../app/access/principal.ts'
-import { successOf } from '../kit/routes/account-surface.ts'
+import { DomainError, isDomainError } from '../../kernel/errors.ts'
+import { MonthMember, successOf } from '../kit/routes/account-surface.ts'
+import { foreignCursor } from '../kit/routes/queries.ts'
 import { principalOf } from '../kit/tokens/authenticate.ts'
 import { RequestError } from '../kit/request-error.ts'
 import { sendList, sendListOr, wholeList, type WrittenFile } from './answers.ts'
 import { describeQuery } from './documentation.ts'
-import { listFailures } from './envelope.ts'
+import { lineFailures, listFailures } from './envelope.ts'
 import { toLine, withNames } from './ledger-lines.ts'
 import { lineFile, type LineFormat, PARQUET } from './line-files.ts'
-import { factsOf, placeOf, positionedList, readReport, reportMembers } from './report-query.ts'
+import {
+  factsOf,
+  placeOf,
+  positionedList,
+  readReport,
+  type Report,
+  reportMembers,
+} from './report-query.ts'
 import { AnsweredAsOf, Cursor, Limit, lineFileMembers, LinesAnswerSchema } from './schemas.ts'
-import { visibleTo } from './scope.ts'
+import { narrow, visibleTo } from './scope.ts'
 import type { QueryServices } from './services.ts'
 import { groupByMember, groupMembers, Key, readUsage, sumColumns } from './usage.ts'
 
@@ -26,11 +35,79 @@ const linesQuerySchema = (surfaceNames: readonly string[]) =>
   Type.Object({
     ...reportMembers(surfaceNames),
     ...lineFileMembers,
+    period: Type.Optional({
+      ...MonthMember,
+      description: 'The lines of this closed month of an account, the late ones too.',
+    }),
     cursor: Cursor,
     limit: Limit,
   })
 
 type LinesQuery = Partial<Static<ReturnType<typeof linesQuerySchema>>>
+
+/** A closed month decides them. */
+const decidedByPeriod = [
+  'from',
+  'to',
+  'time_preset',
+  'start_time',
+  'end_time',
+  'tz',
+  'as_of',
+  'since',
+] as const
+
+function invalid(param: string, message: string): RequestError {
+  return new RequestError('parameter_invalid', message, param)
+}
+
+/** The bounds of the lines of a closed month. @throws RequestError, DomainError `scope_denied`, `period_not_found` */
+async function readPeriod(
+  { queries }: Pick<QueryServices, 'queries'>,
+  principal: Principal,
+  query: LinesQuery & { readonly period: string },
+) {
+  const { period: month, currency } = query
+  for (const name of decidedByPeriod)
+    if (query[name] !== undefined) throw invalid(name, `${name} cannot be combined with period`)
+  if (query.format === 'focus')
+    throw invalid(
+      'period',
+      'FOCUS has billing periods of its own: leave out period, and name from and to',
+    )
+  const asked = { tenantId: query.tenant_id, userId: undefined }
+  const { tenantId } = narrow(visibleTo(principal), asked)
+  if (tenantId === undefined) throw invalid('tenant_id', 'period needs the tenant of the account')
+  if (currency === undefined) throw invalid('currency', 'period needs the currency of the account')
+  try {
+    return await queries.statements.boundsOf({ tenantId, currency, month })
+  } catch (error) {
+    if (!isDomainError(error, 'period_not_found')) throw error
+    throw new DomainError(error.code, error.message, { ...error.details, param: 'period' })
+  }
+}
+
+/** The report that a list of lines is of, and the zone of its days; `asOf` is the position of its cursor. */
+async function reportOf(
+  services: Pick<QueryServices, 'queries' | 'clock'>,
+  principal: Principal,
+  { period, ...query }: LinesQuery,
+  asOf: string | undefined,
+): Promise<{ readonly report: Report; readonly tz: string | undefined }> {
+  if (period === undefined) {
+    const asked = { ...query, ...(asOf !== undefined && { as_of: asOf }) }
+    return { report: await readReport(services, principal, asked), tz: query.tz }
+  }
+  const { bounds, timeZone } = await readPeriod(services, principal, { ...query, period })
+  const { fromMs, toMs, since, late } = bounds
+  const position = String(bounds.asOf)
+  // The month was void meanwhile, and is closed at another position.
+  if (asOf !== undefined && asOf !== position) throw foreignCursor()
+  const { filter } = await readReport(services, principal, { ...query, as_of: position })
+  const lateAfter = late > 0 ? since : undefined
+  const range = { fromMs, toMs }
+  return { report: { range, filter: { ...filter, ...range, lateAfter } }, tz: timeZone }
+}
 
 /** Settled lines, newest first: `ledger/lines` of the query API. */
 export async function readLines(
@@ -48,9 +125,9 @@ export async function readLines(
         name,
       )
   const { asOf, ...place } = placeOf(['lines', visibleTo(principal)], query)
-  const report = await readReport(services, principal, { ...query, ...(asOf && { as_of: asOf }) })
+  const { report, tz } = await reportOf(services, principal, query, asOf)
   const { filter } = report
-  const facts = factsOf(report, query.tz)
+  const facts = factsOf(report, tz)
   const list = positionedList(
     { ...place, limit },
     report,
@@ -82,7 +159,7 @@ function linesRoute(instance: FastifyInstance, services: QueryServices): void {
           operationId: 'listLedgerLines',
           summary: 'List settled lines, newest first',
           ok: LinesAnswerSchema,
-          failures: [...listFailures, 'log_unavailable'],
+          failures: lineFailures,
           csv: true,
           files: {
             'application/x-ndjson': 'A line of JSON for each line of the ledger.',

@@ -100,24 +100,16 @@ export function ledgerExports({
 }
 
 const TOO_MANY_LINES = `A file of Parquet has at most ${MAX_FILE_LINES.toLocaleString('en')} lines: ${NARROW_EXPORT}, or let the operator export it`
-const DISK_FULL =
-  'The disk has no room for this file at the moment: format=csv and format=ndjson need none'
-
 function parquetOf({
   readModels,
   lineFiles,
 }: Pick<ProjectionReadsDeps, 'readModels' | 'lineFiles'>): QueryReads['parquet'] {
   return async (filter, page, callerGone) => {
     await readModels.requireCurrent('ledger')
-    try {
-      const made = await withQueryTimeout(NARROW_EXPORT, () =>
-        lineFiles.parquet({ filter, ...page }, callerGone),
-      )
-      if (made !== undefined) return made
-    } catch (error) {
-      if (!isDomainError(error, 'storage_full')) throw error
-      throw new RequestError('outage', DISK_FULL, undefined, error)
-    }
+    const made = await withQueryTimeout(NARROW_EXPORT, () =>
+      lineFiles.parquet({ filter, ...page }, callerGone),
+    )
+    if (made !== undefined) return made
     throw new RequestError('query_too_long', TOO_MANY_LINES)
   }
 }
@@ -251,6 +243,7 @@ function statementReads({
     board: (input) => timed(() => statements.board(input)),
     boardPage: (input) => timed(() => statements.boardPage(input)),
     months: (account) => timed(() => statements.months(account)),
+    boundsOf: (of) => timed(() => statements.boundsOf(of)),
     postings: (of) => timedPages(readModels, statements.postings(of)),
     periodOfLine: (line) => timed(() => statements.periodOfLine(line)),
     proofOfLine: (line) => timed(() => statements.proofOfLine(line)),

@@ -34,6 +34,7 @@ export const anyLines = {
   tags: undefined,
   endUser: undefined,
   since: undefined,
+  lateAfter: undefined,
 } as const
 
 /** A line without its place in the hash chain, which the API does not show. */
@@ -71,7 +72,7 @@ export interface QueryReads {
   readonly exports: LineExports
   /**
    * A file of Parquet that `exports.lines` would have the lines of, once it is whole.
-   * @throws DomainError `invalid_cursor`, `overloaded`; RequestError `query_too_long`, and `outage` for a full disk
+   * @throws DomainError `invalid_cursor`, `overloaded`, `storage_full`; RequestError `query_too_long`
    */
   readonly parquet: (
     filter: ProjectedFilter,

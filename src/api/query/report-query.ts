@@ -98,6 +98,7 @@ export async function readReport(
       endUser: query.end_user,
       asOf: await queries.reads.ledgerPosition(toPosition(query.as_of)),
       since: toPosition(query.since),
+      lateAfter: undefined,
     },
   }
 }

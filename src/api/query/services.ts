@@ -16,7 +16,7 @@ export interface Queries {
   /** Months of accounts, and the files of closed ones. */
   readonly statements: Pick<
     Statements,
-    'board' | 'boardPage' | 'months' | 'postings' | 'periodOfLine' | 'proofOfLine'
+    'board' | 'boardPage' | 'boundsOf' | 'months' | 'postings' | 'periodOfLine' | 'proofOfLine'
   > & {
     readonly documents: StatementDocuments
   }

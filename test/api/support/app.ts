@@ -169,6 +169,7 @@ const noStatements: Statements = {
     }),
   months: () => Promise.resolve([]),
   postings: noPeriods,
+  boundsOf: noTenant,
   proofOfClose: noTenant,
   periodOfLine: noTenant,
   proofOfLine: noTenant,

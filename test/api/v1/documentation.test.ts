@@ -66,6 +66,7 @@ void t.test('the OpenAPI document names every form, header and credential', asyn
     'application/json',
     'text/csv',
     'application/x-ndjson',
+    'application/vnd.apache.parquet',
   ])
   t.same(forms('/metrics', 'get'), ['text/plain'])
 

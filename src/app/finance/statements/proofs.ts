@@ -16,7 +16,7 @@ import { writeProof } from '../../../kernel/signed-note.ts'
 import type { CloseDeps } from './close.ts'
 import { readBillingAt } from './closing-account.ts'
 import { sinceOf } from './figures.ts'
-import { closeLeaf, partyRows, readLeaves, sumRows } from './leaves.ts'
+import { closeLeaf, partyRows, type PeriodBounds, readLeaves, sumRows } from './leaves.ts'
 import { type ClosedTree, type LeafProof, proveLeaf, storeTree } from './tiles.ts'
 import { readIssuer } from './issuer.ts'
 import type { MonthOf, Statements } from './types.ts'
@@ -28,7 +28,10 @@ const MAX_FIRST_LEAVES = 1_000
 /** A tree of a million postings is built in less than half a minute. */
 const RETRY_MS = 5_000
 
-type Proofs = Pick<Statements, 'postings' | 'proofOfClose' | 'periodOfLine' | 'proofOfLine'>
+type Proofs = Pick<
+  Statements,
+  'boundsOf' | 'postings' | 'proofOfClose' | 'periodOfLine' | 'proofOfLine'
+>
 type Parties = ReturnType<typeof partyRows>
 
 /** A close that its proof shows, and its tree. */
@@ -41,6 +44,10 @@ interface Proven {
 export function createProofs(deps: CloseDeps & { readonly logger: Log }): Proofs {
   const reader = new ClosedTrees(deps)
   return {
+    boundsOf: async (of) => {
+      const period = await requirePeriod(deps, of)
+      return { bounds: await boundsOf(deps, period), timeZone: period.closed.timeZone }
+    },
     postings: (of) => postingsOf(deps, reader, of),
     proofOfClose: async (of) => {
       const { period, parties, tree } = await reader.ofMonth(of)
@@ -61,6 +68,33 @@ export function createProofs(deps: CloseDeps & { readonly logger: Log }): Proofs
       const { checkpoint } = period.closed
       return writeProof({ extra: Buffer.from(leaf, 'utf8'), index, path, checkpoint })
     },
+  }
+}
+
+/** The close of a month. A void month keeps its tree: its statement still shows what it was. @throws DomainError `period_not_found` */
+async function requirePeriod({ db }: Pick<CloseDeps, 'db'>, of: MonthOf): Promise<WholePeriod> {
+  const period = await periodOf(db, of)
+  if (period !== undefined) return period
+  const { month, currency } = of
+  throw new DomainError('period_not_found', `${month} is not closed in ${currency}`, { month })
+}
+
+async function boundsOf(
+  { db }: Pick<CloseDeps, 'db'>,
+  { closed }: PeriodRow,
+): Promise<PeriodBounds> {
+  const { tenantId, currency, from, to, position, late, previous } = closed
+  // The month before a void one may be void as well, and closed again at another position.
+  const periods = await listPeriods(db, { tenantId, currency })
+  const before = periods.filter((row) => row.closed.root === previous?.root)
+  return {
+    tenantId,
+    currency,
+    fromMs: fromTimestamp(from),
+    toMs: fromTimestamp(to),
+    asOf: BigInt(position),
+    since: sinceOf(before.map((row) => row.closed)),
+    late,
   }
 }
 
@@ -110,12 +144,7 @@ class ClosedTrees {
 
   /** @throws DomainError `period_not_found` */
   async ofMonth(of: MonthOf): Promise<Proven> {
-    const period = await periodOf(this.#deps.db, of)
-    // A void month keeps its tree: its statement still shows what it was.
-    if (period === undefined)
-      throw new DomainError('period_not_found', `${of.month} is not closed in ${of.currency}`, {
-        month: of.month,
-      })
+    const period = await requirePeriod(this.#deps, of)
     const parties = await this.#partiesOf(period.closed)
     const { closed, sums, refunds } = period
     const first = closeLeaf({ ...closed, sums, refunds }, parties)
@@ -140,23 +169,13 @@ class ClosedTrees {
     return partyRows(ofIssuer, await readBillingAt(this.#deps, tenantId, profile))
   }
 
-  async #treeOf({ closed }: PeriodRow, first: string): Promise<ClosedTree> {
-    const { tenantId, currency, from, to, position, late, postings, root, previous } = closed
-    // The month before a void one may be void as well, and closed again at another position.
-    const periods = await listPeriods(this.#deps.db, { tenantId, currency })
-    const before = periods.filter((row) => row.closed.root === previous?.root)
+  async #treeOf(period: PeriodRow, first: string): Promise<ClosedTree> {
+    const { closed } = period
+    const { tenantId, postings, root } = closed
     return {
       tenantId,
       periodId: periodIdOf(closed),
-      bounds: {
-        tenantId,
-        currency,
-        fromMs: fromTimestamp(from),
-        toMs: fromTimestamp(to),
-        asOf: BigInt(position),
-        since: sinceOf(before.map((row) => row.closed)),
-        late,
-      },
+      bounds: await boundsOf(this.#deps, period),
       first,
       size: postings + 1,
       root: Buffer.from(root, 'base64'),

@@ -1,5 +1,6 @@
 import type { Person } from '../../../domain/account/postings.ts'
 import type { Currency } from '../../../kernel/money.ts'
+import type { PeriodBounds } from './leaves.ts'
 
 /** The use cases of closed months, as routes and commands call them. */
 
@@ -200,6 +201,13 @@ export interface Statements {
   ) => Promise<BoardPage>
   /** One account month by month, oldest first: the closed ones, then those that are open. */
   readonly months: (input: Omit<MonthOf, 'month'>) => Promise<readonly BoardRow[]>
+  /**
+   * What the postings of a closed month are: the times and the positions that bound them, and the zone of the month.
+   * @throws DomainError `period_not_found`
+   */
+  readonly boundsOf: (
+    input: MonthOf,
+  ) => Promise<{ readonly bounds: PeriodBounds; readonly timeZone: string }>
   /**
    * The leaves of a closed month, one JSON text a line, the leaf of the close first, in chunks of
    * many lines. @throws DomainError `period_not_found`

@@ -117,8 +117,13 @@ t.test('a child that is killed in the job leaves no part of its file', async (t)
   children[0]?.kill('SIGKILL')
   await isWhole(t, await made)
   t.equal(children.length, 2)
+  t.same(left(), [])
+})
+
+t.test('a file that no child survives fails, and the next one does not', async (t) => {
+  const { files, children, left } = started(t)
   const failed = t.rejects(files.parquet({ filter }, present), /ended again and again/)
-  for (let lives = 1; lives < 4; lives += 1) {
+  for (let lives = 0; lives < 3; lives += 1) {
     await eventually('a child runs', () => Promise.resolve(children.length > lives))
     const child = children[lives]
     child?.kill('SIGKILL')
@@ -153,7 +158,10 @@ t.test('a caller who has gone withdraws the file', async (t) => {
   const outcomes = Promise.allSettled(asked)
   await eventually('a child runs', () => Promise.resolve(children.length === 1))
   gone.abort(new Error('gone'))
-  const withdrawn = { status: 'rejected', reason: { message: 'gone' } }
+  const withdrawn = {
+    status: 'rejected',
+    reason: { code: 'overloaded', message: 'the caller no longer waits' },
+  }
   t.match(await outcomes, [withdrawn, withdrawn])
   await isWhole(t, await files.parquet({ filter }, present))
   t.same(left(), [])
