@@ -4,6 +4,7 @@ import { audio } from './audio/routes.ts'
 import { chat } from './chat/routes.ts'
 import { gen } from './gen/routes.ts'
 import { image } from './image/routes.ts'
+import { messages } from './messages/routes.ts'
 import { native } from './native/routes.ts'
 import { responses } from './responses/routes.ts'
 import { speech } from './speech/routes.ts'
@@ -20,6 +21,7 @@ export const families: readonly SandboxFamily[] = [
   chat,
   responses,
   native,
+  messages,
   image,
   gen,
   artB,

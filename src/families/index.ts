@@ -5,6 +5,7 @@ import { chat } from './chat/module.ts'
 import { gen } from './gen/module.ts'
 import { image } from './image/module.ts'
 import { catalogOf, channelSettingsOf, type FamilyModule } from './module.ts'
+import { messages } from './messages/module.ts'
 import { native } from './native/module.ts'
 import { responses } from './responses/module.ts'
 import { speech } from './speech/module.ts'
@@ -25,6 +26,7 @@ export const families: readonly FamilyModule[] = [
   chat,
   responses,
   native,
+  messages,
 ]
 
 export const catalog = catalogOf(families)

@@ -52,12 +52,17 @@ export function answerIdOf(callId: string): string {
   return `chatcmpl-${callId.slice('call_'.length)}`
 }
 
+/** The id in the answer of a call, `msg_<ULID>`, in the form that clients of messages expect. */
+export function messageIdOf(callId: string): string {
+  return `msg_${callId.slice('call_'.length)}`
+}
+
 /**
  * The id of the call that gave an answer, by the id in the answer or the beginning of that; any other
  * text as it is.
  */
 export function callIdOfAnswer(text: string): string {
-  const [, ulid] = /^chatcmpl-([0-7][0-9A-HJKMNP-TV-Z]{0,25})$/.exec(text) ?? []
+  const [, ulid] = /^(?:chatcmpl-|msg_)([0-7][0-9A-HJKMNP-TV-Z]{0,25})$/.exec(text) ?? []
   return ulid === undefined ? text : `call_${ulid}`
 }
 

@@ -2,7 +2,7 @@ import t from 'tap'
 import { sources } from './sources.ts'
 
 /** Where the wires of text may be named; everything else asks the registries. */
-const textRooms = /^src\/families\/(?:chat|responses|native|text|index\.ts)(?:\/|$)/
+const textRooms = /^src\/families\/(?:chat|responses|native|messages|text|index\.ts)(?:\/|$)/
 
 t.test('the text wires are named in text folders only', (t) => {
   const names = /['"`](?:chat|responses|native)['"`]|\b(?:chat|responses|native):/
@@ -41,6 +41,7 @@ const familyWords: Readonly<Record<string, RegExp>> = {
   gen: /\bgen-(?:2|3\.1|3-pro-image)|\.\/gen\/|family: 'gen'|FAMILY = 'gen'/,
   'art-b': /\bart-?b\b/i,
   audio: /\baudio-basic|\.\/audio\/|(?:AUDIO|FAMILY) = 'audio'/,
+  messages: /\.\/messages\/|(?:name:|FAMILY =|textSandbox\() ?'messages'/,
   speech: /\bspeech-2|(?:family:|FAMILY =|SPEECH =) 'speech'/,
 }
 const lists = ['src/families/index.ts', 'infra/sandbox/registry.ts']

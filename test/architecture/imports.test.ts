@@ -76,7 +76,7 @@ const ofV1 = new Set([
   'src/api/v1/mount.ts',
 ])
 /** They share `families/text`. */
-const textWires = new Set(['chat', 'responses', 'native'])
+const textWires = new Set(['chat', 'responses', 'native', 'messages'])
 
 /** Why a file of a family may not import another file; undefined where it may. */
 function familyOffence(path: string, target: string): string | undefined {

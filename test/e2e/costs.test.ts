@@ -75,6 +75,7 @@ void t.test('an answer states the cost of its ledger lines, on every surface', a
   const asked: readonly (readonly [path: string, body: object])[] = [
     ['/v1/chat/completions', chat],
     ['/v1/responses', { model: 'text-basic', input: 'Hello' }],
+    ['/v1/messages', { ...chat, max_tokens: 64 }],
     ['/v1beta/models/text-basic:generateContent', native],
     ['/v1/images/generations', { model: 'image-2', prompt: 'a boat', n: 2 }],
     ['/v1/images/generations', { model: 'image-2.5-flare', prompt: 'a boat', size: '1K' }],
@@ -157,6 +158,7 @@ const streams = [
   ['/v1/chat/completions', { ...chat, stream: true }],
   ['/v1/chat/completions', { ...chat, stream: true, stream_options: { include_usage: true } }],
   ['/v1/responses', { model: 'text-basic', input: 'Hello', stream: true }],
+  ['/v1/messages', { ...chat, max_tokens: 64, stream: true }],
   ['/v1beta/models/text-basic:streamGenerateContent?alt=sse', native],
   ['/v1/images/generations', { model: 'image-2.5-flare', prompt: 'a boat', stream: true }],
   ['/provB/v1/t2a_v2', { ...speech, stream: true }],
@@ -168,7 +170,8 @@ void t.test('a stream states its cost in the last frame, where requested', async
       const answer = await post(path, body, wanted)
       t.equal(answer.status, 200, answer.text)
       t.equal(answer.headers.get('x-cost'), null, 'its headers left before')
-      const frames = framesOf(answer)
+      // The end of messages is a frame of its own.
+      const frames = framesOf(answer).filter(({ type }) => type !== 'message_stop')
       const last = frames.at(-1)
       const told = last.usageMetadata?.cost ?? last.cost
       t.same(told, memberOf(await linesOf(String(answer.headers.get('x-call-id')))))

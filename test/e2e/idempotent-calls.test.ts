@@ -338,6 +338,7 @@ void t.test('the documentation of every synchronous call has the key', async (t)
   for (const path of [
     CHAT,
     '/v1/responses',
+    '/v1/messages',
     '/v1beta/models/{model}:generateContent',
     '/v1beta/models/{model}:streamGenerateContent',
     '/v1/images/generations',

@@ -161,7 +161,7 @@ t.test(
     t.match(await chat('x'.repeat(250)), /^404 there is no model `x{128}…` here: GET/)
     t.equal(
       await ask('/v1/images/generations', { model: 'text-basic', prompt: 'x' }),
-      '404 the model `text-basic` is for /v1/chat/completions or /v1beta/models/{model}:generateContent or /v1/responses',
+      '404 the model `text-basic` is for /v1/chat/completions or /v1/messages or /v1beta/models/{model}:generateContent or /v1/responses',
     )
     t.equal(
       await ask('/v1/videos', { model: 'domestic-vidoe-2-0', prompt: 'x' }),

@@ -72,6 +72,7 @@ const image = { model: 'image-2', prompt: 'a boat', size: '1024x1024' }
 const calls: Readonly<Record<string, object>> = {
   '/v1/chat/completions': chat,
   '/v1/responses': { model: 'text-basic', input: 'hello' },
+  '/v1/messages': { ...chat, max_tokens: 64 },
   '/v1beta/models/text-basic:generateContent': turn,
   '/v1beta/models/text-basic:streamGenerateContent': turn,
   '/v1/images/generations': image,
@@ -81,7 +82,12 @@ const calls: Readonly<Record<string, object>> = {
 
 void t.test('calls: whole, streamed, under a key and repeated', async (t) => {
   for (const [path, body] of Object.entries(calls)) await together(t, path, () => post(path, body))
-  for (const path of ['/v1/chat/completions', '/v1/responses', '/provB/v1/t2a_v2']) {
+  for (const path of [
+    '/v1/chat/completions',
+    '/v1/responses',
+    '/v1/messages',
+    '/provB/v1/t2a_v2',
+  ]) {
     const body = calls[path] ?? {}
     await together(t, `${path} as a stream`, () => post(path, { ...body, stream: true }))
     await together(t, `${path} under keys`, (at) => post(path, body, `${path} ${at}`))

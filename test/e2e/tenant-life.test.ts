@@ -106,6 +106,10 @@ t.test('every surface refuses a suspended tenant in its own shape and sends noth
   }
   const shapes = {
     '/v1/chat/completions': { error: { code: 'tenant_suspended', message: String } },
+    '/v1/messages': {
+      type: 'error',
+      error: { type: 'permission_error', details: { error_code: 'tenant_suspended' } },
+    },
     '/v1beta/models/text-basic:generateContent': { error: { code: 403 } },
     [TASKS]: { error: { code: 'tenant_suspended', type: 'Forbidden' } },
     '/provB/v2/video_generation': {

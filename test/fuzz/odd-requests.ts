@@ -45,6 +45,11 @@ const bodies: Readonly<Record<string, object>> = {
   '/v1/audio/speech': { model: 'speech-2.8-hd', voice: 'nova', input: 'a boat' },
   '/v1/chat/completions': { model: 'text-basic', messages: [{ role: 'user', content: 'hi' }] },
   '/v1/responses': { model: 'text-basic', input: 'hi' },
+  '/v1/messages': {
+    model: 'text-basic',
+    max_tokens: 9,
+    messages: [{ role: 'user', content: 'hi' }],
+  },
   '/v1/images/generations': { model: 'image-2', prompt: 'a boat' },
   '/v1/images/generations/async': { model: 'image-2', prompt: 'a boat' },
   '/v1/videos': video,

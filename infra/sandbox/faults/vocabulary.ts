@@ -45,6 +45,10 @@ const SWITCHES = {
   'cache-write-5m': 'count',
   'cache-write-1h': 'count',
   'cache-unsplit': 'flag',
+  figures: 'word',
+  compaction: 'flag',
+  served: 'word',
+  'no-stop': 'flag',
   'unknown-events': 'flag',
   'huge-frame': 'count',
   // Faults of the pictures in an answer.

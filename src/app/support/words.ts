@@ -37,6 +37,7 @@ const kinds: Readonly<Record<string, readonly [by: 'source' | 'call' | 'request'
     call: ['call', 'call_'],
     // The ids of answers have the ULID of the call.
     chatcmpl: ['call', 'call_'],
+    msg: ['call', 'call_'],
     video: ['source', 'video_'],
     image: ['source', 'image_'],
     speech: ['source', 'speech_'],

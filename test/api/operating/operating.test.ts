@@ -452,6 +452,7 @@ void t.test('/openapi.json describes every route with its failures and its token
     '/v1/images/generations/async',
     '/v1/images/generations/{id}',
     '/v1/key',
+    '/v1/messages',
     '/v1/models',
     '/v1/models/{id}',
     '/v1/models/{model}:generateContent',

@@ -71,6 +71,18 @@ export const everySurface = async (
     own: texts,
   },
   {
+    surface: 'v1.messages',
+    path: '/v1/messages',
+    body: { ...text, max_tokens: 64 },
+    own: texts,
+  },
+  {
+    surface: 'v1.messages',
+    path: '/v1/messages',
+    body: { ...text, max_tokens: 64, stream: true },
+    own: { metadata, safety_identifier: 'ann' },
+  },
+  {
     surface: 'v1beta.generate',
     path: '/v1beta/models/text-basic:generateContent',
     body: native,

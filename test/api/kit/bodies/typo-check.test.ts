@@ -7,6 +7,7 @@ import { videoCBodies } from '../../../../src/families/video-c/rules/request.ts'
 import { imageBodies } from '../../../../src/api/v1/images/order.ts'
 import { ChatBodySchema } from '../../../../src/families/chat/surface/request.ts'
 import { catalog } from '../../../../src/families/index.ts'
+import { MessagesBodySchema } from '../../../../src/families/messages/surface/request.ts'
 import { ResponsesBodySchema } from '../../../../src/families/responses/surface/request.ts'
 import { GenerateBodySchema } from '../../../../src/families/native/surface/bodies.ts'
 import { withSchemasInPlace } from '../../../helpers/description.ts'
@@ -151,6 +152,7 @@ void t.test('a name that a route knows is never reported as a typo of another na
     '/provC/ent/v2/reference2video': videoCBodies.text2video,
     [chatPath]: ChatBodySchema,
     '/v1/responses': ResponsesBodySchema,
+    '/v1/messages': MessagesBodySchema,
     '/v1/images/edits': edit,
     '/v1/images/edits/async': edit,
     '/v1beta/models/{model}:generateContent': GenerateBodySchema,

@@ -1,0 +1,59 @@
+import type { FastifyRequest } from 'fastify'
+import { addCall, answerCall, type Asker, frameOf, textError } from '../calls/run.ts'
+import type { FamilyKit, SandboxFamily } from '../family.ts'
+import { type Faults, isOn } from '../faults/vocabulary.ts'
+import type { Wire } from '../http/wire.ts'
+import type { Fields } from '../kit/body.ts'
+import { callOf, TextService } from '../text/script.ts'
+import { messageBody, messageEvents, messagesUsage, paidUsage } from './answer.ts'
+import { lastUserText, parseMessages } from './parse.ts'
+import { errorBody, messagesHeaders, messagesWire } from './wire.ts'
+
+const FAMILY = 'messages'
+
+/** Answers a messages request. */
+function create(
+  { kit, wire, text }: { readonly kit: FamilyKit; readonly wire: Wire; readonly text: TextService },
+  body: Fields | null,
+  { headers }: Pick<FastifyRequest, 'headers'>,
+  asker: Asker,
+  faults: Faults,
+) {
+  const request = parseMessages(body, headers['anthropic-version'], kit.options)
+  const { ids } = text
+  const script = text.plan(request, asker, faults)
+  const reported = messagesUsage(request, script, faults)
+  const id = ids.next('msg_')
+  const accepted = {
+    ...callOf(request, script, id, reported),
+    usage: paidUsage(script.usage, faults),
+    breaksBy: request.stream && faults.has('error-after') ? 'api_error' : null,
+  }
+  return answerCall(kit, wire, { asker, faults }, accepted, ({ facts }) => {
+    const usage = isOn(faults, 'no-usage') ? undefined : reported
+    const requestId = ids.next('req_')
+    const own = messagesHeaders(requestId, kit.clock.nowMs(), faults)
+    const answer = { id, request, script, usage, ids, faults }
+    if (!request.stream)
+      return { headers: own, body: messageBody(answer), usage: usage !== undefined }
+    const error = errorBody(facts.failCode ?? 'api_error', requestId)
+    return {
+      headers: own,
+      frames: messageEvents(answer),
+      failure: () => textError(frameOf(error, { event: 'error', last: true }), faults),
+    }
+  })
+}
+
+/** The upstream of messages. */
+export const messages: SandboxFamily = {
+  name: FAMILY,
+  register: (app, kit) => {
+    const text = new TextService(kit)
+    const wire = messagesWire(FAMILY, kit, text.ids)
+    addCall(app, kit, wire, '/messages/v1/messages', (body, request) => ({
+      userText: lastUserText(body),
+      perform: (asker, faults) => create({ kit, wire, text }, body, request, asker, faults),
+    }))
+  },
+}

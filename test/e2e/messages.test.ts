@@ -1,0 +1,231 @@
+import Anthropic from '@anthropic-ai/sdk'
+import t from 'tap'
+import type { CallView } from '../../infra/sandbox/calls/store.ts'
+import { sharedStack } from '../helpers/stack.ts'
+import { call, queriesOf } from './support/client.ts'
+
+/** The official client of messages, unmodified, and the ledger lines of its calls. */
+
+const stack = await sharedStack(t)
+const { url, demo } = stack
+const client = new Anthropic({ baseURL: url, apiKey: demo.modelToken })
+const finance = queriesOf(url, demo.queryToken)
+
+let named = 0
+/** A marker by which the provider's record is found. */
+const name = () => `messages-${(named += 1)}`
+const say = (content: string) => [{ role: 'user' as const, content }]
+
+function upstreamOf(marker: string): CallView {
+  const found = stack.sandbox.calls().filter(({ client_marker }) => client_marker === marker)
+  if (found[0] === undefined || found.length > 1) throw new Error(`not one call of ${marker}`)
+  return found[0]
+}
+
+/** Units of the provider's record by SKU; a zero writes no line. */
+function owed({ model: of, usage, tool_calls }: CallView): Record<string, number> {
+  const written = usage.cache_write_5m_tokens + usage.cache_write_1h_tokens
+  const quantities = {
+    [`${of}-input-token`]: usage.input_tokens - usage.cached_input_tokens - written,
+    [`${of}-cached-input-token`]: usage.cached_input_tokens,
+    [`${of}-cache-write-5m-token`]: usage.cache_write_5m_tokens,
+    [`${of}-cache-write-1h-token`]: usage.cache_write_1h_tokens,
+    [`${of}-output-token`]: usage.output_tokens,
+    'web-search-call': tool_calls['web_search'] ?? 0,
+  }
+  return Object.fromEntries(Object.entries(quantities).filter(([, quantity]) => quantity > 0))
+}
+
+interface Line {
+  readonly sku: string
+  readonly quantity: number
+  readonly measurement: string
+  readonly surface: string
+  readonly rule: string
+}
+
+async function linesOf(callId: string | null): Promise<readonly Line[]> {
+  await stack.caughtUp()
+  return (await finance.lines(`source_id=${callId}`)).body.data.items as readonly Line[]
+}
+
+async function billed(callId: string | null): Promise<Record<string, number>> {
+  return Object.fromEntries((await linesOf(callId)).map(({ sku, quantity }) => [sku, quantity]))
+}
+
+const figures = 'cached-tokens=11 cache-write-5m=7 cache-write-1h=5'
+const all = `[[sandbox ${figures}]] ${'word '.repeat(40)}`
+
+t.test('a message is answered and settled as the provider reports it', async (t) => {
+  const marker = name()
+  const { data, response, request_id } = await client.messages
+    .create({ model: 'text-cache', max_tokens: 64, messages: say(`${all}[[client=${marker}]]`) })
+    .withResponse()
+  const callId = response.headers.get('x-call-id')
+  t.match(data, {
+    id: String(callId).replace('call_', 'msg_'),
+    type: 'message',
+    role: 'assistant',
+    model: 'text-cache',
+    content: [{ type: 'text', text: /\w/ }],
+    stop_reason: 'end_turn',
+    usage: { cache_read_input_tokens: 11, cache_creation_input_tokens: 12 },
+  })
+  t.match(request_id, /^req_/)
+  t.equal(request_id, response.headers.get('x-request-id'))
+  const lines = await billed(callId)
+  t.same(lines, owed(upstreamOf(marker)))
+  t.equal(Object.keys(lines).length, 5, 'input, cached input, both cache writes, output')
+  for (const line of await linesOf(callId))
+    t.match(line, { surface: 'v1.messages', measurement: 'reported', rule: /^text\/messages\// })
+})
+
+t.test('a stream is whole and settled like a plain answer, wherever its figures are', async (t) => {
+  for (const switches of ['', 'figures=end', 'figures=both', 'compaction', 'cache-unsplit']) {
+    const marker = name()
+    const content = `[[sandbox ${figures} ${switches}]] ${'word '.repeat(40)}[[client=${marker}]]`
+    const stream = client.messages.stream({
+      model: 'text-cache',
+      max_tokens: 64,
+      messages: say(content),
+    })
+    const { data: events, response } = await stream.withResponse()
+    const message = await events.finalMessage()
+    const callId = response.headers.get('x-call-id')
+    t.equal(message.id, String(callId).replace('call_', 'msg_'))
+    t.match(message, { model: 'text-cache', stop_reason: 'end_turn', content: [{ text: /\w/ }] })
+    const { usage } = upstreamOf(marker)
+    const written = { cache_write_5m_tokens: 12, cache_write_1h_tokens: 0 }
+    const reported = switches === 'cache-unsplit' ? { ...usage, ...written } : usage
+    t.same(await billed(callId), owed({ ...upstreamOf(marker), usage: reported }), switches)
+    for (const { measurement } of await linesOf(callId)) t.equal(measurement, 'reported')
+  }
+})
+
+t.test('a later zero undoes no figure of a stream', async (t) => {
+  const marker = name()
+  const stream = client.messages.stream({
+    model: 'text-cache',
+    max_tokens: 64,
+    messages: say(
+      `[[sandbox ${figures} figures=undone]] ${'word '.repeat(40)}[[client=${marker}]]`,
+    ),
+  })
+  const { data: events, response } = await stream.withResponse()
+  await events.finalMessage()
+  t.same(await billed(response.headers.get('x-call-id')), owed(upstreamOf(marker)))
+})
+
+t.test('thinking, tools and their results go back and forth', async (t) => {
+  const tools = [
+    {
+      name: 'weather',
+      input_schema: {
+        type: 'object' as const,
+        properties: { city: { type: 'string' } },
+        required: ['city'],
+      },
+    },
+  ]
+  const first = say('[[sandbox tool=weather thoughts]] How is the weather?')
+  const asked = { model: 'text-reason', max_tokens: 256, tools }
+  const thinking = { type: 'enabled' as const, budget_tokens: 1_024 }
+  const one = await client.messages.create({ ...asked, thinking, messages: first })
+  t.match(one.content, [
+    { type: 'thinking', signature: /./ },
+    { type: 'tool_use', name: 'weather', input: { city: 'sample' } },
+  ])
+  const use = one.content.find(({ type }) => type === 'tool_use')
+  const result = {
+    type: 'tool_result' as const,
+    tool_use_id: use?.type === 'tool_use' ? use.id : '',
+    content: 'Sunny',
+  }
+  const two = client.messages.stream({
+    ...asked,
+    thinking,
+    messages: [
+      ...first,
+      { role: 'assistant', content: one.content },
+      { role: 'user', content: [result] },
+    ],
+  })
+  t.match(await two.finalMessage(), { stop_reason: 'end_turn' })
+  const searched = await client.messages
+    .create({
+      ...asked,
+      model: 'text-tools',
+      tools: [{ type: 'web_search_20250305', name: 'web_search' }],
+      messages: say('[[sandbox tool=web_search tool-searches=2]] News?'),
+    })
+    .withResponse()
+  t.match(searched.data.usage.server_tool_use, { web_search_requests: 2 })
+  t.match(await billed(searched.response.headers.get('x-call-id')), { 'web-search-call': 2 })
+})
+
+t.test('errors reach the client as its own, with its request id', async (t) => {
+  const ask = (content: string, more: object = {}) =>
+    client.messages
+      .create({ model: 'text-basic', max_tokens: 9, messages: say(content), ...more })
+      .then(
+        () => undefined,
+        (error: unknown) => error as InstanceType<typeof Anthropic.APIError>,
+      )
+  t.match(await ask('hello', { model: 'no-such-model' }), {
+    status: 404,
+    requestID: /^req_/,
+    error: {
+      type: 'error',
+      error: { type: 'not_found_error', details: { error_code: 'model_not_found' } },
+      request_id: /^req_/,
+    },
+  })
+  t.match(await ask('hello', { max_tokens: 0 }), {
+    status: 400,
+    error: { error: { type: 'invalid_request_error', message: /`max_tokens` must be/ } },
+  })
+  const overloaded = await call(`${url}/v1/messages`, {
+    method: 'POST',
+    token: demo.modelToken,
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({
+      model: 'text-basic',
+      max_tokens: 9,
+      messages: say('[[sandbox refuse=overloaded_error]]'),
+    }),
+  })
+  t.match(overloaded, { status: 529, body: { error: { type: 'overloaded_error' } } })
+  t.match(overloaded.headers.get('retry-after'), /^\d+$/)
+  t.match(await ask('[[sandbox refuse=invalid_request_error]]'), {
+    status: 400,
+    error: { error: { type: 'invalid_request_error', message: /not valid/ } },
+  })
+  const stranger = new Anthropic({ baseURL: url, apiKey: 'sk-nobody' })
+  const refused = await stranger.messages
+    .create({ model: 'text-basic', max_tokens: 9, messages: say('hello') })
+    .catch((error: unknown) => error)
+  t.match(refused, { status: 401, error: { error: { type: 'authentication_error' } } })
+})
+
+t.test('an error within a stream is an event of the client, and costs nothing', async (t) => {
+  const stream = client.messages.stream({
+    model: 'text-basic',
+    max_tokens: 64,
+    messages: say('[[sandbox error-after=4 fail=overloaded_error]] Hello'),
+  })
+  const { data: events, response } = await stream.withResponse()
+  const error = await events.finalMessage().catch((failed: unknown) => failed)
+  t.match(error, { error: { type: 'error', error: { type: /_error$/ } } })
+  t.same(await billed(response.headers.get('x-call-id')), {})
+})
+
+t.test('the token may come in `x-api-key`', async (t) => {
+  const answer = await call(`${url}/v1/messages?beta=true`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', 'x-api-key': demo.modelToken },
+    body: JSON.stringify({ model: 'text-basic', max_tokens: 9, messages: say('Hello') }),
+  })
+  t.match(answer, { status: 200, body: { type: 'message' } })
+  t.equal(answer.headers.get('request-id'), answer.headers.get('x-request-id'))
+  t.match(answer.headers.get('x-cost'), /^0\.0\d+$/)
+})
