@@ -67,7 +67,7 @@ async function appWith(lineFiles: LineFiles) {
       }),
       statements: {
         ...statements,
-        documents: { issued: none, preview: none, users: none, paper: none },
+        documents: { find: none, issued: none, preview: none, users: none, paper: none },
       },
     },
   })
