@@ -40,6 +40,7 @@ const benchmarks: Readonly<Record<string, () => Promise<{ readonly run: Benchmar
   close: () => import('./close.ts'),
   'close-load': () => import('./close-load.ts'),
   board: () => import('./board.ts'),
+  paper: () => import('./paper.ts'),
   support: () => import('./support.ts'),
   console: () => import('./console.ts'),
 }

@@ -1,5 +1,5 @@
 import PdfDocument from 'pdfkit'
-import { type Face, faces, type Fonts, lettersOf } from './fonts.ts'
+import { type Face, faces, type Fonts, lettersOf, type Run } from './fonts.ts'
 
 /** Pages of A4 on which text is set line by line, from the top down. Lengths are points, a 72nd of an inch. */
 
@@ -44,12 +44,25 @@ export const leadOf = ({ size }: Style): number => size * 1.4
 const breaks =
   /(?<=[\s\-/_@])(?=\S)|(?<=[\p{sc=Han}\p{sc=Hira}\p{sc=Kana}，。、；：！？）》」])(?![\s，。、；：！？）》」])|(?<=\S)(?=[\p{sc=Han}\p{sc=Hira}\p{sc=Kana}（《「])(?<![（《「])/u
 
+interface MeasuredRun extends Run {
+  readonly ems: number
+}
+
+/** The size at which widths are measured, which grow with it. */
+const EM = 100
+
+/** A run from the right is laid out as a whole, and not word by word. */
+const layoutOf = ({ isReversed }: Run): PDFKit.Mixins.TextOptions =>
+  isReversed ? { features: [] } : {}
+
 export class Sheet {
   readonly #doc: PDFKit.PDFDocument
   readonly #fonts: Fonts
   readonly #bytes: Promise<Buffer>
   /** Draws what a page has under its text. */
   readonly #onPage: (sheet: Sheet, page: number) => void
+  /** Lines are measured more often than they are set. */
+  readonly #lines = new Map<string, readonly MeasuredRun[]>()
   #pages = 0
   /** The top of what comes next. */
   y = 0
@@ -99,13 +112,23 @@ export class Sheet {
     if (!this.hasRoom(height) && TOP.further + height <= BOTTOM) this.newPage()
   }
 
-  widthOf(text: string, { size, isBold = false }: Style): number {
-    let width = 0
-    for (const run of this.#fonts.runsOf(text, isBold ? 'bold' : 'regular')) {
-      this.#doc.font(run.face).fontSize(size)
-      width += this.#doc.widthOfString(run.text, run.isReversed ? { features: [] } : {})
-    }
-    return width
+  widthOf(text: string, style: Style): number {
+    return this.#measured(text, style).reduce((sum, { ems }) => sum + ems * style.size, 0)
+  }
+
+  /** The runs of a line with their widths, by the size of the letters. */
+  #measured(text: string, { isBold = false }: Style): readonly MeasuredRun[] {
+    const own = isBold ? 'bold' : 'regular'
+    const key = `${own} ${text}`
+    const known = this.#lines.get(key)
+    if (known !== undefined) return known
+    this.#doc.fontSize(EM)
+    const measured = this.#fonts.runsOf(text, own).map((run) => {
+      const width = this.#doc.font(run.face).widthOfString(run.text, layoutOf(run))
+      return { ...run, ems: width / EM }
+    })
+    this.#lines.set(key, measured)
+    return measured
   }
 
   /** Sets one line below `y`, and goes nowhere. */
@@ -113,19 +136,16 @@ export class Sheet {
     const { size, ink = 'ink', isBold = false } = style
     let x = 'x' in place ? place.x : place.right - this.widthOf(text, style)
     const y = (place.y ?? this.y) + (place.baseOf ?? size) * 1.07
-    for (const { text: part, face, isReversed } of this.#fonts.runsOf(
-      text,
-      isBold ? 'bold' : 'regular',
-    )) {
-      this.#doc.font(face).fontSize(size).fillColor(inks[ink])
-      // Fonts have their lines at different heights: they share the baseline.
-      const options = {
+    for (const run of this.#measured(text, style)) {
+      this.#doc.font(run.face).fontSize(size).fillColor(inks[ink])
+      this.#doc.text(run.text, x, y, {
+        ...layoutOf(run),
+        ...this.#weight(run.face, isBold, style),
         lineBreak: false,
-        baseline: 'alphabetic' as const,
-        ...(isReversed ? { features: [] } : {}),
-      }
-      this.#doc.text(part, x, y, { ...options, ...this.#weight(face, isBold, style) })
-      x += this.#doc.widthOfString(part, options)
+        // Fonts have their lines at different heights: they share this.
+        baseline: 'alphabetic',
+      })
+      x += run.ems * size
     }
   }
 
