@@ -59,6 +59,7 @@ export function statementPdf({ source, note }: PaperJob): Promise<Buffer> {
   if (content.users !== undefined) {
     sheet.newPage()
     setTitle(sheet, content.users.title)
+    sheet.y += 3
     setTable(sheet, content.users.table)
   }
   const { pageOf } = statementWords[content.language]
@@ -140,7 +141,7 @@ function setBox(sheet: Sheet, text: string, ink: Ink): void {
 
 function setTitle(sheet: Sheet, title: string): void {
   sheet.line(title, { size: 9.5, isBold: true, ink: 'quiet' }, { x: MARGIN })
-  sheet.y += 17
+  sheet.y += 18
 }
 
 /** Both parties and the facts, one next to the other. */
