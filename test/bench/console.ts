@@ -62,9 +62,14 @@ const pages: readonly PageOf[] = [
   ['find', (reader, turn) => `/find?q=${lifeOf(reader, turn).slice(0, 'call_'.length + 8)}`],
   ['failed', ({ tenantId }) => `/failed?tenant_id=${tenantId}`],
 ]
+/** The month that runs is open, and has figures: its calls are all that there are. */
+const running = new Date().toISOString().slice(0, 7)
+
 /** Pages that only operators have. */
 const operatorPages: readonly PageOf[] = [
   ['overview of all tenants', () => ''],
+  ['months', () => `/periods?month=${running}`],
+  ['a month', ({ tenantId }) => `/periods/${tenantId}~USD~${running}`],
   ['proposals', () => '/proposals'],
   ['tenants', () => '/tenants'],
   ['a tenant', ({ tenantId }) => `/tenants/${tenantId}`],

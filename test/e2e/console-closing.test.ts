@@ -153,7 +153,7 @@ async function closeReady(t: Test, page: Page, hand: Hand): Promise<void> {
   await picture('month')
   const saved: string[] = []
   const folder = t.testdir()
-  for (const name of ['statement.json', 'postings.ndjson', 'statement.html', 'statement.csv']) {
+  for (const name of ['statement.json', 'postings.ndjson', 'statement.pdf', 'statement.csv']) {
     const [download] = await Promise.all([page.waitForEvent('download'), follow(name)])
     const path = join(folder, download.suggestedFilename())
     await download.saveAs(path)

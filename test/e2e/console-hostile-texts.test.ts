@@ -90,6 +90,8 @@ const failed = await tasksOf(url, demo.modelToken).create({
 })
 await stack.caughtUp()
 
+const running = new Date().toISOString().slice(0, 7)
+
 /** Markup that a text would have become, as the browser sees the page. */
 const made = `(() => {
   const found = []
@@ -125,12 +127,14 @@ t.test('no text becomes markup or makes a page wider than its window', { skip },
       const paths = [
         '/console/tenants',
         '/console/failed',
+        `/console/periods?month=${running}`,
         `/console/life/${callId}`,
         ...(failed.body?.id === undefined ? [] : [`/console/life/${String(failed.body.id)}`]),
         `/console/tenants/${demo.tenantId}/activity`,
         ...tenants.flatMap((tenant) => [
           `/console/tenants/${tenant}`,
           `/console/ledger/movements?tenant_id=${tenant}`,
+          `/console/periods/${tenant}~USD~${running}`,
         ]),
         ...some.map(([text]) => `/console/find?q=${encodeURIComponent(text)}`),
       ]

@@ -22,9 +22,14 @@ export const blockerWords: Readonly<Record<BlockerCode, string>> = {
 }
 
 /** Pages that end blockers, and who may open them. */
-const pages: Readonly<Record<string, (token: Principal) => boolean>> = {
-  [proposalsHref()]: ({ kind }) => kind === 'admin',
-  [operationsHref()]: (token) => isOperator(token) && token.role === undefined,
+const pages: Readonly<
+  Record<string, { readonly opensFor: (token: Principal) => boolean; readonly who: string }>
+> = {
+  [proposalsHref()]: { opensFor: ({ kind }) => kind === 'admin', who: 'an administrator' },
+  [operationsHref()]: {
+    opensFor: (token) => isOperator(token) && token.role === undefined,
+    who: 'an operator without a role',
+  },
 }
 
 const previousMonth = / --month (\d{4}-\d{2})$/
@@ -41,8 +46,15 @@ export function BlockerOf({
 }): JSX.Element {
   const [, month] = code === 'previous_open' ? (previousMonth.exec(href) ?? []) : []
   if (month !== undefined) return <a href={periodHref({ ...of, month })}>{message}</a>
-  const mayOpen = pages[href]
-  if (mayOpen !== undefined) return mayOpen(token) ? <a href={href}>{message}</a> : <>{message}</>
+  const page = pages[href]
+  if (page !== undefined)
+    return page.opensFor(token) ? (
+      <a href={href}>{message}</a>
+    ) : (
+      <>
+        {message}: {page.who} ends it at <code>{href}</code>
+      </>
+    )
   if (code === 'grace_running') return <>{message}</>
   return (
     <>

@@ -17,7 +17,7 @@ export type Board = Awaited<ReturnType<typeof readBoardPage>>
 export type Row = Board['items'][number]
 
 /** Rows of a page. */
-export const PAGE = 100
+export const PAGE = 50
 
 export const boardQuery = Type.Object({
   month: Type.Optional(MonthMember),

@@ -166,7 +166,7 @@ export function Refunds({ source }: { readonly source: StatementSource }): JSX.E
           number
         ) : (
           <a
-            href={periodFileHref({ tenantId, currency, month }, 'statement.html', {
+            href={periodFileHref({ tenantId, currency, month }, 'statement.pdf', {
               credit_note: number,
             })}
             download

@@ -2,6 +2,7 @@ import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import type { FastifyInstance } from 'fastify'
 import type { JSX } from 'preact'
 import { Type } from 'typebox'
+import { callerGone } from '../../api/kit/routes/calls.ts'
 import { sendFile } from '../../api/kit/answers/files.ts'
 import { principalOf } from '../../api/kit/tokens/authenticate.ts'
 import { NameOf } from '../../api/query/schemas.ts'
@@ -16,18 +17,19 @@ import { monthNamed } from './names.ts'
 
 /** Files of months, below their pages: a session has no token to ask the API with. */
 
-const formats = { json: 'json', html: 'html', csv: 'csv' } as const
-type Format = keyof typeof formats
+const formats = ['pdf', 'html', 'csv', 'json'] as const
+type Format = (typeof formats)[number]
 const formatOf = (file: string): Format | undefined =>
-  (Object.keys(formats) as readonly Format[]).find((name) => file.endsWith(`.${name}`))
+  formats.find((name) => file.endsWith(`.${name}`))
 
-const statementFiles = ['statement.json', 'statement.html', 'statement.csv'] as const
-const previewFiles = ['preview.json', 'preview.html', 'preview.csv'] as const
 const POSTINGS = 'postings.ndjson'
 
 const Params = Type.Object({
   id: Type.String(),
-  file: Type.Enum([...statementFiles, ...previewFiles, POSTINGS]),
+  file: Type.Enum([
+    ...formats.flatMap((name) => [`statement.${name}`, `preview.${name}`]),
+    POSTINGS,
+  ]),
 })
 const Query = Type.Object({ credit_note: NameOf('One credit note of the statement.') })
 
@@ -56,13 +58,15 @@ export function periodFileRoutes(app: FastifyInstance, services: ConsoleServices
         })
       }
       const format = formatOf(file) ?? 'json'
-      const { number, extension, type, pieces } = await readStatement(services, of, {
+      const asked = {
         currency: of.currency,
         format,
         // Spreadsheets know UTF-8 by it.
         ...(format === 'csv' ? { bom: 'true' as const } : {}),
         ...(file.startsWith('preview') ? { status: 'preview' as const } : request.query),
-      })
+      }
+      const gone = callerGone(reply).signal
+      const { number, extension, type, pieces } = await readStatement(services, of, asked, gone)
       const name = fileNameOf(number ?? 'preview', of, extension)
       return sendFile(request, reply, { name, type, asOf: undefined, pieces })
     },
@@ -70,17 +74,17 @@ export function periodFileRoutes(app: FastifyInstance, services: ConsoleServices
 }
 
 const fileWords: Readonly<Record<Format, string>> = {
-  html: 'HTML, to read and print',
+  pdf: 'PDF, to send and to keep',
+  html: 'HTML, to read in a browser',
   csv: 'CSV, for spreadsheets',
   json: 'JSON, with its proof',
 }
 
 /** Links to the files of a statement or a preview. */
 function Links({ of, kind }: { readonly of: MonthOf; readonly kind: 'statement' | 'preview' }) {
-  const names = ['html', 'csv', 'json'] as const
   return (
     <ul class="files">
-      {names.map((format) => (
+      {formats.map((format) => (
         <li key={format}>
           <a href={periodFileHref(of, `${kind}.${format}`)} download>
             {kind}.{format}

@@ -30,6 +30,7 @@ async function started(t: Test) {
   const asked: AbortSignal[] = []
   const none = () => Promise.reject(new Error('not asked for'))
   const documents: StatementDocuments = {
+    find: none,
     issued: async () => Promise.resolve({ source: issued, proof: undefined as never }),
     preview: none,
     users: none,
