@@ -464,21 +464,24 @@ t.test('a board that changed since the reader looked says what happened', async 
   t.match(await ask('/console/periods/close-all', unsaid), { status: 400, text: /month/ })
 })
 
-t.test('a part that asks is told that nothing changed, until it is over', async (t) => {
-  const cookie = await operatorFor(ann, 3)
-  const nowMs = Date.now()
-  const asked = (since: string, sent = nowMs) =>
-    ask(`${pageOf(3)}?sent=${sent}&since=${since}`, { cookie })
-  // The walk at length closes it.
-  if ((await ask(pageOf(3), { cookie })).text.includes('Closed: statement')) return
-  t.match(await asked(`1-${nowMs}`), { status: 204, text: '' })
-  t.match(await asked(`2-${nowMs}`), { status: 200, text: /hx-trigger="every 2s"/ })
-  const over = await asked(`1-${nowMs - 400_000}`, nowMs - 400_000)
-  t.match(over, { status: 200, text: /was not closed within five minutes/ })
-  t.notMatch(over.text, 'hx-trigger')
-  const page = await ask(`${pageOf(3)}?sent=${nowMs}`, { cookie })
-  t.match(page.text, /is being closed[^]*look again/)
-})
+t.test(
+  '204 for a part that asks while the close goes on, and the page once it is over',
+  async (t) => {
+    const cookie = await operatorFor(ann, 3)
+    const nowMs = Date.now()
+    const asked = (since: string, sent = nowMs) =>
+      ask(`${pageOf(3)}?sent=${sent}&since=${since}`, { cookie })
+    // The walk at length closes it.
+    if ((await ask(pageOf(3), { cookie })).text.includes('Closed: statement')) return
+    t.match(await asked(`1-${nowMs}`), { status: 204, text: '' })
+    t.match(await asked(`2-${nowMs}`), { status: 200, text: /hx-trigger="every 2s"/ })
+    const over = await asked(`1-${nowMs - 400_000}`, nowMs - 400_000)
+    t.match(over, { status: 200, text: /was not closed within five minutes/ })
+    t.notMatch(over.text, 'hx-trigger')
+    const page = await ask(`${pageOf(3)}?sent=${nowMs}`, { cookie })
+    t.match(page.text, /is being closed[^]*look again/)
+  },
+)
 
 t.test('addresses that name no month are refused in words', async (t) => {
   const cookie = await operatorFor(ann, 0)

@@ -1,7 +1,7 @@
 import type { Queryable } from '../../engine/queryable.ts'
 import type { LedgerAccount } from './postings.ts'
 
-/** Accounts that are alike in all that decides whether a month of them can be closed: a month has few such groups. */
+/** Accounts by all that decides whether a month of them can be closed: a month has few such groups. */
 
 /** Accounts of one currency; what they have in common stands in the place of each one's. */
 export interface AccountGroup extends Omit<LedgerAccount, 'tenantId'> {
@@ -34,7 +34,7 @@ export async function accountGroups(
     readonly apart: readonly string[]
   },
 ): Promise<readonly AccountGroup[]> {
-  // Tenants that were opened in the same month of every time zone are alike.
+  // Tenants that were opened in the same month of every time zone are one group.
   const { rows } = await db.query<Row>({
     name: 'ledger.account_groups',
     text: `select b.currency,

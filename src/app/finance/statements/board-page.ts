@@ -12,7 +12,7 @@ import {
 } from './types.ts'
 
 /**
- * Pages of a board, for months of thousands of accounts: accounts are counted by groups that are alike, and rows are
+ * Pages of a board, for months of thousands of accounts: accounts of one state are counted together, and rows are
  * made of one page alone.
  */
 
