@@ -63,7 +63,8 @@ async function child(url: string, rounds: number): Promise<Measured> {
   }
 }
 
-async function untilBuilt(pool: Pool, events: number): Promise<void> {
+/** Waits until every read model has so many events. */
+export async function untilBuilt(pool: Pool, events: number): Promise<void> {
   for (;;) {
     const { rows } = await pool.query<{ done: boolean }>(
       'select bool_and(events >= $1 and indexed) as done from engine.checkpoints',

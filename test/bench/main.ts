@@ -15,6 +15,7 @@ const benchmarks: Readonly<Record<string, () => Promise<{ readonly run: Benchmar
   projections: () => import('./projections.ts'),
   audit: () => import('./audit.ts'),
   'audit-tasks': () => import('./audit-tasks.ts'),
+  'audit-load': () => import('./audit-load.ts'),
   'task-list': () => import('./task-list.ts'),
   create: () => import('./create.ts'),
   'in-flight': () => import('./in-flight.ts'),
