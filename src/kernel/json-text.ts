@@ -11,7 +11,7 @@ export interface Span {
 /** JSON in parts, which are not joined where they are long. */
 export class JsonParts {
   readonly parts: readonly string[]
-  /** Of their UTF-8. */
+  /** Length of the UTF-8 of all parts. */
   readonly lengthBytes: number
 
   constructor(parts: readonly string[], lengthBytes: number) {

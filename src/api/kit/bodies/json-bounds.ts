@@ -5,13 +5,16 @@ export const MAX_JSON_DEPTH = 64
 /** Maximum number of values in a body: bounds the memory that a small body can need. */
 export const MAX_JSON_VALUES = 50_000
 /**
- * The same where the text goes on: a long session of an agent has some 20 values for each use of a tool, and
- * is sent whole in each turn.
+ * Maximum number of values in a body whose text goes on. An agent sends its session whole in each turn,
+ * with some 20 values for each use of a tool.
  */
 export const MAX_KEPT_TEXT_VALUES = 200_000
 /** Maximum number of members of an object. */
 export const MAX_JSON_MEMBERS = 1_000
-/** The same where the names are the caller's own: to make room for more holds the event loop too long. */
+/**
+ * Maximum number of members of an object whose names are the caller's own. The engine moves all members
+ * at once when it needs more room, which must not hold the event loop for long.
+ */
 export const MAX_FREE_MEMBERS = 50_000
 /**
  * The most characters of a body besides its media in base64. No model reads more, and a text holds
@@ -26,7 +29,7 @@ export const MAX_NAME_CHARACTERS = 1_024
  * schemas, maps of names. Their objects may have as many members as a body has values, and where a body is passed
  * on, their integers keep their digits.
  */
-const FREE_MEMBERS: ReadonlySet<string> = new Set(
+export const FREE_MEMBERS: ReadonlySet<string> = new Set(
   (
     'tools functions parameters args arguments response input_schema schema json_schema ' +
     'response_format responseSchema response_schema responseJsonSchema response_json_schema ' +
@@ -34,10 +37,5 @@ const FREE_MEMBERS: ReadonlySet<string> = new Set(
   ).split(' '),
 )
 
-/** One more where the text goes on: the arguments of a function that the model called. */
-const FREE_IN_TEXT = 'input'
-
-/** Whether a member is one of them. */
-export function isFreeMember(name: string, keepsText: boolean): boolean {
-  return FREE_MEMBERS.has(name) || (keepsText && name === FREE_IN_TEXT)
-}
+/** Name of one more such member in a body whose text goes on: arguments of a function. */
+export const FREE_IN_TEXT = 'input'

@@ -4,7 +4,8 @@ import { exactInteger } from '../../../kernel/exact-integers.ts'
 import type { Span } from '../../../kernel/json-text.ts'
 import { type Level, NotJson, notJson, notJsonAt, pathOf } from './json-place.ts'
 import {
-  isFreeMember,
+  FREE_IN_TEXT,
+  FREE_MEMBERS,
   MAX_FREE_MEMBERS,
   MAX_JSON_DEPTH,
   MAX_JSON_MEMBERS,
@@ -129,10 +130,8 @@ class StrictReader {
     if (this.#levels.length === MAX_JSON_DEPTH)
       refuse(`The request body nests deeper than ${MAX_JSON_DEPTH} levels`, pathOf(this.#levels))
     this.#count()
-    const keepsText = this.#spans !== undefined
     const isFree =
-      parent?.isFree === true ||
-      (parent?.list === undefined && isFreeMember(parent?.key ?? '', keepsText))
+      parent?.isFree === true || (parent?.list === undefined && this.#isFree(parent?.key ?? ''))
     this.#levels.push({
       list: isList ? [] : undefined,
       object: isList ? NO_OBJECT : {},
@@ -141,6 +140,10 @@ class StrictReader {
       isFree,
     })
     this.#at += 1
+  }
+
+  #isFree(name: string): boolean {
+    return FREE_MEMBERS.has(name) || (this.#spans !== undefined && name === FREE_IN_TEXT)
   }
 
   #close(char: string): void {
