@@ -179,7 +179,7 @@ t.test(
     const [video] = await lines(demo, `sku=${VIDEO_SKU}`)
     t.match(video, { price: '39.5', account_prices: 1 }, 'accepted before all of that')
 
-    const list = await priceBookVersion(gateway.pool, '2026-11-29')
+    const list = await priceBookVersion(gateway.pool, '2026-11-30')
     const shown = await lines(demo, 'model=text-basic')
     const seen = new Set(shown.map((line) => line.account_prices))
     for (const revision of [1, 2, 3, null]) t.ok(seen.has(revision), `some by ${revision}`)
@@ -200,7 +200,7 @@ t.test(
 )
 
 t.test('a book that comes into effect leaves running tasks at their price', async (t) => {
-  const book = await priceBookVersion(gateway.pool, '2026-11-29')
+  const book = await priceBookVersion(gateway.pool, '2026-11-30')
   const tasks = tasksOf(stack.url, other.modelToken)
   const accepted = await tasks.created()
   const fromMs = Date.now() + 1_500
@@ -248,7 +248,7 @@ async function rerated(book: ConstructorParameters<typeof WhatIf>[1]['book'], te
 t.test(
   're-rating by the recorded book shows no difference; by another book, its difference',
   async (t) => {
-    const book = await priceBookVersion(gateway.pool, '2026-11-29')
+    const book = await priceBookVersion(gateway.pool, '2026-11-30')
     if (book === undefined) throw new Error('the book is published')
     const same = await rerated(book, demo.tenantId)
     t.ok(same.rows.length >= 3)

@@ -163,6 +163,56 @@ t.test('thinking, tools and their results go back and forth', async (t) => {
   t.match(await billed(searched.response.headers.get('x-call-id')), { 'web-search-call': 2 })
 })
 
+t.test('the tier that served a call is billed, whichever was asked for', async (t) => {
+  for (const [switches, tier] of [
+    ['', '-fast'],
+    ['served=standard', ''],
+  ] as const)
+    for (const stream of [false, true]) {
+      const answer = await call(`${url}/v1/messages`, {
+        method: 'POST',
+        token: demo.modelToken,
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({
+          model: 'text-basic',
+          max_tokens: 64,
+          speed: 'fast',
+          stream,
+          messages: say(`[[sandbox ${switches}]] Hello`),
+        }),
+      })
+      t.equal(answer.status, 200, answer.text)
+      t.same(Object.keys(await billed(answer.headers.get('x-call-id'))).toSorted(), [
+        `text-basic-input-token${tier}`,
+        `text-basic-output-token${tier}`,
+      ])
+    }
+  const refused = await client.messages
+    .create({ model: 'text-basic', max_tokens: 9, speed: 'slow', messages: say('Hi') } as never)
+    .catch((error: unknown) => error)
+  t.match(refused, { status: 400, message: /`speed` must be one of default, fast/ })
+})
+
+t.test('a long prompt has prices of its own, and caches are part of its length', async (t) => {
+  for (const [cached, tier] of [
+    [99_999 - 100, ''],
+    [100_001, '-long'],
+  ] as const) {
+    const { response } = await client.messages
+      .create({
+        model: 'text-cache',
+        max_tokens: 64,
+        messages: say(
+          `[[sandbox cached-tokens=${cached} cache-write-5m=0]] ${'word '.repeat(9_000)}`,
+        ),
+      })
+      .withResponse()
+    const skus = Object.keys(await billed(response.headers.get('x-call-id')))
+    t.ok(skus.includes(`text-cache-cached-input-token${tier}`), skus.join())
+    t.ok(skus.includes(`text-cache-output-token${tier}`), skus.join())
+  }
+})
+
 t.test('errors reach the client as its own, with its request id', async (t) => {
   const ask = (content: string, more: object = {}) =>
     client.messages

@@ -88,6 +88,10 @@ function requestsFor(model: string): readonly Request[] {
     ['/v1/chat/completions', { model, messages, web_search_options: {} }],
     ...['web_search', 'code_interpreter'].flatMap((type) => text([{ type }])),
     ...text([{ type: 'file_search', vector_store_ids: ['vs_1'] }]),
+    ...[{}, { speed: 'fast' }].map((more): Request => [
+      '/v1/messages',
+      { model, max_tokens: 9, messages, ...more },
+    ]),
     ...[{}, { tools: [{ googleSearch: {} }] }].map((more): Request => [
       `/v1beta/models/${model}:generateContent`,
       { contents: [{ parts: [{ text: 'Hello' }] }], ...more },

@@ -1,11 +1,20 @@
 import { createKeptIds } from '../text/calls/kept-ids.ts'
-import { textChannel, textSandbox } from '../text/settings.ts'
+import { textSandbox, textSettings } from '../text/settings.ts'
 import { textRules } from '../text/rules/rules.ts'
 import { createTextProvider } from '../text/upstream/client.ts'
 import type { FamilyModule } from '../module.ts'
 import { messagesRules } from './rules/wire.ts'
+import { type MessagesSettings, messagesChannel } from './settings.ts'
 import { messagesMount, messagesSurface } from './surface/routes.ts'
 import { messagesWire } from './upstream/wire.ts'
+
+const account = textSandbox('messages', '/messages/v1')
+/** The shipped price book has prices of these for two of its models. */
+const settings: MessagesSettings = {
+  ...textSettings(account),
+  serviceTiers: ['fast'],
+  longPromptTokens: { 'text-cache': 100_000 },
+}
 
 /** Messages. */
 export const messages: FamilyModule = {
@@ -14,8 +23,8 @@ export const messages: FamilyModule = {
     calls: textRules(messagesRules),
     endpoints: () => ['/v1/messages'],
   },
-  channel: textChannel,
-  sandbox: [textSandbox('messages', '/messages/v1')],
+  channel: messagesChannel,
+  sandbox: [{ ...account, settings }],
   mounts: [messagesMount],
   open: ({ markerSecret, clock }) => {
     const keptIds = createKeptIds(markerSecret)

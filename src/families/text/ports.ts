@@ -15,6 +15,8 @@ export interface TextRequest {
   readonly callId: string
   /** The caller's headers that go on as they came; those of the gateway replace them. */
   readonly headers?: Readonly<Record<string, string>> | undefined
+  /** Settings of the channel, for those that only one wire has. */
+  readonly settings?: Channel['settings']
   /** Upstream's body without `model`. */
   readonly body: Readonly<Record<string, unknown>>
   /** The body as the caller wrote it, with the caller's `model` and bounds. */

@@ -134,7 +134,7 @@ ${more}`
   )
   t.match(
     faultsOf(`${minimal}    idle_timeout_ms: 1000\n`).join(),
-    /only channels of chat, responses, native have/,
+    /only channels of chat, responses, native, messages have/,
   )
 })
 
@@ -188,7 +188,7 @@ ${more}`
     )
   t.match(
     faultsOf(`${minimal}    largest_output_tokens: { domestic-video-2-0: 1 }\n`).join(),
-    /only channels of chat, responses, native have/,
+    /only channels of chat, responses, native, messages have/,
   )
 })
 

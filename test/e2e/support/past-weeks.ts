@@ -84,7 +84,7 @@ function settledCall(
     outcome: 'completed',
     usage: Object.fromEntries(lines.map(([name], n) => [name, billed[n]?.quantity ?? 0])),
     settlement: {
-      priceBookVersion: '2026-11-29',
+      priceBookVersion: '2026-11-30',
       currency: 'USD',
       amount: formatAmount(sum),
       lines: billed.map(({ amountPico, ...line }) => ({

@@ -13,6 +13,8 @@ export const messagesRules: TextWireRules = {
     ...free('tool_search_*', 'web_fetch_*'),
     ['web_search_*', 'web-search'],
   ],
+  tierMembers: ['speed'],
+  billsServedTier: true,
   // Editing of the context is not charged, and a summary that it makes is in the usage.
   reports: ['context_management'],
   isFree: ({ type }) => type === undefined || type === null,

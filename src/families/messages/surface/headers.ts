@@ -5,9 +5,6 @@ import { type Clock, toTimestamp } from '../../../kernel/clock.ts'
 
 /** Headers of this wire: those that are passed on, and those that show a caller's limits. */
 
-const VERSION = 'anthropic-version'
-/** The version of the wire where a caller names none. */
-const USUAL_VERSION = '2023-06-01'
 const PASSED = /^anthropic-/
 /** Headers that choose the payer, or the user whose things an account keeps. */
 const ofAccount: ReadonlySet<string> = new Set([
@@ -26,7 +23,7 @@ const PRINTABLE = /^[\x20-\x7e]*$/
 export function passedHeaders({
   headers,
 }: Pick<FastifyRequest, 'headers'>): Readonly<Record<string, string>> {
-  const passed: Record<string, string> = { [VERSION]: USUAL_VERSION }
+  const passed: Record<string, string> = {}
   let count = 0
   for (const name in headers) {
     const value = headers[name]

@@ -26,6 +26,13 @@ function nameIn(written: string): string {
   return written.includes('\\') ? String(JSON.parse(written)) : written.slice(1, -1)
 }
 
+/** The span of a value without the blanks around it. */
+function withoutBlanks(text: string, from: number, to: number): Span {
+  const value = text.slice(from, to)
+  const begin = to - value.trimStart().length
+  return { from: begin, to: begin + value.trim().length }
+}
+
 /** The spans of these members of an object in valid JSON; of a name that stands twice, the last. */
 function spansOf(text: string, names: readonly string[]): ReadonlyMap<string, Span> {
   const structure = /["{}[\],]/g
@@ -46,7 +53,7 @@ function spansOf(text: string, names: readonly string[]): ReadonlyMap<string, Sp
     } else if (code === OPEN_BRACE || code === OPEN_BRACKET) depth += 1
     else {
       if (depth === 1 && name !== undefined) {
-        if (names.includes(name)) spans.set(name, { from, to: at })
+        if (names.includes(name)) spans.set(name, withoutBlanks(text, from, at))
         name = undefined
       }
       if (code !== COMMA) depth -= 1

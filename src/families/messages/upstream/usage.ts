@@ -3,6 +3,7 @@ import { countOrZero, isGiven, objectOf, objectsOf, textOf } from '../../kit/htt
 import { cacheUsageOf, type CacheUsage } from '../../text/upstream/answer-differences.ts'
 import { NOTHING_READ, readFigures, type TextReading } from '../../text/upstream/report.ts'
 import { isUsualWord } from '../../../domain/catalog/checks/price-members.ts'
+import type { MessagesSettings } from '../settings.ts'
 import { noTextUsage } from '../../text/rules/tokens.ts'
 
 /** The `usage` of messages: all figures of input stand apart from each other. */
@@ -17,7 +18,7 @@ interface Sides {
 }
 
 /** The figures of one sampling: `input_tokens` excludes what was read from and written to caches. */
-function sidesOf(usage: JsonObject): Sides {
+function sidesOf(usage: JsonObject, cachedInput: MessagesSettings['cachedInput']): Sides {
   const found = cacheUsageOf({}, usage)
   // On this wire the names of cache figures are the usual ones: nothing is to be noted.
   const cache = found && {
@@ -29,7 +30,7 @@ function sidesOf(usage: JsonObject): Sides {
   const isKnown = isGiven(usage['input_tokens']) || parts > 0
   const own = isKnown ? countOrZero(usage['input_tokens']) : undefined
   return {
-    input: own === undefined ? undefined : own + parts,
+    input: own === undefined || cachedInput === 'within' ? own : own + parts,
     output: isGiven(usage['output_tokens']) ? countOrZero(usage['output_tokens']) : undefined,
     cache,
   }
@@ -54,12 +55,16 @@ function added(one: Sides, other: Sides): Sides {
 }
 
 /** The `usage` of messages by billing unit; `trackReports` has merged those of a stream. */
-export function messagesUsage(usage: unknown): TextReading {
+export function messagesUsage(
+  usage: unknown,
+  cachedInput?: MessagesSettings['cachedInput'],
+): TextReading {
   if (!isJsonObject(usage)) return NOTHING_READ
   const parts = objectsOf(usage['iterations']).filter(({ type }) => type === APART_FROM_TOTALS)
-  const { input, output, cache } = parts.map(sidesOf).reduce(added, sidesOf(usage))
+  const samplings = [usage, ...parts].map((one) => sidesOf(one, cachedInput))
+  const { input, output, cache } = samplings.reduce(added)
   const searches = countOrZero(objectOf(usage['server_tool_use'])['web_search_requests']) ?? 0
-  return readFigures({
+  const reading = readFigures({
     input,
     output,
     cache,
@@ -67,6 +72,8 @@ export function messagesUsage(usage: unknown): TextReading {
     total: undefined,
     tools: searches === 0 ? noTextUsage : { ...noTextUsage, 'web-search-call': searches },
   })
+  if (samplings.length === 1) return reading
+  return { ...reading, promptTokens: Math.max(...samplings.map((one) => one.input ?? 0)) }
 }
 
 /** The tier that served a call, by its speed or by its service tier; undefined if none is named. */

@@ -8,6 +8,8 @@ import type { TextRequest, TextTally } from '../../text/ports.ts'
 import { answeredWith, OutputCount } from '../../text/upstream/answer-differences.ts'
 import type { TextReader, TextWire } from '../../text/upstream/client.ts'
 import { trackReports, wholeTally } from '../../text/upstream/report.ts'
+import { messagesRules } from '../rules/wire.ts'
+import { messagesSettings } from '../settings.ts'
 import { spliced } from './splice.ts'
 import { messagesUsage, servedTier } from './usage.ts'
 
@@ -25,6 +27,9 @@ export function readMessagesError(body: unknown): UpstreamError | undefined {
   const error = readPlainError(body)
   return error && { ...error, status: error.status ?? STATUS_OF_TYPE.get(error.type ?? '') }
 }
+
+/** The version of the wire where neither the caller nor the channel names one. */
+const USUAL_VERSION = '2023-06-01'
 
 /** Counts what the model wrote in a block; signatures are no output of the model. */
 function countBlock(count: OutputCount, block: JsonObject): void {
@@ -73,8 +78,10 @@ function messageShown(json: string, model: string, callId: string): string {
 function trackEvents(request: TextRequest) {
   // The code below keeps no reference to the request, which may be large.
   const { model, callId } = request
-  const said = answeredWith(request)
-  const reports = trackReports(messagesUsage)
+  const said = answeredWith(request, messagesRules.tierMembers)
+  const { cachedInput } = messagesSettings(request)
+  const reports = trackReports((report) => messagesUsage(report, cachedInput))
+  let tier: string | undefined
   const count = new OutputCount()
   let upstreamId: string | undefined
   let isStopped = false
@@ -82,7 +89,8 @@ function trackEvents(request: TextRequest) {
 
   const noteUsage = (usage: unknown): void => {
     reports.note(usage)
-    said.note({ serviceTier: servedTier(objectOf(usage)) })
+    tier = servedTier(objectOf(usage)) ?? tier
+    said.note({ serviceTier: tier })
   }
   const begin = (message: JsonObject, data: string): string => {
     upstreamId ??= upstreamIdOf(message['id'])
@@ -125,6 +133,7 @@ function trackEvents(request: TextRequest) {
       ...reports.reading(),
       output: () => count.size(1),
       finished: isStopped,
+      ...(tier === undefined ? {} : { servedTier: tier }),
       ...said.otherwise(),
     }),
   }
@@ -169,6 +178,16 @@ function requestBody({ body, written, upstreamModel }: TextRequest, streamed: bo
 export const messagesWire: TextWire = {
   credentialHeaders: ({ credential, credentialHeader }) =>
     credential === undefined ? {} : { [credentialHeader ?? 'x-api-key']: credential },
+  usualHeaders: (request) => ({
+    'anthropic-version': messagesSettings(request).wireVersion ?? USUAL_VERSION,
+  }),
+  head: {
+    requestId: 'request-id',
+    limits: ['requests', 'tokens'].map((limit) => [
+      `anthropic-ratelimit-${limit}-remaining`,
+      `anthropic-ratelimit-${limit}-reset`,
+    ]),
+  },
   path: () => '/messages',
   members: [
     'messages',
@@ -190,15 +209,17 @@ export const messagesWire: TextWire = {
       body: messageShown(text, request.model, request.callId),
       upstreamId: upstreamIdOf(body['id']),
       tally: () => {
-        const said = answeredWith(request)
-        said.note({ model: body['model'], serviceTier: servedTier(objectOf(usage)) })
-        return wholeTally(usage, messagesUsage(usage), {
+        const said = answeredWith(request, messagesRules.tierMembers)
+        const tier = servedTier(objectOf(usage))
+        said.note({ model: body['model'], serviceTier: tier })
+        return wholeTally(usage, messagesUsage(usage, messagesSettings(request).cachedInput), {
           output: () => {
             const count = new OutputCount()
             for (const block of blocks) countBlock(count, block)
             return count.size(1)
           },
           failure: undefined,
+          ...(tier === undefined ? {} : { servedTier: tier }),
           ...said.otherwise(),
         })
       },

@@ -41,7 +41,8 @@ function queryWithPriceMembers(
   if (members.length === 0) return { channelQuery, serviceTier: undefined }
   // If both members are given, it is unknown which one an account would follow: such a call asks
   // for a tier that no channel offers.
-  const serviceTier = members.filter(isServiceTier).length > 1 ? '' : serviceTierOf(body)
+  const serviceTier =
+    members.filter(isServiceTier).length > 1 ? '' : serviceTierOf(body, wire.tierMembers)
   const queryFor = (asked: readonly PriceMember[]): ChannelQuery => {
     const names = asked.filter((member) => !isServiceTier(member)).map(({ name }) => name)
     const tier = asked.some(isServiceTier) ? (serviceTier ?? '') : undefined
@@ -129,7 +130,7 @@ export function createTextFamily(deps: TextDeps): TextCallFamily {
         body: input.body,
         inputSize,
         largestOutputTokens,
-        ...(serviceTier === undefined ? {} : { serviceTier }),
+        ...membersGiven({ serviceTier, longPromptTokens: longPromptTokens(serving, model) }),
       }
       return {
         request: {
@@ -188,12 +189,21 @@ function requestAt(
     model,
     headers,
     written,
+    settings: channel.settings,
     upstreamModel: channel.models[model] ?? model,
     callId,
     body: wire.keepsAnswers === true ? namedAt(keptIds, at, body) : body,
     largest,
     keptId: keptIds.namer(principal.tenantId, channel.id, { ...bounds, callId }),
   }
+}
+
+/** The lowest limit of any channel: which of them answers is not known yet. */
+function longPromptTokens(channels: readonly Channel[], model: string): number | undefined {
+  const limits = channels.flatMap(
+    (channel) => textSettings(channel).longPromptTokens?.[model] ?? [],
+  )
+  return limits.length === 0 ? undefined : Math.min(...limits)
 }
 
 function largestOutput(channels: readonly Channel[], model: string): number {

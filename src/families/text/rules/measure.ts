@@ -43,6 +43,10 @@ export interface TextSeen {
   readonly output: () => OutputSize
   /** Upstream reported that the result is complete. */
   readonly finished: boolean
+  /** The tier that served the call, on a wire that is billed by it. */
+  readonly servedTier?: string
+  /** Tokens of the longest of several prompts, where the usage adds them up. */
+  readonly promptTokens?: number
   /** Present if upstream answered with another model or service tier than requested. */
   readonly answeredOtherwise?: AnswerDifferences
 }

@@ -30,6 +30,12 @@ export function tiersIn(settings: unknown): readonly string[] {
   return Array.isArray(tiers) ? tiers.map(String) : []
 }
 
+/** The tier of long prompts of a model, if the settings of a channel have a limit for them. */
+export function longTierIn(settings: unknown, model: string): readonly string[] {
+  const limits = isJsonObject(settings) ? settings['longPromptTokens'] : undefined
+  return isJsonObject(limits) && Object.hasOwn(limits, model) ? ['long'] : []
+}
+
 /** Whether a channel may offer a tier of this name: it becomes part of SKUs. */
 export function isTierName(name: string): boolean {
   return TIER_NAME.test(name) && !isUsualWord(name)
@@ -40,7 +46,7 @@ export function isTierName(name: string): boolean {
  * of service among them.
  */
 export function priceMembersOf(
-  { output: { holder, answers }, reports }: TextWireRules,
+  { output: { holder, answers }, reports, tierMembers = [] }: TextWireRules,
   body: JsonObject,
 ): readonly PriceMember[] {
   const at = holder === undefined ? '' : `${holder}.`
@@ -51,7 +57,11 @@ export function priceMembersOf(
     ...membersIn(body, '', counted),
     ...(isJsonObject(inside) ? membersIn(inside, at, counted) : []),
   ]
-  return reports === undefined ? members : members.filter(({ name }) => !reports.includes(name))
+  const charged =
+    reports === undefined ? members : members.filter(({ name }) => !reports.includes(name))
+  return tierMembers.length === 0
+    ? charged
+    : charged.map((one) => (tierMembers.includes(one.name) ? { ...one, name: SERVICE_TIER } : one))
 }
 
 function membersIn(
@@ -69,15 +79,16 @@ function membersIn(
   return members
 }
 
-/** The service tier of a request; undefined for the default tier. */
-export function serviceTierOf(body: JsonObject): string | undefined {
+/** The service tier of a request; undefined for the default tier. `further` members ask for one too. */
+export function serviceTierOf(
+  body: JsonObject,
+  further: readonly string[] = [],
+): string | undefined {
   for (const key in body) {
     const value = body[key]
-    if (
-      textPriceMembers.named(key) === SERVICE_TIER &&
-      typeof value === 'string' &&
-      !isUsualWord(value)
-    )
+    if (typeof value !== 'string' || isUsualWord(value)) continue
+    const name = textPriceMembers.named(key)
+    if (name !== undefined && (name === SERVICE_TIER || further.includes(name)))
       return value.toLowerCase()
   }
   return undefined

@@ -11,7 +11,8 @@ import {
 import { answersOf, boundsAbove, expectedOutput, largestOutput } from './expected.ts'
 import { measureText, type MostUsed, reportedFigures, sideOf, type TextSeen } from './measure.ts'
 import { isTextModelName, offeredTools, runsTools, type TextWireRules } from './wire.ts'
-import { tiersIn } from './price-members.ts'
+import { longTierIn, tiersIn } from './price-members.ts'
+import { billedQuote, candidatesOf, heldQuote, LONG, type TierQuotes } from './tier-quotes.ts'
 import {
   holdText,
   outputWithin,
@@ -34,6 +35,8 @@ export interface TextCallRequest {
   readonly largestOutputTokens: number
   /** The tier of service it is priced by; absent is the usual one. */
   readonly serviceTier?: string
+  /** A longer prompt has prices of its own. */
+  readonly longPromptTokens?: number
 }
 
 const nothing = { bytes: 0, characters: 0, answers: 0 }
@@ -57,8 +60,23 @@ function quoteOf({ wire, model, body, serviceTier }: TextCallRequest, book: Pric
   return made
 }
 
-function rated(quote: TextQuote, request: MostUsed, seen: TextSeen): RatedCall {
+/** Prices that depend on the tier that serves the call, and on the length of its prompt. */
+function quotesOf(request: TextCallRequest, book: PriceBook): TierQuotes {
+  const { wire, serviceTier, longPromptTokens, ...rest } = request
+  const usual = { wire, ...rest }
+  const asked = quoteOf(request, book)
+  if (serviceTier !== undefined)
+    return wire.billsServedTier === true ? { asked, usual: quoteOf(usual, book) } : { asked }
+  if (longPromptTokens === undefined) return { asked }
+  const long = { quote: quoteOf({ ...usual, serviceTier: LONG }, book) }
+  return { asked, long: { ...long, aboveTokens: longPromptTokens } }
+}
+
+function rated(quotes: TierQuotes, request: MostUsed, seen: TextSeen): RatedCall {
   const { usage, estimated, notes } = measureText(request, seen)
+  // An estimate of the input is all that is known of the prompt then.
+  const { promptTokens: _reported, ...without } = seen
+  const quote = billedQuote(quotes, estimated.has('input') ? without : seen, usage)
   const settlement = settleText(quote, usage, (unit) =>
     estimated.has(sideOf(unit)) ? 'estimated' : 'reported',
   )
@@ -103,7 +121,12 @@ export function textRules(wire: TextWireRules): CallFamilyRules<TextCallRequest,
     models: undefined,
     isModelName: isTextModelName,
     prices: (model, book, settings) =>
-      textPrices(model, wire, [...new Set(settings.flatMap(tiersIn))], book),
+      textPrices(
+        model,
+        wire,
+        [...new Set(settings.flatMap((one) => [...tiersIn(one), ...longTierIn(one, model)]))],
+        book,
+      ),
     furtherSkus: toolSkus,
     freeSkus: {
       of: (model) => tokenUnits.map((unit) => `${model}-${unit}-token`),
@@ -117,7 +140,7 @@ export function textRules(wire: TextWireRules): CallFamilyRules<TextCallRequest,
 }
 
 function priceText(request: TextCallRequest, book: PriceBook): CallTerms<TextSeen> {
-  const quote = quoteOf(request, book)
+  const quotes = quotesOf(request, book)
   const { wire, body, inputSize } = request
   const largestOutputTokens = largestOutput(wire, body, request.largestOutputTokens)
   // Keeps no reference to the request, which may be large.
@@ -128,16 +151,18 @@ function priceText(request: TextCallRequest, book: PriceBook): CallTerms<TextSee
     answers: answersOf(wire, body),
     runsTools: runsTools(wire, body),
   }
+  const expected = {
+    inputTokens: heldInputTokens(inputSize),
+    outputTokens: largestOutputTokens,
+  }
+  const held = heldQuote(quotes, expected)
   return {
-    priceBookVersion: quote.priceBookVersion,
-    currency: quote.currency,
-    candidates: quote.candidates,
-    holdPico: holdText(quote, {
-      inputTokens: heldInputTokens(inputSize),
-      outputTokens: largestOutputTokens,
-    }),
-    fitting: fittingBound(request, quote),
-    settle: (seen) => rated(quote, most, seen),
-    estimate: (seen) => rated(quote, most, seen ?? nothingSeen),
+    priceBookVersion: held.priceBookVersion,
+    currency: held.currency,
+    candidates: candidatesOf(quotes),
+    holdPico: holdText(held, expected),
+    fitting: fittingBound(request, held),
+    settle: (seen) => rated(quotes, most, seen),
+    estimate: (seen) => rated(quotes, most, seen ?? nothingSeen),
   }
 }

@@ -54,6 +54,10 @@ export interface TextWireRules {
    * cost is in the usage of its answers: they are passed on and billed by it.
    */
   readonly reports?: readonly string[]
+  /** Members that ask for a tier of service beside the one of every wire, in the same spelling. */
+  readonly tierMembers?: readonly string[]
+  /** Whether a call is billed at the usual prices where its answer says that the usual tier served it. */
+  readonly billsServedTier?: true
   /** Whether its answers may have inline media. */
   readonly answersMedia?: true
   /** Whether upstream keeps its answers, so that requests refer to them by ids. */

@@ -19,9 +19,15 @@ interface DifferenceTracker {
   readonly otherwise: () => { readonly answeredOtherwise?: AnswerDifferences }
 }
 
-/** Compares with the request to upstream; keeps no other reference to it. */
-export function answeredWith({ upstreamModel, body }: TextRequest): DifferenceTracker {
-  const askedTier = serviceTierOf(body)
+/**
+ * Compares with the request to upstream; keeps no other reference to it. `tierMembers` are those of the
+ * wire that ask for a tier too.
+ */
+export function answeredWith(
+  { upstreamModel, body }: TextRequest,
+  tierMembers?: readonly string[],
+): DifferenceTracker {
+  const askedTier = serviceTierOf(body, tierMembers)
   let model: string | undefined
   let serviceTier: string | undefined
   return {

@@ -38,6 +38,7 @@ const DEFAULT_IDLE_TIMEOUT_MS = 60_000
 export function createTextProvider(
   wire: TextWire,
 ): TextProvider & { readonly close: () => Promise<void> } {
+  const headersOf = headersBy(wire)
   const lines = createConnections({
     headers: wire.credentialHeaders,
     members: wire.members,
@@ -59,13 +60,12 @@ export function createTextProvider(
           maxResponseBytes: largestAnswerBytes(request.largest, lengthOf(sent)),
         })
         .catch(rethrow)
-      const { text } = response
-      const parsed = parseJson(text)
+      const parsed = parseJson(response.text)
       // Relays answer failures with 200 as well.
       if (wire.readError(parsed) !== undefined || !isSuccess(response.statusCode))
         throw refusal(response, wire.readError, line)
       const answer = isJsonObject(parsed)
-        ? wire.readAnswer(parsed, request, line.scrub, text)
+        ? wire.readAnswer(parsed, request, line.scrub, response.text)
         : undefined
       if (answer === undefined) throw malformed()
       const { upstreamId, ...rest } = answer
@@ -90,8 +90,8 @@ export function createTextProvider(
         wire.readError,
       )
       const reader = wire.frameReader(request, line.scrub)
-      const bounds = streamBounds(request.largest, lengthOf(sent))
-      return beginFrameStream(opened, reader, headOf(opened.headers, wire.head), bounds)
+      const head = headOf(opened.headers, wire.head)
+      return beginFrameStream(opened, reader, head, streamBounds(request.largest, lengthOf(sent)))
     },
     close: () => lines.close(),
   }
@@ -109,13 +109,20 @@ function lengthOf({ headers, body }: Awaited<ReturnType<typeof sentInTurns>>): n
   return typeof body === 'string' ? body.length : Number(headers['content-length'])
 }
 
-function headersOf(
-  line: ChannelConnection,
-  request: TextRequest,
-  options: CallOptions,
-  accept: string,
-): Record<string, string> {
-  return { ...request.headers, ...line.headers, accept, 'x-client-request-id': options.requestId }
+/** Writes the headers of requests. */
+function headersBy({ usualHeaders }: TextWire) {
+  return (
+    line: ChannelConnection,
+    request: TextRequest,
+    options: CallOptions,
+    accept: string,
+  ): Record<string, string> => ({
+    ...usualHeaders?.(request),
+    ...request.headers,
+    ...line.headers,
+    accept,
+    'x-client-request-id': options.requestId,
+  })
 }
 
 /** An unstreamed answer, as its text says. */
@@ -129,6 +136,8 @@ export interface TextWire {
   readonly credentialHeaders: CredentialHeaders
   /** The headers of its answers, where they have other names than on most wires. */
   readonly head?: HeadNames
+  /** Headers of requests whose caller sends none of these names. */
+  readonly usualHeaders?: (request: TextRequest) => Readonly<Record<string, string>>
   /** The outermost members of its requests: messages of a provider say by them what is at fault. */
   readonly members: readonly string[]
   /** Below the channel's base URL. */

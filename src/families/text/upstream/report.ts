@@ -25,7 +25,7 @@ interface ReportedFigures {
 }
 
 /** The usable figures of a report; without any there is no usage. */
-export type TextReading = Pick<TextSeen, 'usage' | 'reasoningTokens' | 'notes'>
+export type TextReading = Pick<TextSeen, 'usage' | 'reasoningTokens' | 'notes' | 'promptTokens'>
 
 export const NOTHING_READ: TextReading = { usage: undefined }
 
