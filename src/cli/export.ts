@@ -12,8 +12,9 @@ import { readTimeRange, readZone, type TimeRange } from '../api/query/time-range
 import { lineFileColumns } from '../app/finance/line-files/columns.ts'
 import { issuerName } from '../config.ts'
 import { syncFolder } from '../platform/durable-files.ts'
+import { boundHeapGrowth } from '../platform/v8-flags.ts'
 import { type Currency, currencies } from '../kernel/money.ts'
-import { TimeZone } from '../kernel/time-zone.ts'
+import type { TimeZone } from '../kernel/time-zone.ts'
 import { onStores, readModelsOf } from './command.ts'
 import { messageOf } from './explain.ts'
 import {
@@ -157,7 +158,7 @@ async function closedMonth(
   const { bounds, timeZone } = await readStatements(session).statements.boundsOf(account)
   const { fromMs, toMs, asOf, since, late } = bounds
   const lateAfter = late > 0 ? since : undefined
-  return { filter: { ...of, fromMs, toMs, asOf, lateAfter }, zone: TimeZone.named(timeZone) }
+  return { filter: { ...of, fromMs, toMs, asOf, lateAfter }, zone: readZone(timeZone) }
 }
 
 /** @throws UsageError */
@@ -235,6 +236,8 @@ function parquetFile(pages: AsyncIterable<readonly Cells[]>): ExportedFile {
     writeTo: async (write) => {
       // Other commands, and a gateway, do not load it.
       const { writeParquet } = await import('../app/finance/line-files/parquet.ts')
+      // Row groups come and go: the heap would grow to a multiple of one.
+      boundHeapGrowth()
       await writeParquet(write, lineFileColumns, pages, MAX_PARQUET_LINES)
     },
   }

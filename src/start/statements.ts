@@ -10,6 +10,7 @@ import type { Statements } from '../app/finance/statements/types.ts'
 import { type Config, dataFiles, readVariable, signingHost } from '../config.ts'
 import type { Log } from '../kernel/log.ts'
 import { programFile } from '../platform/program-files.ts'
+import { createDiskFloor } from '../storage/local/disk.ts'
 import { boundedHeap, type HeapBounds } from '../platform/v8-flags.ts'
 
 /** Where Postgres is comes in the environment of a child: every user of the machine can read arguments. */
@@ -75,6 +76,9 @@ export function openStatements(
   return { statements: createStatements(deps), runJob, stop }
 }
 
+/** The most that the spool takes, which is on the same disk. */
+const SPOOL_BYTES = 268_435_456
+
 /**
  * Files of lines. They are written by another process than the one that closes months: a large file takes half a
  * minute, for which no statement waits.
@@ -84,12 +88,14 @@ export function openLineFiles({
   databaseUrl,
   logger,
 }: {
-  readonly config: Pick<Config, 'dataDir'>
+  readonly config: Pick<Config, 'dataDir' | 'external' | 'uploads'>
   readonly databaseUrl: string
   readonly logger: Log
 }): { readonly lineFiles: LineFiles; readonly stop: () => Promise<void> } {
   const { run, stop } = createJobProcess({ launch: () => launchStatements(databaseUrl), logger })
   const { lineFiles: directory } = dataFiles(config.dataDir)
   const write = (job: LinesJob, callerGone: AbortSignal) => run('lines', job, callerGone)
-  return { lineFiles: createLineFiles({ directory, write }), stop }
+  const floorBytes = config.external === undefined ? config.uploads.diskFloorBytes : SPOOL_BYTES
+  const checkDisk = createDiskFloor({ directory: config.dataDir, floorBytes })
+  return { lineFiles: createLineFiles({ directory, checkDisk, write }), stop }
 }

@@ -6,6 +6,7 @@ import { lineFileColumns } from '../../src/app/finance/line-files/columns.ts'
 import { writeParquet } from '../../src/app/finance/line-files/parquet.ts'
 import { ledgerExports } from '../../src/api/query/projection-reads.ts'
 import { anyLines } from '../../src/api/query/reads.ts'
+import { boundHeapGrowth } from '../../src/platform/v8-flags.ts'
 import { TimeZone } from '../../src/kernel/time-zone.ts'
 import { acquireDatabase } from '../helpers/postgres.ts'
 import type { Figure } from './figure.ts'
@@ -57,9 +58,11 @@ export async function run(): Promise<readonly Figure[]> {
       mostRss = Math.max(mostRss, process.memoryUsage.rss())
       return Promise.resolve()
     }
-    if (format === 'parquet')
+    if (format === 'parquet') {
+      // As a command and the gateway's child bound it.
+      boundHeapGrowth()
       await writeParquet(taken, lineFileColumns, exports.lines(filter, {}), LINES)
-    else {
+    } else {
       const file = lineFile(exports, { format, filter, hasByteOrderMark: false }, terms)
       for await (const piece of file.pieces) await taken(piece)
     }

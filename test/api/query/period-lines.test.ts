@@ -50,6 +50,7 @@ const process = createJobProcess({
 t.teardown(() => process.stop())
 const madeFiles = createLineFiles({
   directory: join(t.testdir({}), 'line-files'),
+  checkDisk: () => Promise.resolve(),
   write: (job, callerGone) => process.run('lines', job, callerGone),
 })
 

@@ -33,13 +33,27 @@ export interface LineFiles {
   ) => Promise<MadeFile | undefined>
 }
 
+/** Reads a file until its end, or until the reading is ended. */
+async function* partsOf(file: FileHandle, onEnd: () => void): AsyncGenerator<Uint8Array> {
+  try {
+    const stream = file.createReadStream()
+    yield* owned(stream) as AsyncIterable<Uint8Array>
+  } finally {
+    await file.close()
+    onEnd()
+  }
+}
+
 /** Makes files in a folder that no other process uses; what a former process left there is removed. */
 export function createLineFiles({
   directory,
+  checkDisk,
   write,
   mostLines = MAX_FILE_LINES,
 }: {
   readonly directory: string
+  /** Leaves the last of the disk to what must not be lost. @throws DomainError `storage_full` */
+  readonly checkDisk: () => Promise<void>
   /** Writes the file of a job in another process. @throws the reason of the signal, and as `writeLines` */
   readonly write: (job: LinesJob, callerGone: AbortSignal) => Promise<LinesFile>
   readonly mostLines?: number
@@ -55,6 +69,7 @@ export function createLineFiles({
     callerGone: AbortSignal,
   ): Promise<{ readonly file: FileHandle; readonly sizeBytes: number } | undefined> => {
     await swept
+    await checkDisk()
     await makeFolders(directory, 0o700)
     lastFile += 1
     const path = join(directory, `${lastFile}.parquet`)
@@ -63,16 +78,6 @@ export function createLineFiles({
       return made && { file: await open(path), sizeBytes: made.sizeBytes }
     } finally {
       await rm(path, { force: true })
-    }
-  }
-
-  async function* partsOf(file: FileHandle): AsyncGenerator<Uint8Array> {
-    try {
-      const stream = file.createReadStream()
-      yield* owned(stream) as AsyncIterable<Uint8Array>
-    } finally {
-      await file.close()
-      files -= 1
     }
   }
 
@@ -85,16 +90,17 @@ export function createLineFiles({
           {},
         )
       files += 1
+      const ended = (): void => void (files -= 1)
       try {
         const made = await make(lines, callerGone)
-        if (made !== undefined) return { sizeBytes: made.sizeBytes, parts: partsOf(made.file) }
+        if (made !== undefined)
+          return { sizeBytes: made.sizeBytes, parts: partsOf(made.file, ended) }
       } catch (error) {
-        files -= 1
-        throw isDiskFull(error)
-          ? new DomainError('storage_full', 'the disk has no room for this file', {})
-          : error
+        ended()
+        if (!isDiskFull(error)) throw error
+        throw new DomainError('storage_full', 'the disk has no room for this file', {})
       }
-      files -= 1
+      ended()
       return undefined
     },
   }

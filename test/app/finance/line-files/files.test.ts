@@ -9,6 +9,7 @@ import { createLineFiles, type MadeFile } from '../../../../src/app/finance/line
 import type { LinesJob } from '../../../../src/app/finance/line-files/job.ts'
 import { createJobProcess } from '../../../../src/app/finance/statements/process.ts'
 import { silentLog } from '../../../../src/kernel/log.ts'
+import { createDiskFloor } from '../../../../src/storage/local/disk.ts'
 import { launchStatements } from '../../../../src/start/statements.ts'
 import { eventually } from '../../../helpers/eventually.ts'
 import { readParquet } from '../../../helpers/parquet.ts'
@@ -37,6 +38,7 @@ const filter = { tenantId, asOf: (await world.log.endPosition()) ?? 0n }
 const lines: Cells[] = []
 for await (const page of exportLines(world.pool, filter, {})) lines.push(...page)
 const present = new AbortController().signal
+const hasRoom = () => Promise.resolve()
 
 /** Files made by children of this test. */
 function started(t: Test, mostLines?: number) {
@@ -51,6 +53,7 @@ function started(t: Test, mostLines?: number) {
   t.teardown(() => process.stop())
   const files = createLineFiles({
     directory,
+    checkDisk: hasRoom,
     write: (job: LinesJob, callerGone) => process.run('lines', job, callerGone),
     ...(mostLines !== undefined && { mostLines }),
   })
@@ -104,6 +107,7 @@ t.test('a start removes what a former process left', async (t) => {
   const directory = t.testdir({ 'line-files': { '1.parquet': 'PAR1' } })
   const files = createLineFiles({
     directory: join(directory, 'line-files'),
+    checkDisk: hasRoom,
     write: () => Promise.reject(new Error('no process')),
   })
   await t.rejects(files.parquet({ filter }, present), /no process/)
@@ -203,12 +207,30 @@ t.test('a folder that cannot be made is an error of the file alone', async (t) =
   const folder = t.testdir({})
   const directory = join(folder, 'taken', 'line-files')
   mkdirSync(join(folder, 'taken'))
-  const files = createLineFiles({ directory, write: () => Promise.resolve(undefined) })
+  const files = createLineFiles({
+    directory,
+    checkDisk: hasRoom,
+    write: () => Promise.resolve(undefined),
+  })
   t.equal(await files.parquet({ filter }, present), undefined)
   const other = createLineFiles({
     directory: join(directory, 'file', 'below'),
+    checkDisk: hasRoom,
     write: () => Promise.resolve(undefined),
   })
   writeFileSync(join(directory, 'file'), '')
   await t.rejects(other.parquet({ filter }, present), { code: 'ENOTDIR' })
+})
+
+t.test('a disk with little room is left to what must not be lost', async (t) => {
+  const files = createLineFiles({
+    directory: t.testdirName,
+    checkDisk: createDiskFloor({
+      directory: t.testdirName,
+      floorBytes: 2,
+      freeBytes: () => Promise.resolve(1),
+    }),
+    write: () => Promise.reject(new Error('nothing is written')),
+  })
+  await t.rejects(files.parquet({ filter }, present), { code: 'storage_full' })
 })
