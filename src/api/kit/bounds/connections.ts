@@ -119,7 +119,8 @@ class Connections {
   /** Bounds the rest of a request whose answer is complete. */
   answered(request: IncomingMessage): void {
     const { socket } = request
-    if (request.complete || socket.destroyed) return
+    // A request that no connection brought, as one of `inject`, has no socket that could be closed.
+    if (request.complete || !this.open.has(socket)) return
     this.#unread.set(socket, {
       request,
       untilMs: monotonicClock.nowMs() + this.#options.unreadTimeoutMs,

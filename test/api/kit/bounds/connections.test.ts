@@ -141,7 +141,9 @@ async function untilReset(socket: Socket): Promise<string> {
 void t.test(
   'a body that no handler reads ends its connection a while after the answer',
   async (t) => {
-    const { open, refusals } = await listen(t, { limits: { unreadTimeoutMs: 200 } })
+    const { app, open, refusals } = await listen(t, { limits: { unreadTimeoutMs: 200 } })
+    // It comes on no connection, and is none of those that are ended.
+    t.equal((await app.inject('/healthz')).statusCode, 200)
     for (const line of ['POST /v1/nope', `POST ${tasksPath}`, 'GET /v1/models']) {
       const socket = open()
       socket.write(`${line} HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n`)
