@@ -77,7 +77,10 @@ t.test('503 service_unavailable while eight wait, and the others get theirs', as
   children[0]?.kill('SIGSTOP')
   const waiting = Array.from({ length: 8 }, (_, n) => get(n + 1))
   await until(() => asked.length === 9)
-  const refused = await get(9)
+  const ninth = get(9)
+  await until(() => asked.length === 10)
+  children[0]?.kill('SIGCONT')
+  const refused = await ninth
   t.equal(refused.statusCode, 503)
   t.ok(Number(refused.headers['retry-after']) >= 1)
   t.match(refused.json(), {
@@ -85,7 +88,6 @@ t.test('503 service_unavailable while eight wait, and the others get theirs', as
     message: 'The service is busy; nothing was started',
     error: { code: 'service_unavailable' },
   })
-  children[0]?.kill('SIGCONT')
   for (const { statusCode, rawPayload } of await Promise.all([first, ...waiting])) {
     t.equal(statusCode, 200)
     t.ok(expected.equals(rawPayload))
