@@ -24,6 +24,7 @@ import { Table, type TableColumn } from '../kit/table.tsx'
 import { LedgerTabs } from '../kit/tabs.tsx'
 import { Facts, grouped, Id, Money, Moment, type ZoneClock } from '../kit/values.tsx'
 import type { Page, View } from '../page.tsx'
+import { proofName } from './proof.ts'
 
 /** One line of the ledger: how its amount was worked out, by which price, and how to verify it. */
 
@@ -156,10 +157,6 @@ const refundColumns = (
     cell: ({ amount }) => <Money amount={amount} currency={currency} from={from} />,
   },
 ]
-
-/** The name under which the proof of a line is saved. */
-export const proofName = (lineId: string): string =>
-  `${lineId.replaceAll(/[^\w.-]/g, '-')}.tlog-proof`
 
 /** The statement that has the line, and the file that proves it. */
 function InStatement({ id, period: of }: { id: string; period: LineFacts['period'] }) {

@@ -4,7 +4,10 @@ import { readLineProof } from '../../api/query/statements/files.ts'
 import { paths } from '../kit/href.ts'
 import type { ConsoleServices } from '../page.tsx'
 import { readingAs, viewReasonBefore } from '../session/reading-as.ts'
-import { proofName } from './line.tsx'
+
+/** The name under which the proof of a line is saved. */
+export const proofName = (lineId: string): string =>
+  `${lineId.replaceAll(/[^\w.-]/g, '-')}.tlog-proof`
 
 /** Registers the proof of a line as a file: a session has no token to ask the API with. */
 export function proofRoute(app: FastifyInstance, services: ConsoleServices): void {
