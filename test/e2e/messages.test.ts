@@ -279,3 +279,65 @@ t.test('the token may come in `x-api-key`', async (t) => {
   t.equal(answer.headers.get('request-id'), answer.headers.get('x-request-id'))
   t.match(answer.headers.get('x-cost'), /^0\.0\d+$/)
 })
+
+const post = (body: object, headers: Readonly<Record<string, string>> = {}) =>
+  call(`${url}/v1/messages`, {
+    method: 'POST',
+    token: demo.modelToken,
+    headers: { 'content-type': 'application/json', ...headers },
+    body: JSON.stringify(body),
+  })
+
+t.test('the id of a message finds its call, for its tenant alone', async (t) => {
+  const { body, headers } = await post({ model: 'text-basic', max_tokens: 9, messages: say('Hi') })
+  const callId = String(headers.get('x-call-id'))
+  await stack.caughtUp()
+  const own = await call(`${url}/v1/receipts/${body.id}`, { token: demo.modelToken })
+  t.match(own, { status: 200, body: { id: callId } })
+  t.match(await finance.get(`/tasks/${body.id}/history`), { status: 200 })
+  const found = await finance.get(`/search?q=${body.id}`)
+  t.match(found.text, callId)
+  const missing = `msg_${'0'.repeat(26)}`
+  const [theirs, none] = await Promise.all(
+    [String(body.id), missing].map((id) =>
+      call(`${url}/v1/receipts/${id}`, { token: stack.other.modelToken }),
+    ),
+  )
+  t.equal(theirs?.status, 404)
+  t.equal(theirs?.text.replace(/req_\w+/, ''), none?.text.replace(/req_\w+/, ''))
+})
+
+t.test('nothing that a caller writes is in an event', async (t) => {
+  const canary = 'canary-of-a-caller'
+  const words = (switches: string) => [
+    {
+      role: 'user',
+      content: [{ type: 'text', text: `${canary} [[sandbox words=5 ${switches}]]` }],
+    },
+  ]
+  const body = {
+    model: 'text-basic',
+    max_tokens: 64,
+    system: [{ type: 'text', text: canary }],
+    tools: [{ name: canary, description: canary, input_schema: { title: canary } }],
+    stop_sequences: [canary],
+    metadata: { user_id: canary },
+    mcp_servers: [
+      { name: canary, url: `https://${canary}.example.com`, authorization_token: canary },
+    ],
+    context_management: { edits: [{ type: canary }] },
+    [canary]: canary,
+  }
+  const headers = { 'anthropic-beta': canary, 'anthropic-x-canary': canary }
+  for (const switches of ['', 'fail=api_error', 'refuse=invalid_request_error', 'no-usage'])
+    for (const stream of [false, true]) {
+      const answer = await post({ ...body, stream, messages: words(switches) }, headers)
+      const callId = answer.headers.get('x-call-id')
+      t.type(callId, 'string', answer.text)
+      await stack.caughtUp()
+      const history = await finance.get(`/tasks/${callId}/history`)
+      // What is refused before it is accepted has no event.
+      t.equal(history.status, switches.startsWith('refuse=') ? 404 : 200)
+      t.notOk(history.text.includes(canary), history.text)
+    }
+})

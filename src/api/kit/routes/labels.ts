@@ -8,6 +8,8 @@ import { RequestError } from '../request-error.ts'
 
 const TAGS = 'x-tollgate-tags'
 const END_USER = 'x-tollgate-end-user'
+/** The header in which a coding agent names its session: the tag `session`, unless a request names one. */
+const AGENT_SESSION = 'x-claude-code-session-id'
 
 /** Headers of every request that may cost something, for the documentation. */
 export const labelHeaders = {
@@ -34,7 +36,7 @@ export function labelsOf(
   { headers }: Pick<FastifyRequest, 'headers'>,
   body: JsonObject,
 ): { readonly labels?: NamedLabels } {
-  const tags = tagsOf(headers[TAGS]) ?? tagsIn(body)
+  const tags = withSession(tagsOf(headers[TAGS]) ?? tagsIn(body), headers[AGENT_SESSION])
   const endUser =
     endUserOf(headers[END_USER]) ?? body['user'] ?? body['safety_identifier'] ?? undefined
   if (tags === undefined && endUser === undefined) return {}
@@ -44,6 +46,14 @@ export function labelsOf(
       ...(endUser === undefined ? {} : { endUser }),
     },
   }
+}
+
+/** An odd value counts as none: agents send the header with every request. */
+function withSession(
+  tags: JsonObject | undefined,
+  session: string | string[] | undefined,
+): JsonObject | undefined {
+  return typeof session === 'string' && /^[\w-]{1,128}$/.test(session) ? { session, ...tags } : tags
 }
 
 function tagsIn(body: JsonObject): JsonObject | undefined {

@@ -90,3 +90,15 @@ t.test('bytes beyond ASCII are no percent-encoded text', (t) => {
     t.throws(() => labelsOf({ headers: { [header]: text } }, {}), new RegExp(`^${header} `), text)
   t.end()
 })
+
+t.test('the session of an agent is a tag, unless the request names one', (t) => {
+  const session = 'd9a1c0de-0000-4000-8000-000000000001'
+  const labels = (headers: Readonly<Record<string, string>>, body = {}) =>
+    labelsOf({ headers: { 'x-claude-code-session-id': session, ...headers } }, body).labels
+  t.same(labels({}), { tags: { session } })
+  t.same(labels({}, { metadata: { project: 'apollo' } }), { tags: { session, project: 'apollo' } })
+  t.same(labels({ 'x-tollgate-tags': 'session=mine' }), { tags: { session: 'mine' } })
+  for (const odd of ['', 'a b', 'x'.repeat(129), 'é'])
+    t.same(labels({ 'x-claude-code-session-id': odd }), undefined, odd)
+  t.end()
+})
