@@ -101,6 +101,12 @@ function refuseAt(path: string, name: string): never {
   )
 }
 
+/** Members that choose the payer, or a price that only the account knows. */
+const ofPayer = ['fallback_credit_token', 'billing_policy', 'user_profile_id', 'workspace_id']
+
+const isGivenIn = (sent: JsonObject, name: string): boolean =>
+  Object.hasOwn(sent, name) && sent[name] !== null
+
 /** Members that are measured separately, or are no input. */
 const measured: ReadonlySet<string> = new Set(
   `model messages system tools metadata thinking output_config context_management cache_control
@@ -113,6 +119,9 @@ export function readMessages(sent: JsonObject): MessagesRequest {
   for (const [index, tool] of tools.entries())
     if (isJsonObject(tool)) refuseUnmetered(messagesRules, tool, `tools[${index}]`)
   refuseKept(sent, '')
+  for (const name of ofPayer)
+    if (isGivenIn(sent, name))
+      refuse(name, `\`${name}\` is not accepted here: the gateway chooses the account that pays`)
   const { model: _model, stream: _stream, ...body } = sent
   return {
     model,

@@ -27,6 +27,8 @@ t.test('400 names the member at fault, and nothing is sent', async (t) => {
     [{ ...good, messages: [] }, 'messages'],
     [{ ...good, messages: undefined }, 'messages'],
     [{ ...good, messages: [{ role: 'user' }] }, 'messages[0].content'],
+    [{ ...good, workspace_id: 'wrkspc_1' }, 'workspace_id'],
+    [{ ...good, billing_policy: { mode: 'x' } }, 'billing_policy'],
     [{ ...good, thread: 'thread_1' }, 'thread'],
     [{ ...good, container: 'container_1' }, 'container'],
     [{ ...good, diagnostics: { previous_message_id: 'msg_1' } }, 'diagnostics.previous_message_id'],
