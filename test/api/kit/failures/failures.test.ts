@@ -8,6 +8,7 @@ import { createFailureReader } from '../../../../src/api/kit/failures/surface-fa
 import { failureTable } from '../../../../src/api/kit/failures/failure-table.ts'
 import type { Envelope } from '../../../../src/api/kit/envelope.ts'
 import { adminEnvelope } from '../../../../src/api/admin/envelope.ts'
+import { messagesEnvelope } from '../../../../src/families/messages/surface/envelope.ts'
 import { libraryEnvelope } from '../../../../src/families/video-a/library/envelope.ts'
 import { provAEnvelope } from '../../../../src/families/video-a/surface/envelope.ts'
 import { provCEnvelope } from '../../../../src/families/video-c/surface/envelope.ts'
@@ -74,8 +75,13 @@ function answered(envelope: Envelope, errors: readonly Error[]): number[] {
 }
 
 /** Below `/provA` one route has another shape, and no name but the prefix. */
+/** Surfaces of one path, which no other has below it. */
+const single: readonly string[] = ['/provA', '/v1/messages']
+
 function isBelow(path: string, prefix: string): boolean {
-  return prefix === '/provA' ? path === prefix : path.startsWith(`${prefix}/`)
+  return single.includes(prefix) || single.includes(path)
+    ? path === prefix
+    : path.startsWith(`${prefix}/`)
 }
 
 function documented(prefix: string): number[] {
@@ -189,6 +195,9 @@ t.test('a failure of an asset names the member that refers to the asset', (t) =>
   t.end()
 })
 
+/** The failures of surfaces that store nothing of a request, and so have no store that could be full. */
+const storingNothing = everything(true, 'call_refused').filter((error) => !isStorageFull(error))
+
 const surfaces = [
   ['/provA/api', provAEnvelope, everything(true, 'submission_refused')],
   [
@@ -199,12 +208,8 @@ const surfaces = [
   ['/provC', provCEnvelope, everything(true, 'submission_refused')],
   ['/provB/v1', provBV1Envelope, everything(true, 'call_refused')],
   ['/v1', v1Envelope, everything(true, 'call_refused')],
-  [
-    '/v1beta',
-    v1betaEnvelope,
-    // It stores nothing of a request, so it has no store that could be full.
-    everything(true, 'call_refused').filter((error) => !isStorageFull(error)),
-  ],
+  ['/v1beta', v1betaEnvelope, storingNothing],
+  ['/v1/messages', messagesEnvelope, storingNothing],
   [
     '/api/query',
     queryEnvelope,
