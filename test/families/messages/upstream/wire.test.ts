@@ -72,35 +72,40 @@ const frame = (type: string, members: object) => ({
   data: JSON.stringify({ type, ...members }),
 })
 
-t.test('usage reported in any order and any number of parts settles alike', async (t) => {
-  const whole = messagesUsage(figures)
-  const names = Object.keys(figures) as (keyof typeof figures)[]
-  const part = fc.subarray(names).map((own) => Object.fromEntries(own.map((n) => [n, figures[n]])))
-  const zero = fc.constantFrom({ input_tokens: 0 }, { cache_read_input_tokens: 0 }, {}, undefined)
-  fc.assert(
-    fc.property(fc.array(fc.oneof(part, zero), { maxLength: 6 }), fc.nat(6), (parts, at) => {
-      const reader = messagesWire.frameReader(request, scrub)
-      const reports = parts.toSpliced(at, 0, figures)
-      const [first, ...others] = reports
-      reader.read(frame('message_start', { message: { usage: first } }))
-      for (const usage of others) reader.read(frame('message_delta', { delta: {}, usage }))
-      reader.read(frame('message_delta', { delta: { stop_reason: 'end_turn' } }))
-      const { usage, finished } = reader.tally()
-      return finished && JSON.stringify(usage) === JSON.stringify(whole.usage)
-    }),
-    { numRuns: propertyRuns(2_000) },
-  )
-  t.same(whole.usage, {
-    input: 100,
-    'cached-input': 40,
-    'cache-write-5m': 7,
-    'cache-write-1h': 5,
-    output: 30,
-    'web-search-call': 2,
-    'code-interpreter-session': 0,
-    'file-search-call': 0,
-  })
-})
+t.test(
+  'usage reported in any order and any number of parts settles to the same figures',
+  async (t) => {
+    const whole = messagesUsage(figures)
+    const names = Object.keys(figures) as (keyof typeof figures)[]
+    const part = fc
+      .subarray(names)
+      .map((own) => Object.fromEntries(own.map((n) => [n, figures[n]])))
+    const zero = fc.constantFrom({ input_tokens: 0 }, { cache_read_input_tokens: 0 }, {}, undefined)
+    fc.assert(
+      fc.property(fc.array(fc.oneof(part, zero), { maxLength: 6 }), fc.nat(6), (parts, at) => {
+        const reader = messagesWire.frameReader(request, scrub)
+        const reports = parts.toSpliced(at, 0, figures)
+        const [first, ...others] = reports
+        reader.read(frame('message_start', { message: { usage: first } }))
+        for (const usage of others) reader.read(frame('message_delta', { delta: {}, usage }))
+        reader.read(frame('message_delta', { delta: { stop_reason: 'end_turn' } }))
+        const { usage, finished } = reader.tally()
+        return finished && JSON.stringify(usage) === JSON.stringify(whole.usage)
+      }),
+      { numRuns: propertyRuns(2_000) },
+    )
+    t.same(whole.usage, {
+      input: 100,
+      'cached-input': 40,
+      'cache-write-5m': 7,
+      'cache-write-1h': 5,
+      output: 30,
+      'web-search-call': 2,
+      'code-interpreter-session': 0,
+      'file-search-call': 0,
+    })
+  },
+)
 
 t.test('figures that are no counts leave their side to an estimate', async (t) => {
   for (const odd of [-1, 1.5, 2 ** 53, 'many']) {
