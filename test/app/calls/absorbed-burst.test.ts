@@ -34,12 +34,20 @@ for (const [way, family, streamed, switches] of ways)
       })
     const inputs = Array.from({ length: CALLS }, input)
     const errors: unknown[] = []
+    /** Calls whose provider may have accepted them, by the ids of their requests. */
+    const sent: string[] = []
     const make = async (each: (typeof inputs)[number]): Promise<void> => {
       if (!streamed) return void (await calls.complete(each))
       const { frames } = await calls.stream(each)
       for await (const _frame of frames);
     }
-    await Promise.all(inputs.map((each) => make(each).catch((error) => errors.push(error))))
+    const note = (error: unknown, requestId: string): void => {
+      errors.push(error)
+      if (isDomainError(error) && mayBeAccepted(error.details['acceptance'])) sent.push(requestId)
+    }
+    await Promise.all(
+      inputs.map((each) => make(each).catch((error: unknown) => note(error, each.requestId))),
+    )
     await until(() => calls.inFlight() === 0)
     const refused = errors.filter(
       (error) =>
@@ -51,11 +59,11 @@ for (const [way, family, streamed, switches] of ways)
       (await world.callEvents()).flatMap((event) =>
         event.type === 'CallFailed' && ids.has(event.data.requestId) ? [event.data] : [],
       )
-    // Recorded is what the provider may have accepted; a busy machine may fail to connect to it, or end a call late.
-    const unsent = errors.filter(
-      (error) => !isDomainError(error) || !mayBeAccepted(error.details['acceptance']),
-    )
-    await until(async () => (await failed()).length === CALLS - unsent.length)
+    // A busy machine may fail to connect, or tell a caller of the log where it records the call later.
+    await until(async () => {
+      const recorded = new Set((await failed()).map(({ requestId }) => requestId))
+      return sent.every((requestId) => recorded.has(requestId))
+    })
     const cost = (await failed())
       .map(({ absorbed }) => Number(absorbed?.settlement.amount))
       .reduce((sum, amount) => sum + amount, 0)
