@@ -21,11 +21,11 @@ import { messageOf } from './explain.ts'
 const CONNECTIONS = 2
 const QUERY_TIMEOUT_MS = 60_000
 
-/** Rests for as long as it has worked since, as a low priority does not reach the processes of Postgres. */
+/** Rests half as long as it has worked since, as a low priority does not reach the processes of Postgres. */
 function restBetween(withdrawn: AbortSignal): () => Promise<void> {
   let sinceMs = monotonicClock.nowMs()
   return async () => {
-    await pause(monotonicClock.nowMs() - sinceMs, withdrawn)
+    await pause((monotonicClock.nowMs() - sinceMs) / 2, withdrawn)
     withdrawn.throwIfAborted()
     sinceMs = monotonicClock.nowMs()
   }

@@ -18,7 +18,7 @@ export type JobKind = keyof JobKinds
 export interface JobContext {
   readonly db: Queryable
   /**
-   * Leaves the processors to others for as long as the job has worked; for long jobs, between pages of rows.
+   * Leaves the processors to others for a while; for long jobs, between pages of rows.
    * @throws once the caller no longer waits for the job
    */
   readonly rest: () => Promise<void>
