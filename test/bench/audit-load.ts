@@ -74,7 +74,7 @@ function newEventOf({ id, type, data, metadata }: RecordedEvent): NewEvent {
   return { id, type, data, metadata } as NewEvent
 }
 
-/** A day in stores of its own, with the read models of it; audits it from the start. */
+/** A day in other stores, with its read models; audits it from the start. */
 async function startDay(closers: Closers): Promise<(signal: AbortSignal) => Promise<void>> {
   const store = closers.add(await startEventStore())
   const database = await acquireDatabase()

@@ -28,7 +28,7 @@ const VALUES_OF_USE = 18
 
 function toolUse(at: number): string {
   const id = `toolu_01AbCdEfGhIjKlMn${at}`
-  const input = { file_path: `/work/src/part-${at}.ts`, old: `const a = ${at}`, new: 'const a = 1' }
+  const input = { file_path: `src/part-${at}.ts`, old: `const a = ${at}`, new: 'const a = 1' }
   return [
     { role: 'assistant', content: [{ type: 'tool_use', id, name: 'Edit', input }] },
     { role: 'user', content: [{ type: 'tool_result', tool_use_id: id, content: `done ${at}` }] },
@@ -79,7 +79,7 @@ function measure(text: string) {
 }
 
 function figuresOf(name: string, messages: string): readonly Figure[] {
-  // As the text of a body is: in one piece.
+  // The text of a body is one piece, too.
   const text = Buffer.from(`{"messages":[${messages}]}`).toString('latin1')
   const rounds = Array.from({ length: ROUNDS }, () => measure(text))
   const least = (of: (round: (typeof rounds)[number]) => number) => Math.min(...rounds.map(of))

@@ -59,7 +59,7 @@ export async function run(): Promise<readonly Figure[]> {
       return Promise.resolve()
     }
     if (format === 'parquet') {
-      // As a command and the gateway's child bound it.
+      // A command and the gateway's child bound it, too.
       boundHeapGrowth()
       await writeParquet(taken, lineFileColumns, exports.lines(filter, {}), LINES)
     } else {

@@ -170,7 +170,7 @@ void t.test('a stream states its cost in the last frame, where requested', async
       const answer = await post(path, body, wanted)
       t.equal(answer.status, 200, answer.text)
       t.equal(answer.headers.get('x-cost'), null, 'its headers left before')
-      // The end of messages is a frame of its own.
+      // Messages end with a frame that has nothing else.
       const frames = framesOf(answer).filter(({ type }) => type !== 'message_stop')
       const last = frames.at(-1)
       const told = last.usageMetadata?.cost ?? last.cost

@@ -336,7 +336,7 @@ t.test('nothing that a caller writes is in an event', async (t) => {
       t.type(callId, 'string', answer.text)
       await stack.caughtUp()
       const history = await finance.get(`/tasks/${callId}/history`)
-      // What is refused before it is accepted has no event.
+      // A request that is refused before it is accepted has no event.
       t.equal(history.status, switches.startsWith('refuse=') ? 404 : 200)
       t.notOk(history.text.includes(canary), history.text)
     }

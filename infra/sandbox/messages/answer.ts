@@ -27,7 +27,7 @@ const REASONS: Readonly<Record<ScriptEnd, string>> = {
   blocked: 'refusal',
 }
 
-/** What the summary of a long conversation takes, apart from the totals. */
+/** Tokens that the summary of a long conversation takes, which the totals lack. */
 const COMPACTION = { input_tokens: 500, output_tokens: 50 }
 
 /** The usage that an account has to pay, a summary included. */

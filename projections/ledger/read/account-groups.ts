@@ -7,7 +7,7 @@ import type { LedgerAccount } from './postings.ts'
 export interface AccountGroup extends Omit<LedgerAccount, 'tenantId'> {
   /** The state of the close of the month that stands; null: it is open. */
   readonly state: string | null
-  /** In order. */
+  /** Sorted. */
   readonly tenantIds: readonly string[]
 }
 
@@ -18,7 +18,7 @@ type Row = Omit<AccountGroup, 'tenantIds' | 'openedAtMs'> & {
 
 /**
  * The accounts of these tenants, or of all, by their state in a month. Those that are `apart` (`<currency> <tenant>`)
- * have a group of their own each.
+ * are one group each.
  */
 export async function accountGroups(
   db: Queryable,

@@ -19,7 +19,7 @@ const SETTLE_MS = 600_000
 /** Findings that are named in the log of the gateway. */
 const NAMED_FINDINGS = 20
 
-/** How an audit ended, as the process that made it says. */
+/** The end of an audit, as the process that made it says. */
 export interface NightlyReport extends Pick<
   AuditReport,
   'position' | 'events' | 'resumedFrom' | 'findingsInAll'
@@ -46,7 +46,7 @@ interface NightlyAuditDeps {
   readonly pool: Queryable
   readonly at: DailyTime
   readonly clock: Clock
-  /** For durations. */
+  /** Measures durations. */
   readonly monotonic: Clock
   readonly logger: Log
   /** Makes an audit; undefined once the signal aborts. @throws when it could not end */

@@ -14,7 +14,7 @@ const LEAVE_PAUSE_MS = 25
 export interface PresenceDeps {
   readonly pool: Pool
   readonly clock: Clock
-  /** For durations. */
+  /** Measures durations. */
   readonly monotonic: Clock
   readonly logger: Log
 }

@@ -52,7 +52,7 @@ export interface TaskDeps {
   readonly checkAssets: CheckAssets
   readonly metrics: TaskMetrics
   readonly clock: Clock
-  /** For durations. */
+  /** Measures durations. */
   readonly monotonic: Clock
   readonly logger: Log
   readonly crashPoint: CrashPoint

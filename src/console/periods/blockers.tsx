@@ -7,7 +7,7 @@ import { Command } from '../kit/values.tsx'
 
 /** Why months cannot be closed yet, in words, each with what ends it. */
 
-/** What a blocker says of many months. */
+/** Words for a blocker that many months have. */
 export const blockerWords: Readonly<Record<BlockerCode, string>> = {
   ledger_behind: 'the ledger is behind the log',
   spool_waiting: 'settlements wait in spools',
@@ -34,7 +34,7 @@ const pages: Readonly<
 
 const previousMonth = / --month (\d{4}-\d{2})$/
 
-/** What ends a blocker: a page as a link, a command as it is typed. */
+/** Shows what ends a blocker: a page as a link, a command as it is typed. */
 export function BlockerOf({
   blocker: { code, message, href },
   of,

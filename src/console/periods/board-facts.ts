@@ -11,7 +11,7 @@ import { type ConsoleServices, Unchanged } from '../page.tsx'
 import type { LateFailures } from './late-failures.ts'
 import { batchMembers, type Progress, progressOf } from './progress.ts'
 
-/** What the board of a month shows. */
+/** Facts that the board of a month shows. */
 
 export type Board = Awaited<ReturnType<typeof readBoardPage>>
 export type Row = Board['items'][number]

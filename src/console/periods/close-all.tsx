@@ -25,7 +25,7 @@ export function mayClose(token: Principal): boolean {
   return isOperator(token) && (token.role === undefined || token.role === 'finance')
 }
 
-/** What came of the form that was sent. */
+/** Says how the closes of a form that was sent are going, or how they ended. */
 function outcomeOf({ query: { begun = '0', looked }, progress }: BoardFacts, ready: number) {
   const all = Number(begun)
   const seen = Number(looked ?? begun)

@@ -16,7 +16,7 @@ import type { LateFailures } from './late-failures.ts'
 import { monthNamed, noSuchMonth } from './names.ts'
 import { type Progress, progressMembers, progressOf } from './progress.ts'
 
-/** What the page of one month shows: its statement, or the figures as the statement will have them. */
+/** Facts of the page of one month: its statement, or the figures as the statement will have them. */
 
 export const monthQuery = Type.Object({
   tz: timeRangeMembers.tz,

@@ -41,7 +41,7 @@ function stateWords({ state, progress }: MonthFacts): readonly [kind: string, wo
   return ['unknown', 'Open, and blocked.']
 }
 
-/** What the form came to, where that is not plain to see. */
+/** Says how the form ended, where that is not plain to see. */
 function Outcome({ facts }: { readonly facts: MonthFacts }): JSX.Element | null {
   const { of, query, state, progress } = facts
   if (query.found === 'closed' && state.kind === 'closed')

@@ -14,7 +14,7 @@ const Count = Type.String({ pattern: '^\\d{1,9}$', words: 'must be a number' })
 export const progressMembers = {
   /** When the form was sent. */
   sent: Type.Optional(UnixMs),
-  /** What was seen last, and since when: only a part that asks by itself has it. */
+  /** The count that was seen last, and since when: only a part that asks by itself has it. */
   since: Type.Optional(
     Type.String({ pattern: '^\\d{1,9}-\\d{1,15}$', words: 'must be a count and a time' }),
   ),

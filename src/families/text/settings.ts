@@ -32,7 +32,7 @@ export interface TextSettings {
   readonly passes?: readonly string[]
   /** Tiers of service that the channel offers; each has its prices. */
   readonly serviceTiers?: readonly string[]
-  /** Tokens of a prompt beyond which a model has prices of its own, by external name. */
+  /** Tokens of a prompt beyond which a model has other prices, by external name. */
   readonly longPromptTokens?: Readonly<Record<string, number>>
 }
 

@@ -11,7 +11,7 @@ import type {
 import type { Receipt } from '../../../src/app/finance/receipts/types.ts'
 import { formatAmount, parseAmount } from '../../../src/kernel/money.ts'
 
-/** For reads without files of Parquet. */
+/** Makes no files of Parquet. */
 export const noLineFiles: LineFiles = {
   parquet: () => Promise.reject(new Error('no file is asked for')),
 }

@@ -30,7 +30,7 @@ async function endedBefore(minutes: number): Promise<void> {
   ])
 }
 
-/** A process whose audits end at once, unless told otherwise. */
+/** A process whose audits end at once, unless `run` is given. */
 function started(
   t: Test,
   options: { readonly at?: string; readonly run?: () => Promise<NightlyOutcome | undefined> } = {},
@@ -78,7 +78,7 @@ t.test('an audit is due where the last one ended before the time of the night', 
   t.equal(await round(), 1, 'none was ever made')
   t.equal(await round(), 0)
   await endedBefore(119)
-  t.equal(await round(), 0, 'after 03:30, by whomever')
+  t.equal(await round(), 0, 'after 03:30, also by another process')
   const another = started(t)
   await endedBefore(121)
   t.equal(await another.round(), 1)

@@ -2,7 +2,7 @@ import { lineCell } from '../../../../projections/ledger/query.ts'
 
 /** The columns of files of lines, in their order: the same in each format. */
 
-/** What a cell of a file is, apart from text. */
+/** Kinds of cells of a file. */
 export type ColumnKind =
   | 'text'
   /** Text without a letter that JSON writes otherwise. */

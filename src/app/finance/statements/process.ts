@@ -31,7 +31,7 @@ interface JobFailure {
   readonly message: string
   /** The code of a broken rule, of Postgres or of the system. */
   readonly code: unknown
-  /** Those of a broken rule alone. */
+  /** Details of a broken rule; other errors have none. */
   readonly details: DomainError['details'] | undefined
 }
 

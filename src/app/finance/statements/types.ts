@@ -134,7 +134,7 @@ export type BoardPart = (typeof boardParts)[number]
 
 /** One page of the board of a month, and counts of all of its rows. */
 export interface BoardPage {
-  /** Those that are blocked first, then those that are ready, then the closed ones. */
+  /** Rows that are blocked come first, then those that are ready, then the closed ones. */
   readonly rows: readonly BoardRow[]
   /** Rows of the part that is shown, on all pages. */
   readonly shown: number
@@ -202,7 +202,7 @@ export interface Statements {
   /** One account month by month, oldest first: the closed ones, then those that are open. */
   readonly months: (input: Omit<MonthOf, 'month'>) => Promise<readonly BoardRow[]>
   /**
-   * What the postings of a closed month are: the times and the positions that bound them, and the zone of the month.
+   * Finds which postings a closed month has: the times and the positions that bound them, and the zone of the month.
    * @throws DomainError `period_not_found`
    */
   readonly boundsOf: (

@@ -66,7 +66,7 @@ export function sentJson(body: JsonObject | BodyInPieces): {
   }
 }
 
-/** As `sentJson`; the JSON of a large body is written in turns with other work, or while it is sent. */
+/** Does as `sentJson`; the JSON of a large body is written in turns with other work, or while it is sent. */
 export async function sentInTurns(
   body: JsonObject | BodyInPieces | JsonParts,
 ): Promise<ReturnType<typeof sentJson>> {

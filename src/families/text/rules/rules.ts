@@ -35,7 +35,7 @@ export interface TextCallRequest {
   readonly largestOutputTokens: number
   /** The tier of service it is priced by; absent is the usual one. */
   readonly serviceTier?: string
-  /** A longer prompt has prices of its own. */
+  /** A prompt of more tokens has other prices. */
   readonly longPromptTokens?: number
 }
 

@@ -54,7 +54,7 @@ export interface TextWireRules {
    * cost is in the usage of its answers: they are passed on and billed by it.
    */
   readonly reports?: readonly string[]
-  /** Members that ask for a tier of service beside the one of every wire, in the same spelling. */
+  /** Members that ask for a tier of service, too, in the same spelling: one is usual on every wire. */
   readonly tierMembers?: readonly string[]
   /** Whether a call is billed at the usual prices where its answer says that the usual tier served it. */
   readonly billsServedTier?: true

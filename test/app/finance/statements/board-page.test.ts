@@ -19,7 +19,7 @@ for (const name of ['waiting_a', 'waiting_b']) {
   await world.tenant(name)
   await world.grant(name, 'USD', '5')
 }
-// In the months of these zones, it is opened in different ones.
+// It is opened in different months of these zones.
 world.clock.set('2026-01-31T20:00:00Z')
 for (const [n, timeZone] of zones.entries()) {
   await world.tenant(`late_${n}`, { timeZone, graceHours: 0 })

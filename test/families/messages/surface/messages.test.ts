@@ -52,7 +52,7 @@ t.test('400 names the member at fault, and nothing is sent', async (t) => {
       ]),
       'messages[0].content[0].content[0].content[0].source.file_id',
     ],
-    // Only the use of a tool has names of its own.
+    // Only the use of a tool has names that mean nothing.
     [
       said([{ type: 'text', input: { file_id: 'file_1' } }]),
       'messages[0].content[0].input.file_id',

@@ -179,7 +179,7 @@ function widthOfNames(sheet: Sheet, facts: readonly Fact[]): number {
   return Math.max(...facts.map(({ name }) => sheet.widthOf(name, small)))
 }
 
-/** As wide as the values need, but no more than two fifths of the page. */
+/** A column gets the width that its values need, but no more than two fifths of the page. */
 function widthOfFacts(sheet: Sheet, facts: readonly Fact[]): number {
   const values = Math.max(...facts.map(({ value }) => sheet.widthOf(value, small)))
   return Math.min(widthOfNames(sheet, facts) + FACT_GAP + values, WIDTH * 0.42)

@@ -37,7 +37,7 @@ export type Place = { readonly y?: number; readonly baseOf?: number } & (
 /** Letters of this size are seen without being bold. */
 const LARGE = 40
 
-/** From one line to the next. */
+/** Distance from one line to the next. */
 export const leadOf = ({ size }: Style): number => size * 1.4
 
 /** Places where a line may end: after spaces and signs that join words, and around Chinese and Japanese characters. */

@@ -5,7 +5,7 @@ import { type Ink, leadOf, MARGIN, type Sheet, type Style, WIDTH } from './sheet
 
 /** Space before each column but the first. */
 const GAP = 14
-/** Sizes that are tried one after the other, until the texts have room beside the numbers. */
+/** Sizes that are tried one after the other, until texts and numbers have room in one line. */
 const SIZES = [9, 8, 7, 6, 5]
 const LEAST_TEXT = 110
 
