@@ -1,9 +1,12 @@
 import type { Command } from 'commander'
+import type { Pool } from 'pg'
 import type { AuditReport } from '../app/audit/audit.ts'
 import type { AuditState } from '../app/audit/state.ts'
+import { keepLastAudit } from '../app/audit/last-audit.ts'
 import { systemClock } from '../kernel/clock.ts'
 import { readStateFile, stateKeeper, StateFileError } from '../app/audit/state-file.ts'
-import { auditAll, recordAudit } from '../start/audit.ts'
+import { auditAll } from '../start/audit.ts'
+import { messageOf } from './explain.ts'
 import { CommandError, note, print, progress, toJson } from './output.ts'
 import type { Session } from './session.ts'
 import { JSON_OPTION, ON_ANY_STORES, onStores } from './command.ts'
@@ -59,10 +62,19 @@ async function auditCommand(
     ...(path === undefined ? {} : { onState: stateKeeper(path, systemClock) }),
   })
   shown.end()
-  await recordAudit(pool, report, note)
+  await recordResult(pool, report)
   if (!report.ok) process.exitCode = 1
   if (options.json) print(toJson(report))
   else for (const line of describe(report)) print(line)
+}
+
+/** Records the result for `/metrics` and for closes. An audit with a read-only account succeeds without the record. */
+async function recordResult(pool: Pool, report: AuditReport): Promise<void> {
+  try {
+    await keepLastAudit(pool, report)
+  } catch (error) {
+    note(`the result of the audit could not be recorded for /metrics: ${messageOf(error)}`)
+  }
 }
 
 /** The report for people: findings first, then what was compared, the head of the chain last. */

@@ -77,6 +77,19 @@ t.test('it audits, records that, and continues the next night from its state', a
   t.match(stdout, `after position ${first.position}`, 'the command takes the state over')
 })
 
+t.test(
+  'an audit that cannot be recorded is no audit, and is made again from its state',
+  async (t) => {
+    const { run, state } = auditing(t)
+    await pool.query('alter table ops.last_audit rename to kept')
+    await t.rejects(run(), /last_audit/)
+    await pool.query('alter table ops.kept rename to last_audit')
+    const kept = await readStateFile(state)
+    t.ok(kept)
+    t.match(reportOf(await run()), { resumedFrom: kept?.position, findingsInAll: 0 })
+  },
+)
+
 t.test('a state that is of no use is said, and the audit begins at the start', async (t) => {
   const { run, state, logged } = auditing(t)
   await tollgate(['audit', '--state', state], environmentOf(stack))
