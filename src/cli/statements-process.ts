@@ -13,6 +13,7 @@ import { pause } from '../kernel/pause.ts'
 import { releaseStartMemory } from '../platform/v8-flags.ts'
 import { DATABASE_VARIABLE } from '../start/statements.ts'
 import { openPool } from '../storage/postgres/pool.ts'
+import { createRest } from '../storage/postgres/resting-pool.ts'
 import { messageOf } from './explain.ts'
 
 /** Does the jobs of statements as a child process of the gateway, and reads Postgres alone. */
@@ -21,13 +22,15 @@ import { messageOf } from './explain.ts'
 const CONNECTIONS = 2
 const QUERY_TIMEOUT_MS = 60_000
 
-/** Rests half as long as it has worked since, as a low priority does not reach the processes of Postgres. */
-function restBetween(withdrawn: AbortSignal): () => Promise<void> {
-  let sinceMs = monotonicClock.nowMs()
+/** Rests are so many times as long as the work between them: a low priority does not reach the processes of Postgres. */
+const REST_TIMES = 0.5
+
+/** Rests of a job, which end it once it is withdrawn. */
+function restsOf(withdrawn: AbortSignal): () => Promise<void> {
+  const rest = createRest(REST_TIMES, monotonicClock, (ms) => pause(ms, withdrawn))
   return async () => {
-    await pause((monotonicClock.nowMs() - sinceMs) / 2, withdrawn)
+    await rest()
     withdrawn.throwIfAborted()
-    sinceMs = monotonicClock.nowMs()
   }
 }
 
@@ -66,7 +69,7 @@ function run(): void {
     }
     running = { id: message.id, withdrawn: new AbortController() }
     const { signal: withdrawn } = running.withdrawn
-    const rest = restBetween(withdrawn)
+    const rest = restsOf(withdrawn)
     void answer(message, { db: pool, rest, withdrawn }).then((done) => process.send?.(done))
   })
 }

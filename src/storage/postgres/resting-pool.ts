@@ -8,13 +8,17 @@ const LEAST_WORK_MS = 25
 /** Longest rest, after work that cannot be divided. */
 const LONGEST_REST_MS = 5_000
 
-/** Rests that are some times as long as the work between them. */
-export function createRest(times: number, clock: Clock): () => Promise<void> {
+/** Rests that are so many times as long as the work between them. */
+export function createRest(
+  times: number,
+  clock: Clock,
+  pauseFor: (ms: number) => Promise<void> = pause,
+): () => Promise<void> {
   let sinceMs = clock.nowMs()
   return async () => {
     const workedMs = clock.nowMs() - sinceMs
     if (workedMs < LEAST_WORK_MS) return
-    await pause(Math.min(workedMs * times, LONGEST_REST_MS))
+    await pauseFor(Math.min(workedMs * times, LONGEST_REST_MS))
     sinceMs = clock.nowMs()
   }
 }

@@ -40,15 +40,21 @@ t.test('a connection that cannot be opened does not keep the others waiting', as
 
 t.test('a rest is some times as long as the work before it', async (t) => {
   let nowMs = 0
-  const rest = createRest(3, { nowMs: () => nowMs })
-  const restedMs = async (): Promise<number> => {
-    const begun = performance.now()
-    await rest()
-    return performance.now() - begun
-  }
+  const rests: number[] = []
+  const rest = createRest(3, { nowMs: () => nowMs }, async (ms) => {
+    await Promise.resolve()
+    rests.push(ms)
+    nowMs += ms
+  })
   nowMs += 20
-  t.ok((await restedMs()) < 15, 'short work needs none yet')
+  await rest()
+  t.same(rests, [], 'short work needs none yet')
   nowMs += 20
-  t.ok((await restedMs()) >= 118)
-  t.ok((await restedMs()) < 15)
+  await rest()
+  t.same(rests, [120], 'together with the work before it')
+  await rest()
+  t.same(rests, [120], 'a rest is no work')
+  nowMs += 60_000
+  await rest()
+  t.same(rests, [120, 5_000], 'after work that cannot be divided')
 })
