@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { Pool } from 'pg'
 import type { Page } from 'playwright-core'
 import t, { type Test } from 'tap'
-import { addUser, issueToken } from '../../src/app/accounts/account-commands.ts'
+import { issueToken } from '../../src/app/accounts/account-commands.ts'
 import { keepLastAudit } from '../../src/app/audit/last-audit.ts'
 import { setIssuer } from '../../src/app/finance/statements/issuer.ts'
 import { verifyFiles } from '../../src/cli/verify/verify.ts'
@@ -15,6 +15,7 @@ import { startStack } from '../helpers/stack.ts'
 import { withPage } from './support/browser.ts'
 import { call } from './support/client.ts'
 import {
+  addController,
   askConsole,
   type ConsoleRequest,
   giveViewReason,
@@ -67,20 +68,7 @@ await pool.query(
   [spooled],
 )
 
-/** A controller, of another tenant than those whose money it is. */
-async function controller(user: string): Promise<string> {
-  const of = { tenantId: other.tenantId, userId: user }
-  await addUser(access, { ...of, name: user })
-  const { secret } = await issueToken(access, {
-    ...of,
-    kind: 'admin',
-    name: `desk of ${user}`,
-    scope: { level: 'all_tenants' },
-    role: 'finance',
-  })
-  return secret
-}
-const [ann, ben] = [await controller('ann'), await controller('ben')]
+const [ann, ben] = [await addController(stack, 'ann'), await addController(stack, 'ben')]
 await stack.caughtUp()
 
 /** Asks the administration. @throws where it refuses */

@@ -1,10 +1,10 @@
 import type { Page } from 'playwright-core'
 import t, { type Test } from 'tap'
-import { addUser, issueToken } from '../../src/app/accounts/account-commands.ts'
 import { startStack } from '../helpers/stack.ts'
 import { chromium } from '../helpers/requirements.ts'
 import { withPage } from './support/browser.ts'
 import { call } from './support/client.ts'
+import { addController } from './support/console.ts'
 import { type Hand, handsFor, walkOf } from './support/hands.ts'
 import { settlePastWeeks } from './support/past-weeks.ts'
 import { recordPicture } from './support/pictures.ts'
@@ -15,7 +15,7 @@ const skip = chromium.missing
 
 const stack = await startStack()
 t.teardown(() => stack.stop())
-const { url, demo, other, access } = stack
+const { url, demo, access } = stack
 const { tenantId, userId } = demo
 
 /** Asks the administration. @throws where it refuses */
@@ -53,20 +53,7 @@ await manage('POST', '/price-books', {
 const limits = [{ currency: 'USD', above: '10' }]
 await manage('PUT', `/tenants/${tenantId}/approvals`, { limits, lapse_hours: 72 })
 
-/** A controller, of another tenant than the one whose money it is. */
-async function controller(user: string): Promise<string> {
-  const of = { tenantId: other.tenantId, userId: user }
-  await addUser(access, { ...of, name: user })
-  const { secret } = await issueToken(access, {
-    ...of,
-    kind: 'admin',
-    name: `desk of ${user}`,
-    scope: { level: 'all_tenants' },
-    role: 'finance',
-  })
-  return secret
-}
-const colleague = await controller('leo')
+const colleague = await addController(stack, 'leo')
 await stack.caughtUp()
 
 const propose = async (token: string, id: string) =>
@@ -78,7 +65,7 @@ const propose = async (token: string, id: string) =>
   )
 
 async function month(t: Test, page: Page, hand: Hand, name: string): Promise<void> {
-  const token = await controller(name)
+  const token = await addController(stack, name)
   const paid = `invoice of ${name}`
   const [own, wrong] = [`own of ${name}`, `wrong of ${name}`]
   await propose(colleague, paid)

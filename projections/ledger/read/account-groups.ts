@@ -1,5 +1,5 @@
 import type { Queryable } from '../../engine/queryable.ts'
-import type { LedgerAccount } from './postings.ts'
+import { accountsSql, type LedgerAccount } from './postings.ts'
 
 /** Accounts by all that decides whether a month of them can be closed: a month has few such groups. */
 
@@ -47,12 +47,7 @@ export async function accountGroups(
               'graceHours', a.data::jsonb -> 'graceHours') end as billing,
             p.month as "lastMonth", c.state,
             string_agg(b.tenant_id, ' ' order by b.tenant_id) as tenants
-     from ledger.balances b join access.tenants t using (tenant_id)
-     left join access.accounts a on a.tenant_id = t.tenant_id and a.slot = 'BillingProfileSet'
-     left join lateral (
-       select month from statements.periods
-       where tenant_id = b.tenant_id and currency = b.currency and state <> 'voided'
-       order by n desc limit 1) p on true
+     from ${accountsSql}
      left join statements.periods c on c.month = $1 and c.tenant_id = b.tenant_id
        and c.currency = b.currency and c.state <> 'voided'
      where ($2::text[] is null or b.tenant_id = any($2)) and ($3::text is null or b.currency = $3)

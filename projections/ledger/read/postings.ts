@@ -262,6 +262,14 @@ export interface LedgerAccount {
   } | null
 }
 
+/** Accounts `b` with their tenants `t`, billing details `a` and the last month `p` that stands, for a `from` clause. */
+export const accountsSql = `ledger.balances b join access.tenants t using (tenant_id)
+     left join access.accounts a on a.tenant_id = t.tenant_id and a.slot = 'BillingProfileSet'
+     left join lateral (
+       select month from statements.periods
+       where tenant_id = b.tenant_id and currency = b.currency and state <> 'voided'
+       order by n desc limit 1) p on true`
+
 /** The accounts of these tenants, or of all, by tenant and currency. */
 export async function listAccounts(
   db: Queryable,
@@ -276,12 +284,7 @@ export async function listAccounts(
               'timeZone', a.data::jsonb ->> 'timeZone', 'revision', a.data::jsonb -> 'revision',
               'graceHours', a.data::jsonb -> 'graceHours') end as billing,
             p.month as "lastMonth"
-     from ledger.balances b join access.tenants t using (tenant_id)
-     left join access.accounts a on a.tenant_id = t.tenant_id and a.slot = 'BillingProfileSet'
-     left join lateral (
-       select month from statements.periods
-       where tenant_id = b.tenant_id and currency = b.currency and state <> 'voided'
-       order by n desc limit 1) p on true
+     from ${accountsSql}
      where ($1::text[] is null or b.tenant_id = any($1)) and ($2::text is null or b.currency = $2)
      order by b.tenant_id, b.currency`,
     [tenantIds ?? null, currency ?? null],

@@ -9,6 +9,7 @@ import { inTurns, mapped } from '../../kernel/turns.ts'
 import type { AccountReads } from './account-reads.ts'
 import { successOf } from '../kit/routes/account-surface.ts'
 import { principalOf } from '../kit/tokens/authenticate.ts'
+import { inFileName } from '../kit/answers/files.ts'
 import { RequestError } from '../kit/request-error.ts'
 import { sendList, wholeList } from './answers.ts'
 import { describeQuery } from './documentation.ts'
@@ -240,7 +241,7 @@ export async function readUsage(
   const hasParts = isOfParts || groupBy.includes('sku')
   const sums = await inTurns(mapped(found, (group) => toItem(group, groupBy, hasParts)))
   const { items, columns: names } = await withNames(accounts, filter.tenantId, groupBy, sums)
-  const keys = groupBy.map((key) => key.replaceAll(/[^\w.-]/g, '-'))
+  const keys = groupBy.map(inFileName)
   const page = {
     group_by: [...groupBy],
     tz: query.tz ?? 'UTC',

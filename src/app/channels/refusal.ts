@@ -1,9 +1,6 @@
 import { unreachable } from '../../kernel/assert.ts'
 import { DomainError } from '../../kernel/errors.ts'
-import type { ProviderError } from '../ports/provider.ts'
-
-/** The status of a provider that is overloaded as a whole, on wires that have it. */
-const OVERLOADED_STATUS = 529
+import { OVERLOADED_STATUS, type ProviderError } from '../ports/provider.ts'
 
 /**
  * Converts a provider's failure to a domain error; `callId` is set for a call, of which only the stop

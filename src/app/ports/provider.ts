@@ -185,6 +185,9 @@ export const providerErrorKinds = [
 
 export type ProviderErrorKind = (typeof providerErrorKinds)[number]
 
+/** The status of a provider that is overloaded as a whole, on wires that have it. */
+export const OVERLOADED_STATUS = 529
+
 /** A failed provider call; `message` has no upstream ids, hosts or vendor words. */
 export class ProviderError extends Error {
   override readonly name = 'ProviderError'

@@ -1,4 +1,5 @@
 import type { FastifyInstance } from 'fastify'
+import { inFileName } from '../../api/kit/answers/files.ts'
 import { principalOf } from '../../api/kit/tokens/authenticate.ts'
 import { readLineProof } from '../../api/query/statements/files.ts'
 import { paths } from '../kit/href.ts'
@@ -6,8 +7,7 @@ import type { ConsoleServices } from '../page.tsx'
 import { readingAs, viewReasonBefore } from '../session/reading-as.ts'
 
 /** The name under which the proof of a line is saved. */
-export const proofName = (lineId: string): string =>
-  `${lineId.replaceAll(/[^\w.-]/g, '-')}.tlog-proof`
+export const proofName = (lineId: string): string => `${inFileName(lineId)}.tlog-proof`
 
 /** Registers the proof of a line as a file: a session has no token to ask the API with. */
 export function proofRoute(app: FastifyInstance, services: ConsoleServices): void {

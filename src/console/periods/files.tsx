@@ -6,7 +6,7 @@ import { callerGone } from '../../api/kit/routes/calls.ts'
 import { sendFile } from '../../api/kit/answers/files.ts'
 import { principalOf } from '../../api/kit/tokens/authenticate.ts'
 import { NameOf } from '../../api/query/schemas.ts'
-import { fileNameOf, readStatement } from '../../api/query/statements/files.ts'
+import { fileNameOf, postingsFile, readStatement } from '../../api/query/statements/files.ts'
 import type { MonthOf } from '../../app/finance/statements/types.ts'
 import { paths, periodFileHref } from '../kit/href.ts'
 import { Panel } from '../kit/panel.tsx'
@@ -47,16 +47,7 @@ export function periodFileRoutes(app: FastifyInstance, services: ConsoleServices
       const of = monthNamed(readingAs(token), id)
       const reasonHref = viewReasonBefore(request, token, [of.tenantId])
       if (reasonHref !== undefined) return reply.redirect(reasonHref, 303)
-      if (file === POSTINGS) {
-        const name = fileNameOf('postings', of, 'ndjson')
-        const pieces = services.queries.statements.postings(of)
-        return sendFile(request, reply, {
-          name,
-          type: 'application/x-ndjson',
-          asOf: undefined,
-          pieces,
-        })
-      }
+      if (file === POSTINGS) return sendFile(request, reply, postingsFile(services, of))
       const format = formatOf(file) ?? 'json'
       const asked = {
         currency: of.currency,

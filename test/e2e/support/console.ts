@@ -1,3 +1,6 @@
+import { addUser, issueToken } from '../../../src/app/accounts/account-commands.ts'
+import type { Stack } from '../../helpers/stack.ts'
+
 /** The console as a browser without script asks for it. */
 
 export interface ConsoleAnswer {
@@ -54,4 +57,22 @@ export async function giveViewReason(url: string, cookie: string, tenantId: stri
   const form = { tenant_id: tenantId, reason: 'a test', next: '' }
   const { status, text } = await askConsole(url, '/console/view-reason', { cookie, form })
   if (status !== 303) throw new Error(`${status} ${text}`)
+}
+
+/** Adds a controller of all tenants; returns the secret of an admin token with the role finance. */
+export async function addController(
+  { access, other: { tenantId } }: Pick<Stack, 'access' | 'other'>,
+  userId: string,
+): Promise<string> {
+  // Of another tenant than those whose money it is.
+  await addUser(access, { tenantId, userId, name: userId })
+  const { secret } = await issueToken(access, {
+    tenantId,
+    userId,
+    kind: 'admin',
+    name: `desk of ${userId}`,
+    scope: { level: 'all_tenants' },
+    role: 'finance',
+  })
+  return secret
 }

@@ -35,10 +35,13 @@ function rangeText({ fromMs, toMs, zone }: FileFacts): readonly string[] {
   return to === undefined ? [`since-${from}`] : [from, to]
 }
 
-/** `ledger-lines_acme_2026-11-01_2026-12-01_at-63.csv`: nothing in it needs a quote or an escape. */
+/** A text as the name of a file may have it: nothing in it needs a quote or an escape. */
+export const inFileName = (text: string): string => text.replaceAll(/[^\w.-]/g, '-')
+
+/** `ledger-lines_acme_2026-11-01_2026-12-01_at-63.csv`. */
 export function fileName(facts: FileFacts, extension: string): string {
   const { name, tenantId, asOf } = facts
-  const tenant = tenantId === undefined ? 'all-tenants' : tenantId.replaceAll(/[^\w.-]/g, '-')
+  const tenant = tenantId === undefined ? 'all-tenants' : inFileName(tenantId)
   const position = asOf === undefined ? [] : [`at-${asOf}`]
   return `${[name, tenant, ...rangeText(facts), ...position].join('_')}.${extension}`
 }

@@ -17,7 +17,7 @@ import {
 } from '../../../app/finance/statements/document/table.ts'
 import type { MonthOf } from '../../../app/finance/statements/types.ts'
 import { DomainError } from '../../../kernel/errors.ts'
-import { sendFile } from '../../kit/answers/files.ts'
+import { inFileName, sendFile } from '../../kit/answers/files.ts'
 import { callerGone } from '../../kit/routes/calls.ts'
 import { MonthMember } from '../../kit/routes/account-surface.ts'
 import { principalOf } from '../../kit/tokens/authenticate.ts'
@@ -78,7 +78,7 @@ export const fileNameOf = (
   kind: string,
   { tenantId, currency, month }: MonthOf,
   extension: string,
-) => `${kind}_${tenantId.replaceAll(/[^\w.-]/g, '-')}_${currency}_${month}.${extension}`
+) => `${kind}_${inFileName(tenantId)}_${currency}_${month}.${extension}`
 
 async function* onePiece<Piece>(piece: Piece): AsyncGenerator<Piece> {
   yield piece
@@ -182,6 +182,16 @@ function statementRoute(instance: FastifyInstance, services: QueryServices): voi
   )
 }
 
+/** All postings of a closed month as a file. */
+export function postingsFile({ queries }: Pick<QueryServices, 'queries'>, of: MonthOf) {
+  return {
+    name: fileNameOf('postings', of, 'ndjson'),
+    type: 'application/x-ndjson',
+    asOf: undefined,
+    pieces: queries.statements.postings(of),
+  }
+}
+
 function postingsRoute(instance: FastifyInstance, services: QueryServices): void {
   const described = describeQuery({
     operationId: 'listPostings',
@@ -197,15 +207,8 @@ function postingsRoute(instance: FastifyInstance, services: QueryServices): void
     },
     async (request, reply) => {
       const of = monthOf(principalOf(request), request.params, request.query)
-      const name = fileNameOf('postings', of, 'ndjson')
-      const pieces = services.queries.statements.postings(of)
       void reply.header('cache-control', 'no-store')
-      return sendFile(request, reply, {
-        name,
-        type: 'application/x-ndjson',
-        asOf: undefined,
-        pieces,
-      })
+      return sendFile(request, reply, postingsFile(services, of))
     },
   )
 }

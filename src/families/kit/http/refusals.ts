@@ -1,6 +1,6 @@
 import { readHttpDate, readTime } from '../../../kernel/read-time.ts'
 import type { ExchangeError } from './open-stream.ts'
-import { type Acceptance, ProviderError } from '../../../app/ports/provider.ts'
+import { type Acceptance, OVERLOADED_STATUS, ProviderError } from '../../../app/ports/provider.ts'
 import { unreachable } from '../../../kernel/assert.ts'
 import { systemClock } from '../../../kernel/clock.ts'
 import type { ExchangeResponse } from './exchange.ts'
@@ -15,7 +15,6 @@ import type { Scrubber } from './scrubber.ts'
 const DEFAULT_RETRY_AFTER_MS = 2_000
 const MAX_PARAM_LENGTH = 120
 /** Statuses of an overloaded service. */
-const OVERLOADED_STATUS = 529
 const OVERLOADED = [503, OVERLOADED_STATUS]
 
 /** The content of an error envelope. */

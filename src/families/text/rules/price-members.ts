@@ -30,10 +30,13 @@ export function tiersIn(settings: unknown): readonly string[] {
   return Array.isArray(tiers) ? tiers.map(String) : []
 }
 
+/** The name of prices that apply where a prompt exceeds a model's limit, in SKUs and in rules. */
+export const LONG = 'long'
+
 /** The tier of long prompts of a model, if the settings of a channel have a limit for them. */
 export function longTierIn(settings: unknown, model: string): readonly string[] {
   const limits = isJsonObject(settings) ? settings['longPromptTokens'] : undefined
-  return isJsonObject(limits) && Object.hasOwn(limits, model) ? ['long'] : []
+  return isJsonObject(limits) && Object.hasOwn(limits, model) ? [LONG] : []
 }
 
 /** Whether a channel may offer a tier of this name: it becomes part of SKUs. */

@@ -11,8 +11,8 @@ import {
 import { answersOf, boundsAbove, expectedOutput, largestOutput } from './expected.ts'
 import { measureText, type MostUsed, reportedFigures, sideOf, type TextSeen } from './measure.ts'
 import { isTextModelName, offeredTools, runsTools, type TextWireRules } from './wire.ts'
-import { longTierIn, tiersIn } from './price-members.ts'
-import { billedQuote, candidatesOf, heldQuote, LONG, type TierQuotes } from './tier-quotes.ts'
+import { LONG, longTierIn, tiersIn } from './price-members.ts'
+import { billedQuote, candidatesOf, heldQuote, type TierQuotes } from './tier-quotes.ts'
 import {
   holdText,
   outputWithin,

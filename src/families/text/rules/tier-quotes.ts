@@ -5,9 +5,6 @@ import { tokenUnits, type TextUsage } from './tokens.ts'
 
 /** Prices of one call, of which its answer decides: those of a tier, or of a long prompt. */
 
-/** The name of prices that apply where a prompt exceeds a model's limit, in SKUs and in rules. */
-export const LONG = 'long'
-
 export interface TierQuotes {
   /** The prices of the tier that was asked for. */
   readonly asked: TextQuote
