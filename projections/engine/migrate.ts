@@ -4,8 +4,11 @@ import { lockUntilCommit } from './leadership.ts'
 import type { Queryable } from './queryable.ts'
 import type { Projection } from './types.ts'
 
+// A query finds the schema that the lock's holder has just created; `create schema if not exists` may not.
 const tablesSql = `
-  create schema if not exists engine;
+  do $$ begin
+    if not exists (select from pg_namespace where nspname = 'engine') then create schema engine; end if;
+  end $$;
 
   -- One row per projection that is live, and one more (<name>_next) while it is being rebuilt.
   create table if not exists engine.checkpoints (

@@ -20,8 +20,12 @@ export interface Migrations {
  */
 export const MIGRATION_LOCK = 7_207_001
 
+// `if not exists` of `create schema` asks what the connection has kept of the catalog, which a wait for an advisory lock
+// does not renew: it fails where the lock's holder has just created the schema. A query reads the catalog itself.
 const bookSql = `
-create schema if not exists ops;
+do $$ begin
+  if not exists (select from pg_namespace where nspname = 'ops') then create schema ops; end if;
+end $$;
 
 create table if not exists ops.migrations (
   owner text not null,

@@ -1,7 +1,8 @@
-import { Pool } from 'pg'
+import { Pool, type PoolClient } from 'pg'
 import t, { type Test } from 'tap'
 import { migrate } from '../../../src/storage/postgres/migrate.ts'
 import { allMigrations, migrateOps } from '../../../src/app/migrations.ts'
+import { migrateEngine } from '../../../projections/engine/migrate.ts'
 import { acquireDatabase } from '../../helpers/postgres.ts'
 
 /** The schema as every start made it before migrations were numbered. */
@@ -87,6 +88,14 @@ async function applied(pool: Pool): Promise<readonly Applied[]> {
      order by owner, number`,
   )
   return rows
+}
+
+/** A pool that lends this connection and no other. */
+function onlyWith(client: PoolClient): Pool {
+  const lent = new Proxy(client, {
+    get: (target, name) => (name === 'release' ? () => undefined : Reflect.get(target, name)),
+  })
+  return { connect: async () => lent } as unknown as Pool
 }
 
 /** Columns and indexes of the schema. */
@@ -175,6 +184,25 @@ t.test('an empty database gets every table of every owner, once', async (t) => {
 t.test('replicas that start at once apply each migration once', async (t) => {
   const pool = await emptyDatabase(t)
   await Promise.all(Array.from({ length: 6 }, () => migrateOps(pool)))
+  t.equal((await applied(pool)).length, EVERY_ONE.length)
+})
+
+t.test('one that has looked before, and waited for another, goes on', async (t) => {
+  const pool = await emptyDatabase(t)
+  const [holder, looker] = [await pool.connect(), await pool.connect()]
+  try {
+    // Both have looked for the schemas in vain: what a connection has not found it remembers.
+    for (const client of [holder, looker])
+      await client.query(`select to_regclass('ops.migrations'), to_regclass('engine.checkpoints')`)
+    for (const migrateAs of [
+      (client: PoolClient) => migrateOps(onlyWith(client)),
+      (client: PoolClient) => migrateEngine(onlyWith(client)),
+    ])
+      await Promise.all([migrateAs(holder), migrateAs(looker)])
+  } finally {
+    holder.release()
+    looker.release()
+  }
   t.equal((await applied(pool)).length, EVERY_ONE.length)
 })
 
