@@ -74,19 +74,25 @@ export async function standingPeriods(
 }
 
 /**
- * The close of a month: the one that stands, or else the last one, which is voided; undefined if it
- * was never closed.
+ * The close of a month: the one with this number of a statement, by default the one that stands, or else the last one,
+ * which is voided; undefined if there is none.
  */
 export async function periodOf(
   db: Queryable,
-  { tenantId, currency, month }: OfCurrency & { readonly month: string },
+  {
+    tenantId,
+    currency,
+    month,
+    statement,
+  }: OfCurrency & { readonly month: string; readonly statement?: string | undefined },
 ): Promise<WholePeriod | undefined> {
   const { rows } = await db.query<WholePeriod>({
     name: 'statements.one',
     text: `select ${columns}, sums, refunds from statements.periods
            where tenant_id = $1 and currency = $2 and month = $3
+             and ($4::text is null or closed ->> 'statement' = $4)
            order by (closed ->> 'attempt')::int desc limit 1`,
-    values: [tenantId, currency, month],
+    values: [tenantId, currency, month, statement ?? null],
   })
   return rows[0]
 }

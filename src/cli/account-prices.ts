@@ -18,7 +18,7 @@ import { CommandError, print, table, toJson, UsageError } from './output.ts'
 import { differenceLines, priceText } from './price-tables.ts'
 import type { Session } from './session.ts'
 import { changeSettingCommand, type OfTenant } from './settings.ts'
-import { changing, JSON_OPTION, onStores } from './command.ts'
+import { also, changing, JSON_OPTION, onStores } from './command.ts'
 
 const SET_HELP = `
 A file replaces all of the tenant's prices; the other options change some of them:
@@ -71,10 +71,6 @@ function priced(text: string, before: Priced): Priced {
   if (sku === '' || price === '' || rest.length > 0)
     throw new InvalidArgumentError('write it as <sku>=<price>, e.g. text-basic-output-token=1.5')
   return [...before, [sku, price]]
-}
-
-function also(text: string, before: readonly string[]): readonly string[] {
-  return [...before, text]
 }
 
 interface SetOptions extends OfTenant {

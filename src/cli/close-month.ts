@@ -12,7 +12,7 @@ import { monthAfter } from '../domain/statement/periods.ts'
 import { isDomainError } from '../kernel/errors.ts'
 import { currencies, type Currency } from '../kernel/money.ts'
 import { actorOf } from './actor.ts'
-import { type ActorOption, changing, oneOf, onStores } from './command.ts'
+import { type ActorOption, also, changing, oneOf, onStores } from './command.ts'
 import { exitCodes } from './exit-codes.ts'
 import { note, print, progress, table, toJson, UsageError } from './output.ts'
 import type { Session } from './session.ts'
@@ -41,7 +41,7 @@ interface CloseOptions extends ActorOption {
   readonly until?: string
   readonly preview?: boolean
   readonly currency?: string
-  readonly despite?: string
+  readonly despite: readonly string[]
   readonly reason?: string
   readonly json?: boolean
 }
@@ -56,7 +56,7 @@ export function addClose(program: Command): void {
     .option('--until <month>', 'every month of the tenant up to this one')
     .option('--preview', 'show the figures, and close nothing')
     .option('--currency <currency>', `${currencies.join(' or ')}; default: both`)
-    .option('--despite <code>', passableCodes.join(' or '))
+    .option('--despite <code>', `${passableCodes.join(' or ')}; may be repeated`, also, [])
     .option('--reason <text>', 'why it is closed despite that')
     .addHelpText('after', CLOSE_HELP)
     .action(onStores(closeCommand))
@@ -69,7 +69,7 @@ interface AskedClose {
   readonly isUntil: boolean
   readonly tenantId: string | undefined
   readonly currency: Currency | undefined
-  readonly despite: PassableCode | undefined
+  readonly despite: readonly PassableCode[]
   readonly reason: string | undefined
 }
 
@@ -77,7 +77,7 @@ interface AskedClose {
 function readOptions(options: CloseOptions): AskedClose {
   const { tenant: tenantId, month, until, all = false, preview = false } = options
   const currency = oneOf('--currency', currencies, options.currency)
-  const despite = oneOf('--despite', passableCodes, options.despite)
+  const despite = options.despite.flatMap((code) => oneOf('--despite', passableCodes, code) ?? [])
   const reason = options.reason?.trim()
   if ((month === undefined) === (until === undefined))
     throw new UsageError('give either --month or --until')
@@ -87,7 +87,7 @@ function readOptions(options: CloseOptions): AskedClose {
     throw new UsageError('--preview is of one month: give --month')
   if (month !== undefined && (tenantId === undefined) !== all)
     throw new UsageError('give either --tenant or --all')
-  if ((despite === undefined) !== (reason === undefined || reason === ''))
+  if ((despite.length === 0) !== (reason === undefined || reason === ''))
     throw new UsageError('--despite and --reason are given together')
   const wanted = month ?? until ?? ''
   if (!monthForm.test(wanted))
@@ -144,9 +144,10 @@ async function closeRow(
   context: StatementContext,
 ): Promise<Row> {
   if (row.status === 'closed') return periodRow(row.period, 'closed')
-  if (row.blockers.some(({ code }) => code !== despite)) return openRow(row, row.blockers)
+  const passed = new Set<string>(despite)
+  if (row.blockers.some(({ code }) => !passed.has(code))) return openRow(row, row.blockers)
   const { tenantId, currency, month } = row
-  const input = { tenantId, currency, month, ...(despite !== undefined && { despite, reason }) }
+  const input = { tenantId, currency, month, despite, reason }
   try {
     return periodRow((await statements.close(input, context)).period, 'closed')
   } catch (error) {
@@ -172,7 +173,7 @@ async function* untilMonth(
   context: StatementContext,
 ): AsyncGenerator<Row> {
   const { tenantId, currency } = account
-  const input = { tenantId, currency, until, ...(despite !== undefined && { despite, reason }) }
+  const input = { tenantId, currency, until, despite, reason }
   let last: string | undefined
   try {
     for await (const period of statements.closeUntil(input, context)) {
@@ -193,17 +194,22 @@ async function* resultsOf(
   statements: Statements,
   asked: AskedClose,
   isPreview: boolean,
-  context: StatementContext,
+  { context, begins }: { context: StatementContext; begins: (account: Account) => void },
 ): AsyncGenerator<Row> {
   const { month, tenantId, currency } = asked
   const tenantIds = tenantId === undefined ? undefined : [tenantId]
   const rows = await statements.board({ month, tenantIds, currency })
   if (rows.length === 0) note(`there is no account in ${month}`)
-  for (const row of rows)
+  for (const row of rows) {
+    begins(row)
     if (asked.isUntil) yield* untilMonth(statements, row, asked, context)
     else if (isPreview) yield previewRow(statements, row)
     else yield closeRow(statements, row, asked, context)
+  }
 }
+
+/** A month of a million postings takes half a minute: the account is named meanwhile. */
+const PROGRESS_EVERY_MS = 500
 
 /** `tollgate close` */
 async function closeCommand(session: Session, options: CloseOptions): Promise<void> {
@@ -212,15 +218,20 @@ async function closeCommand(session: Session, options: CloseOptions): Promise<vo
   // Without a running gateway the read models are brought up to date now.
   for (const name of ['ledger', 'access', 'proposals', 'statements']) await session.caughtUp(name)
   const rows: Row[] = []
-  const shown = progress('accounts')
+  const shown = progress('months')
+  let at = ''
+  const shows = setInterval(() => shown.update(rows.length, at), PROGRESS_EVERY_MS)
+  const begins = ({ tenantId, currency, month }: Account): void => {
+    at = `${tenantId} ${currency} ${month}`
+  }
   try {
     await withStatements(session, async (statements) => {
-      for await (const row of resultsOf(statements, asked, options.preview === true, context)) {
+      const how = { context, begins }
+      for await (const row of resultsOf(statements, asked, options.preview === true, how))
         rows.push(row)
-        shown.update(rows.length, `${row.tenant_id} ${row.currency} ${row.month}`)
-      }
     })
   } finally {
+    clearInterval(shows)
     shown.end()
     // The accounts before a failure are closed, and their numbers are on no other output.
     show(rows, asked, options.json)

@@ -76,6 +76,11 @@ export function depsOf(
   return { log, db, catalog, clock: systemClock, correlationId: 'cli', actor: actorOf(actor) }
 }
 
+/** Collects the values of an option that may be repeated. */
+export function also(text: string, before: readonly string[]): readonly string[] {
+  return [...before, text]
+}
+
 /** The value of an option with few words; undefined where it is not given. @throws UsageError */
 export function oneOf<Word extends string>(
   option: string,

@@ -23,6 +23,7 @@ import {
 } from './support/console.ts'
 import { type Hand, handNamed, walkOf } from './support/hands.ts'
 import { recordPicture } from './support/pictures.ts'
+import { settleOneOfEach } from './support/past-weeks.ts'
 import { openMonth } from './support/tenants-of-a-month.ts'
 
 const skip = chromium.missing
@@ -408,6 +409,56 @@ t.test(
   },
 )
 
+t.test('a void statement keeps its files once its month is closed again', async (t) => {
+  const cookie = await operatorFor(ann, 2)
+  const page = await ask(pageOf(2), { cookie })
+  t.match(page.text, /Closed: statement CO-003-0002[^]*Void statements[^]*CO-003-0001/)
+  const of = (file: string) => ask(`${pageOf(2)}/files/${file}`, { cookie })
+  const [voided, stands] = [
+    await of('statement.json?number=CO-003-0001'),
+    await of('statement.json'),
+  ]
+  t.match(JSON.parse(voided.text), { number: 'CO-003-0001', status: 'voided' })
+  t.match(JSON.parse(stands.text), { number: 'CO-003-0002', status: 'issued' })
+  t.match((await of('postings.ndjson?number=CO-003-0001')).text.split('\n')[0], /CO-003-0001/)
+  t.match(await of('statement.json?number=CO-004-0001'), { status: 404 })
+})
+
+t.test('the lines of a month are handed out as Parquet', async (t) => {
+  const cookie = await operatorFor(ann, 2)
+  t.match((await ask(pageOf(2), { cookie })).text, `href="${pageOf(2)}/files/lines.parquet"`)
+  const lines = await ask(`${pageOf(2)}/files/lines.parquet`, { cookie })
+  t.match(lines, { status: 200, text: /^PAR1[^]*PAR1$/ })
+  t.match(
+    lines.headers.get('content-disposition'),
+    `attachment; filename="lines_${named(2)}_USD_${month}.parquet"`,
+  )
+})
+
+t.test('lines that come after the close are named on the page of the next month', async (t) => {
+  const cookie = await operatorFor(ann, 2)
+  const thisMonth = pageOf(2, 'USD', toTimestamp(monthStart(0)).slice(0, 7))
+  t.notMatch((await ask(thisMonth, { cookie })).text, 'Late lines')
+  await settleOneOfEach(
+    access.log,
+    Array.from({ length: 5 }, () => {
+      return { tenantId: named(2), userId: 'user', tokenId: 'token_1' }
+    }),
+    {
+      fromMs: monthStart(-1),
+      toMs: monthStart(0),
+      journal: 'journal-late-0',
+    },
+  )
+  await stack.caughtUp()
+  const { text } = await ask(thisMonth, { cookie })
+  const [, late] = /of them late<\/dt>\s*<dd>(\d+)/.exec(text) ?? []
+  t.ok(Number(late) > 20, `${late} are late`)
+  const panel = text.slice(text.indexOf('id="late"'))
+  t.equal(panel.split('/console/ledger/lines/').length - 1, 20)
+  t.match(panel, 'The newest 20')
+})
+
 t.test('a month is closed in spite of the audit alone, with a reason', async (t) => {
   const [first, second] = [await operatorFor(ann, 4), await operatorFor(ben, 4)]
   const wrong = { ...form, reason: 'wrong' }
@@ -416,9 +467,19 @@ t.test('a month is closed in spite of the audit alone, with a reason', async (t)
   await keepLastAudit(pool, { findingsInAll: 2, position: '0' })
   const shown = await ask(pageOf(4), { cookie: first })
   t.match(shown.text, /The last audit has 2 findings[^]*Close in spite of the findings/)
+  await pool.query(`update ops.last_audit set ended_at = now() - interval '30 h'`)
+  t.match(
+    (await ask(pageOf(4), { cookie: first })).text,
+    /of the audit and without a recent audit[^]*name="despite" value="audit_found audit_old"/,
+  )
   const bare = await ask(`${pageOf(4)}/close`, { cookie: first, form })
   t.match(bare, { status: 409, text: /The last audit has 2 findings/ })
-  const passed = { ...form, despite: 'audit_found' }
+  const passed = { ...form, despite: 'audit_found audit_old' }
+  const other = await ask(`${pageOf(4)}/close`, {
+    cookie: first,
+    form: { ...form, despite: 'audit_found books_differ', reason: 'x' },
+  })
+  t.equal(other.status, 400)
   const unexplained = await ask(`${pageOf(4)}/close`, { cookie: first, form: passed })
   t.match(unexplained, { status: 400, text: /are given together/ })
   const board = await ask(`/console/periods?month=${month}&show=audit_found`, { cookie: first })
@@ -428,7 +489,7 @@ t.test('a month is closed in spite of the audit alone, with a reason', async (t)
   t.equal(done.headers.get('location'), pageOf(4))
   t.match(
     (await ask(pageOf(4), { cookie: first })).text,
-    /audit_found[^]*rounding of a test account/,
+    /audit_found, audit_old[^]*rounding of a test account/,
   )
   await keepLastAudit(pool, { findingsInAll: 0, position: '0' })
 })

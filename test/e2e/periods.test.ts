@@ -60,6 +60,14 @@ const close = (body: object, token?: string) =>
   send('POST', `/tenants/${tenantId}/periods`, { currency: 'USD', ...body }, token)
 const codesOf = (blockers: readonly { readonly code: string }[]) => blockers.map(({ code }) => code)
 const statement = `/periods/${month}/statement?currency=USD`
+
+/** The answer with the postings of the month, and its lines. */
+async function postingsOf(query = '') {
+  const answer = await fetch(`${url}/api/query/v1/periods/${month}/postings?currency=USD${query}`, {
+    headers: { authorization: `Bearer ${ownQuery}` },
+  })
+  return { answer, leaves: (await answer.text()).split('\n') }
+}
 let lineId = ''
 
 t.test(
@@ -129,6 +137,7 @@ t.test('400, 403 and 404 name what a request for a month has wrong', async (t) =
     [`${statement}&bom=true`, 400, 'bom'],
     [`${statement}&detail=users`, 400, 'detail'],
     [`${statement}&status=preview&credit_note=A-1`, 400, 'credit_note'],
+    [`${statement}&status=preview&number=ACME-0001`, 400, 'number'],
     [`${statement}&tenant_id=other`, 403, 'tenant_id'],
   ] as const
   for (const [path, status, param] of cases)
@@ -140,8 +149,8 @@ t.test('400, 403 and 404 name what a request for a month has wrong', async (t) =
   const bodies = [
     [{ month: '2026-13' }, 'month'],
     [{ month, currency: 'EUR' }, 'currency'],
-    [{ month, despite: 'books_differ', reason: 'x' }, 'despite'],
-    [{ month, despite: 'audit_old' }, 'reason'],
+    [{ month, despite: ['books_differ'], reason: 'x' }, 'despite'],
+    [{ month, despite: ['audit_old'] }, 'reason'],
     [{ month, reason: 'x' }, 'despite'],
   ] as const
   for (const [body, param] of bodies)
@@ -168,7 +177,7 @@ t.test('a month without blockers but the audit is closed once, in spite of it', 
   const wanted = { legalName: 'Tollgate GmbH', address: ['Weg 2'], country: 'DE' }
   await setIssuer({ ...access, correlationId: 'test', actor: 'test' }, { wanted })
   await stack.caughtUp()
-  const despite = { despite: 'audit_old', reason: 'the audit runs tonight' }
+  const despite = { despite: ['audit_old'], reason: 'the audit runs tonight' }
   const closed = await close({ month, ...despite })
   t.equal(closed.status, 200, closed.text)
   t.match(closed.body.data, {
@@ -263,12 +272,9 @@ t.test(
 )
 
 t.test('the postings of a closed month begin with its close, and a line has a proof', async (t) => {
-  const postings = await fetch(`${url}/api/query/v1/periods/${month}/postings?currency=USD`, {
-    headers: { authorization: `Bearer ${ownQuery}` },
-  })
-  t.equal(postings.headers.get('content-type'), 'application/x-ndjson')
+  const { answer, leaves } = await postingsOf()
+  t.equal(answer.headers.get('content-type'), 'application/x-ndjson')
   const json = await query(statement)
-  const leaves = (await postings.text()).split('\n')
   t.equal(leaves.at(-1), '', 'each ends with a newline')
   t.equal(leaves[0], json.body.proof.leaf)
   t.equal(leaves.length - 2, json.body.postings)
@@ -303,8 +309,18 @@ t.test('a voided month says so in each of its files, until it is closed again', 
   t.equal(readTable((await query(`${statement}&format=csv`)).text)[0]?.['status'], 'voided')
   t.match((await query(`/periods?month=${month}`)).body.data.items, [{ status: 'open' }])
 
-  const closed = await close({ month, despite: 'audit_old', reason: 'the audit runs tonight' })
+  const closed = await close({ month, despite: ['audit_old'], reason: 'the audit runs tonight' })
   t.match(closed, { status: 200, body: { data: { statement: 'ACME-0002', changed: true } } })
   await stack.caughtUp()
   t.match((await query(statement)).body, { status: 'issued', number: 'ACME-0002' })
+
+  const voided = await query(`${statement}&number=ACME-0001`)
+  t.equal(voided.text, json.text, 'the void one is still there, by its number')
+  t.match((await query(`${statement}&number=ACME-0001&format=html`)).text, /a grant was forgotten/)
+  t.match((await postingsOf('&number=ACME-0001')).leaves[0], /"ACME-0001"/)
+  t.match((await postingsOf()).leaves[0], /"ACME-0002"/)
+  t.match(await query(`${statement}&number=ACME-0009`), {
+    status: 404,
+    body: { message: /has no such statement/, error: { code: 'period_not_found' } },
+  })
 })

@@ -91,7 +91,7 @@ t.test(
       send('POST', `${url}${tenant}/periods`, {
         month,
         currency: 'USD',
-        despite: 'audit_old',
+        despite: ['audit_old'],
         reason: 'the audit runs tonight',
       })
     const filesOf = async (url: string, month = '') => {

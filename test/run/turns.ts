@@ -43,6 +43,7 @@ const long = [
  * process runs these beside those that compute.
  */
 const waiting = [
+  'test/api/admin/slow-close',
   'test/app/calls/claims/presence',
   'test/app/calls/endings',
   'test/app/tasks/watch/held-polls',

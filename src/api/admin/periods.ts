@@ -27,8 +27,10 @@ const CloseBody = Type.Object(
     month: MonthMember,
     currency: Currency,
     despite: Type.Optional(
-      Type.Enum([...passableCodes], {
-        description: 'Closes in spite of this blocker; no other one can be passed.',
+      Type.Array(Type.Enum([...passableCodes]), {
+        minItems: 1,
+        maxItems: passableCodes.length,
+        description: 'Closes in spite of these blockers; no others can be passed.',
       }),
     ),
     reason: Type.Optional(Reason),

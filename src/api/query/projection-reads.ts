@@ -250,6 +250,7 @@ function statementReads({
     documents: {
       find: (of) => timed(() => documents.find(of)),
       issued: (of) => timed(() => documents.issued(of)),
+      voided: (of) => timed(() => documents.voided(of)),
       preview: (of) => timed(() => documents.preview(of)),
       users: (period, limit) => timed(() => documents.users(period, limit)),
       paper: documents.paper,

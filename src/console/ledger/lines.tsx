@@ -3,22 +3,19 @@ import { type Static, Type } from 'typebox'
 import { readLines } from '../../api/query/ledger.ts'
 import type { TimeRange } from '../../api/query/time-range.ts'
 import { Cursor } from '../../api/query/schemas.ts'
-import { fromTimestamp } from '../../kernel/clock.ts'
 import { FilterForm } from '../kit/filter.tsx'
-import { apiPath, lifeHref, lineHref, linesHref, paths } from '../kit/href.ts'
+import { apiPath, linesHref, paths } from '../kit/href.ts'
 import { boundedOf, pageOf, Pager, withTime } from '../kit/time-pages.tsx'
 import { factsOrWords, type PanelFacts } from '../kit/panel.tsx'
-import { Table, type TableColumn } from '../kit/table.tsx'
+import { lineColumns, type Lines } from '../kit/lines.tsx'
+import { Table } from '../kit/table.tsx'
 import { LedgerTabs } from '../kit/tabs.tsx'
-import { grouped, Id, Money, Moment, type ZoneClock } from '../kit/values.tsx'
+import type { ZoneClock } from '../kit/values.tsx'
 import type { Page, View } from '../page.tsx'
 import { tenantsShown } from '../session/reading-as.ts'
 import { lineFields, lineMembers } from './line-query.ts'
 
 /** The settled lines of the ledger, newest first. */
-
-type Lines = Awaited<ReturnType<Awaited<ReturnType<typeof readLines>>['page']>>
-type Line = Lines['items'][number]
 
 const query = Type.Object({ ...lineMembers, cursor: Cursor })
 type Query = Static<typeof query>
@@ -29,52 +26,6 @@ interface LinesFacts {
 }
 
 const PART = 'lines'
-
-const columnsIn = (clock: ZoneClock, tz: string | undefined): readonly TableColumn<Line>[] => [
-  {
-    name: 'settled',
-    cell: ({ settled_at: at, line_id: id }) => (
-      <a href={lineHref(id, { tz })}>
-        <Moment atMs={fromTimestamp(at)} clock={clock} />
-      </a>
-    ),
-  },
-  {
-    name: 'life',
-    narrow: 'lead',
-    cell: ({ source_id: id }) => <Id id={id} href={lifeHref(id)} />,
-  },
-  { name: 'SKU', cell: ({ sku }) => sku },
-  {
-    name: 'owner',
-    cell: (line) => `${line.tenant_name ?? line.tenant_id}, ${line.user_name ?? line.user_id}`,
-  },
-  {
-    name: 'quantity',
-    right: true,
-    cell: ({ quantity, unit, measurement }) =>
-      `${grouped(String(quantity))} ${unit}${measurement === 'estimated' ? ', estimated' : ''}`,
-  },
-  {
-    name: 'price',
-    right: true,
-    narrow: 'drop',
-    cell: ({ price, per }) => `${grouped(price)}${per === 1 ? '' : ` / ${grouped(String(per))}`}`,
-  },
-  {
-    name: 'amount',
-    right: true,
-    cell: (line) => <Money amount={line.amount} currency={line.currency} from={fromOf(line)} />,
-  },
-  {
-    name: 'refunded',
-    right: true,
-    cell: (line) =>
-      line.adjusted === '0' ? '' : <Money amount={line.adjusted} from={fromOf(line)} />,
-  },
-]
-
-const fromOf = ({ source_id, sku }: Line): string => apiPath('/ledger/lines', { source_id, sku })
 
 function List({
   query,
@@ -92,7 +43,7 @@ function List({
     <>
       <Table
         label="Settled lines"
-        columns={columnsIn(clock, query.tz)}
+        columns={lineColumns(clock, query.tz)}
         rows={lines.items}
         keyOf={({ line_id: id }) => id}
         empty="Nothing was settled in this time. Choose a longer time, or clear a filter."

@@ -6,6 +6,8 @@ import { callerGone } from '../../api/kit/routes/calls.ts'
 import { sendFile } from '../../api/kit/answers/files.ts'
 import { principalOf } from '../../api/kit/tokens/authenticate.ts'
 import { NameOf } from '../../api/query/schemas.ts'
+import { readLines } from '../../api/query/ledger.ts'
+import { PARQUET } from '../../api/query/line-files.ts'
 import { fileNameOf, postingsFile, readStatement } from '../../api/query/statements/files.ts'
 import type { MonthOf } from '../../app/finance/statements/types.ts'
 import { paths, periodFileHref } from '../kit/href.ts'
@@ -23,15 +25,20 @@ const formatOf = (file: string): Format | undefined =>
   formats.find((name) => file.endsWith(`.${name}`))
 
 const POSTINGS = 'postings.ndjson'
+const LINES = 'lines.parquet'
 
 const Params = Type.Object({
   id: Type.String(),
   file: Type.Enum([
     ...formats.flatMap((name) => [`statement.${name}`, `preview.${name}`]),
     POSTINGS,
+    LINES,
   ]),
 })
-const Query = Type.Object({ credit_note: NameOf('One credit note of the statement.') })
+const Query = Type.Object({
+  credit_note: NameOf('One credit note of the statement.'),
+  number: NameOf('The statement of this number.'),
+})
 
 /** Registers the files of a month. */
 export function periodFileRoutes(app: FastifyInstance, services: ConsoleServices): void {
@@ -44,19 +51,31 @@ export function periodFileRoutes(app: FastifyInstance, services: ConsoleServices
     async (request, reply) => {
       const token = principalOf(request)
       const { id, file } = request.params
-      const of = monthNamed(readingAs(token), id)
+      const who = readingAs(token)
+      const { number: statement, ...query } = request.query
+      const of = { ...monthNamed(who, id), statement }
       const reasonHref = viewReasonBefore(request, token, [of.tenantId])
       if (reasonHref !== undefined) return reply.redirect(reasonHref, 303)
       if (file === POSTINGS) return sendFile(request, reply, postingsFile(services, of))
+      const gone = callerGone(reply).signal
+      if (file === LINES) {
+        const { tenantId: tenant_id, currency, month: period } = of
+        const lines = await readLines(services, who, { tenant_id, currency, period })
+        const name = fileNameOf('lines', of, PARQUET.extension)
+        return sendFile(request, reply, {
+          ...(await lines.file('parquet', gone)),
+          name,
+          asOf: lines.facts.asOf,
+        })
+      }
       const format = formatOf(file) ?? 'json'
       const asked = {
         currency: of.currency,
         format,
         // Spreadsheets know UTF-8 by it.
         ...(format === 'csv' ? { bom: 'true' as const } : {}),
-        ...(file.startsWith('preview') ? { status: 'preview' as const } : request.query),
+        ...(file.startsWith('preview') ? { status: 'preview' as const } : query),
       }
-      const gone = callerGone(reply).signal
       const { number, extension, type, pieces } = await readStatement(services, of, asked, gone)
       const name = fileNameOf(number ?? 'preview', of, extension)
       return sendFile(request, reply, { name, type, asOf: undefined, pieces })
@@ -69,6 +88,12 @@ const fileWords: Readonly<Record<Format, string>> = {
   html: 'HTML, to read in a browser',
   csv: 'CSV, for spreadsheets',
   json: 'JSON, with its proof',
+}
+
+/** Files of everything that a closed month has. */
+const wholeFiles = {
+  [POSTINGS]: 'every posting, to verify that none is missing',
+  [LINES]: 'Parquet: every line with all of its columns, for a warehouse',
 }
 
 /** Links to the files of a statement or a preview. */
@@ -85,14 +110,16 @@ function Links({ of, kind }: { readonly of: MonthOf; readonly kind: 'statement' 
           </span>
         </li>
       ))}
-      {kind === 'preview' ? null : (
-        <li>
-          <a href={periodFileHref(of, POSTINGS)} download>
-            {POSTINGS}
-          </a>{' '}
-          <span class="note">every posting, to verify that none is missing</span>
-        </li>
-      )}
+      {kind === 'preview'
+        ? null
+        : Object.entries(wholeFiles).map(([file, words]) => (
+            <li key={file}>
+              <a href={periodFileHref(of, file)} download>
+                {file}
+              </a>{' '}
+              <span class="note">{words}</span>
+            </li>
+          ))}
     </ul>
   )
 }
@@ -123,6 +150,29 @@ export function Files({
         proves nothing.
       </p>
     </Panel>
+  )
+}
+
+/** The files of one that is void, which verify as they did. */
+export function VoidedFiles({
+  of,
+  number,
+}: {
+  readonly of: MonthOf
+  readonly number: string
+}): JSX.Element {
+  const files = [...formats.map((format) => `statement.${format}`), POSTINGS]
+  return (
+    <>
+      {files.map((file, at) => (
+        <span key={file}>
+          {at === 0 ? '' : ', '}
+          <a href={periodFileHref(of, file, { number })} download>
+            {file}
+          </a>
+        </span>
+      ))}
+    </>
   )
 }
 

@@ -1,7 +1,11 @@
 import { type Static, Type } from 'typebox'
 import { timeRangeMembers } from '../../api/query/time-range.ts'
 import type { Principal } from '../../app/access/principal.ts'
-import type { FoundStatement } from '../../app/finance/statements/document/documents.ts'
+import { readLines } from '../../api/query/ledger.ts'
+import type {
+  FoundStatement,
+  VoidedStatement,
+} from '../../app/finance/statements/document/documents.ts'
 import type { StatementSource } from '../../app/finance/statements/document/source.ts'
 import type {
   Blocker,
@@ -9,14 +13,17 @@ import type {
   ListedPeriod,
   MonthOf,
 } from '../../app/finance/statements/types.ts'
-import { isDomainError } from '../../kernel/errors.ts'
 import { type PanelFacts, panelFacts } from '../kit/panel.tsx'
 import { type ConsoleServices, Unchanged } from '../page.tsx'
+import type { Line } from '../kit/lines.tsx'
 import type { LateFailures } from './late-failures.ts'
 import { monthNamed, noSuchMonth } from './names.ts'
 import { type Progress, progressMembers, progressOf } from './progress.ts'
 
 /** Facts of the page of one month: its statement, or the figures as the statement will have them. */
+
+/** Late lines that the page shows; all of them are in the files. */
+export const MAX_LATE_LINES = 20
 
 export const monthQuery = Type.Object({
   tz: timeRangeMembers.tz,
@@ -39,8 +46,6 @@ interface Open {
   readonly blockers: readonly Blocker[]
   /** Undefined where an earlier month is open: this one has no figures yet. */
   readonly preview: PanelFacts<StatementSource> | undefined
-  /** The last statement of the month, which is void. */
-  readonly voided: FoundStatement | undefined
   /** Why the last close failed after its form was answered. */
   readonly failure: string | undefined
 }
@@ -49,6 +54,10 @@ export interface MonthFacts {
   readonly of: MonthOf
   readonly query: MonthQuery
   readonly state: Closed | Open
+  /** Statements of the month that are void, the first one first. */
+  readonly voided: readonly VoidedStatement[]
+  /** Lines that are dated before the month, newest first, some of many; undefined where there are none. */
+  readonly lateLines: PanelFacts<readonly Line[]> | undefined
   /** Months of the account before and after this one. */
   readonly before: string | undefined
   readonly after: string | undefined
@@ -60,16 +69,33 @@ export interface MonthFacts {
   readonly keys: readonly string[]
 }
 
-async function voidedOf(
-  { queries }: ConsoleServices,
-  of: MonthOf,
-): Promise<FoundStatement | undefined> {
-  try {
-    return await queries.statements.documents.find(of)
-  } catch (error) {
-    if (isDomainError(error, 'period_not_found')) return undefined
-    throw error
+/** The statement of a month, or what it would be. */
+function sourceOf(state: Closed | Open): StatementSource | undefined {
+  if (state.kind === 'closed') return state.statement.source
+  return state.preview !== undefined && 'facts' in state.preview ? state.preview.facts : undefined
+}
+
+/** Lines that the ledger has had only since the month before was closed, and that are dated before this month. */
+async function lateLinesOf(
+  services: ConsoleServices,
+  who: Principal,
+  state: Closed | Open,
+  before: BoardRow | undefined,
+): Promise<MonthFacts['lateLines']> {
+  const period = sourceOf(state)?.period
+  if (period === undefined || period.late === 0 || before?.status !== 'closed') return undefined
+  const query = {
+    tenant_id: period.tenantId,
+    currency: period.currency,
+    to: period.from,
+    since: before.period.position,
+    as_of: period.position,
+    limit: MAX_LATE_LINES,
   }
+  return panelFacts(who, ['finance'], async () => {
+    const { page } = await readLines(services, who, query)
+    return (await page()).items
+  })
 }
 
 async function stateOf(
@@ -89,7 +115,6 @@ async function stateOf(
     kind: 'open',
     blockers,
     preview: isNext ? await panelFacts(who, ['finance'], () => documents.preview(of)) : undefined,
-    voided: await voidedOf(services, of),
     failure: failures.wordsFor(of),
   }
 }
@@ -116,10 +141,13 @@ export async function readMonth(
     asked.sent === undefined ? undefined : progressOf(asked, isLeft ? 1 : 0, services.clock.nowMs())
   if (progress?.isUnchanged === true) return new Unchanged()
   const isLast = rows[at + 1]?.status !== 'closed'
+  const state = await stateOf(services, who, of, { row, isLast, failures })
   return {
     of,
     query,
-    state: await stateOf(services, who, of, { row, isLast, failures }),
+    state,
+    voided: await services.queries.statements.documents.voided(of),
+    lateLines: await lateLinesOf(services, who, state, rows[at - 1]),
     before: rows[at - 1]?.month,
     after: rows[at + 1]?.month,
     voidBefore: voidIn(rows[at - 1]),

@@ -26,16 +26,18 @@ import { monthInWords, monthNamed } from './names.ts'
 /** A form waits for so long until its month is closed; then the page asks. */
 const ANSWER_WITHIN_MS = 2_000
 
-/** The blocker of the audit that may be passed: one, where it alone stands. */
-function passableOf(blockers: readonly Blocker[]): PassableCode | undefined {
-  const [only, ...others] = blockers
-  return others.length > 0 ? undefined : passableCodes.find((code) => code === only?.code)
+/** The blockers of the audit, which may be passed; none, where another one stands as well. */
+function passableOf(blockers: readonly Blocker[]): readonly PassableCode[] {
+  const passable = passableCodes.filter((known) => blockers.some(({ code }) => code === known))
+  return passable.length === blockers.length ? passable : []
 }
 
 const passedWords: Readonly<Record<PassableCode, string>> = {
-  audit_found: 'Close in spite of the findings of the audit',
-  audit_old: 'Close without a recent audit',
+  audit_found: 'in spite of the findings of the audit',
+  audit_old: 'without a recent audit',
 }
+/** Between the codes of blockers in one hidden field. */
+const SEPARATOR = ' '
 
 interface FormProps {
   readonly facts: MonthFacts
@@ -49,18 +51,18 @@ function CloseForm({ facts, view }: FormProps): JSX.Element | null {
   const { fault, requestKey } = view
   const passed = passableOf(state.blockers)
   const isRefused = fault?.form === 'close'
-  if (state.blockers.length > 0 && passed === undefined)
+  const isPassed = passed.length > 0
+  if (state.blockers.length > 0 && !isPassed)
     return isRefused ? <UnplacedFault fault={fault} /> : null
-  const isPassed = passed !== undefined
   return (
     <ActionForm
       name="close"
-      title={isPassed ? passedWords[passed] : 'Close'}
+      title={['Close', passed.map((code) => passedWords[code]).join(' and ')].join(' ').trim()}
       page={periodHref(of)}
       requestKey={requestKey}
       button={`Close ${monthInWords(of.month)}`}
       fault={fault}
-      {...(isPassed ? { hidden: { despite: passed } } : { isOpen: true })}
+      {...(isPassed ? { hidden: { despite: passed.join(SEPARATOR) } } : { isOpen: true })}
       fields={isPassed ? [{ name: 'reason', label: 'Reason (stays in the log and in lists)' }] : []}
     >
       The figures above, with what is posted until then, become a statement with a number and a
@@ -141,7 +143,12 @@ export function MonthForms({ facts, view }: FormProps): JSX.Element {
 }
 
 const closeFields = Type.Object({
-  despite: Type.Optional(Type.Enum([...passableCodes])),
+  despite: Type.Optional(
+    Type.String({
+      pattern: `^(${passableCodes.join('|')})( (${passableCodes.join('|')}))?$`,
+      words: `must be of ${passableCodes.join(', ')}`,
+    }),
+  ),
   reason: Type.Optional(Reason),
 })
 
@@ -164,7 +171,10 @@ export const closeForm = (
     failures.forget(of)
     const onLateFailure = (error: unknown): void => failures.keep(of, error)
     const within = { withinMs: ANSWER_WITHIN_MS, onLateFailure }
-    const done = await closeFor(request, statements, { ...of, ...fields }, within)
+    const { reason, despite: text } = fields
+    const codes = text?.split(SEPARATOR)
+    const despite = codes && passableCodes.filter((code) => codes.includes(code))
+    const done = await closeFor(request, statements, { ...of, despite, reason }, within)
     if (done === undefined) return periodHref(of, { sent: nowMs() })
     return periodHref(of, done.created ? {} : { found: 'closed' })
   },

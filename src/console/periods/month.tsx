@@ -1,15 +1,18 @@
 import type { JSX } from 'preact'
+import type { VoidedStatement } from '../../app/finance/statements/document/documents.ts'
 import { isOperator } from '../../domain/token/events.ts'
 import { fromTimestamp } from '../../kernel/clock.ts'
 import { paths, periodHref, periodsHref, tenantHref } from '../kit/href.ts'
 import { Panel } from '../kit/panel.tsx'
+import { Table, type TableColumn } from '../kit/table.tsx'
 import { Facts, Moment } from '../kit/values.tsx'
+import { lineColumns } from '../kit/lines.tsx'
 import type { Page, View } from '../page.tsx'
 import { BlockerOf } from './blockers.tsx'
 import { Figures, MonthLink, Refunds } from './figures.tsx'
-import { Files, PreviewFiles } from './files.tsx'
+import { Files, PreviewFiles, VoidedFiles } from './files.tsx'
 import type { LateFailures } from './late-failures.ts'
-import { type MonthFacts, monthQuery, readMonth } from './month-facts.ts'
+import { MAX_LATE_LINES, type MonthFacts, monthQuery, readMonth } from './month-facts.ts'
 import { MonthForms } from './month-forms.tsx'
 import { monthInWords } from './names.ts'
 import { ASKS_EVERY } from './progress.ts'
@@ -121,27 +124,12 @@ function Blockers({ facts, view }: Props): JSX.Element | null {
   )
 }
 
-/** Everything about the close that is not a figure: what was passed, a proposal to void it, a statement before it. */
+/** Everything about the close that is not a figure: what was passed, and a proposal to void it. */
 function About({ facts, view }: Props): JSX.Element | null {
   const { state } = facts
   const { clock, token } = view
   const time = (at: string) => <Moment atMs={fromTimestamp(at)} clock={clock} />
-  if (state.kind === 'open') {
-    const { voided } = state
-    const end = voided?.source.voided
-    if (voided === undefined || end === undefined) return null
-    return (
-      <Panel id="voided" title="Void statement">
-        <Facts
-          facts={[
-            ['statement', voided.source.issued.statement],
-            ['void since', time(end.at)],
-            ['reason', end.reason],
-          ]}
-        />
-      </Panel>
-    )
-  }
+  if (state.kind === 'open') return null
   const { voidProposal } = state.statement
   const { despite, position, root } = state.period
   return (
@@ -173,6 +161,58 @@ function About({ facts, view }: Props): JSX.Element | null {
         />
       </Panel>
     </>
+  )
+}
+
+/** Statements of the month that are void: customers may have them. */
+function Voided({ facts, view }: Props): JSX.Element | null {
+  const { of, voided } = facts
+  if (voided.length === 0) return null
+  const columns: readonly TableColumn<VoidedStatement>[] = [
+    { name: 'statement', narrow: 'lead', cell: ({ statement }) => statement },
+    {
+      name: 'void since',
+      cell: ({ at }) => <Moment atMs={fromTimestamp(at)} clock={view.clock} />,
+    },
+    { name: 'reason', cell: ({ reason }) => reason },
+    { name: 'files', cell: ({ statement }) => <VoidedFiles of={of} number={statement} /> },
+  ]
+  return (
+    <Panel id="voided" title="Void statements">
+      <Table
+        label="Void statements of the month"
+        columns={columns}
+        rows={voided}
+        keyOf={({ statement }) => statement}
+        empty=""
+      />
+    </Panel>
+  )
+}
+
+/** The first of the lines that are dated before the month. */
+function LateLines({ facts, view }: Props): JSX.Element | null {
+  const { lateLines, query } = facts
+  if (lateLines === undefined) return null
+  return (
+    <Panel id="late" title="Late lines">
+      {'why' in lateLines ? (
+        <p class="note">{lateLines.why}</p>
+      ) : (
+        <>
+          <Table
+            label="Lines dated before the month"
+            columns={lineColumns(view.clock, query.tz)}
+            rows={lateLines.facts}
+            keyOf={({ line_id: id }) => id}
+            empty="The late postings are credits and refunds."
+          />
+          {lateLines.facts.length < MAX_LATE_LINES ? null : (
+            <p class="note">The newest {MAX_LATE_LINES}; all of them are in the files.</p>
+          )}
+        </>
+      )}
+    </Panel>
   )
 }
 
@@ -237,6 +277,8 @@ function MonthView({ facts, view }: Props): JSX.Element {
       </nav>
       <Blockers facts={facts} view={view} />
       <Body facts={facts} />
+      <LateLines facts={facts} view={view} />
+      <Voided facts={facts} view={view} />
       <About facts={facts} view={view} />
       <MonthForms facts={facts} view={view} />
     </div>

@@ -68,7 +68,14 @@ async function appWith(lineFiles: LineFiles) {
       }),
       statements: {
         ...statements,
-        documents: { find: none, issued: none, preview: none, users: none, paper: none },
+        documents: {
+          find: none,
+          issued: none,
+          voided: none,
+          preview: none,
+          users: none,
+          paper: none,
+        },
       },
     },
   })

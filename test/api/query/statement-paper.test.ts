@@ -32,6 +32,7 @@ async function started(t: Test) {
   const documents: StatementDocuments = {
     find: none,
     issued: async () => Promise.resolve({ source: issued, proof: undefined as never }),
+    voided: none,
     preview: none,
     users: none,
     paper: (job, signal) => {

@@ -352,6 +352,7 @@ function memoryServices(
         documents: {
           find: noTenant,
           issued: noTenant,
+          voided: noTenant,
           preview: noTenant,
           users: () => Promise.resolve([]),
           paper: noTenant,

@@ -127,10 +127,16 @@ export function tasksOf(url: string, token: string): Tasks {
 export function queriesOf(url: string, token: string) {
   const get = (path: string, headers: Readonly<Record<string, string>> = {}) =>
     call(`${url}/api/query/v1${path}`, { token, headers })
+  // Tests look into what these have: a refusal says more than that a member is missing.
+  const answered = async (path: string, query: string) => {
+    const answer = await get(query === '' ? path : `${path}?${query}`)
+    if (answer.status < 500) return answer
+    throw new Error(`${path}?${query} was answered ${answer.status}: ${answer.text}`)
+  }
   return {
     get,
-    lines: (query = '') => get(`/ledger/lines${query === '' ? '' : `?${query}`}`),
-    summary: (query = '') => get(`/ledger/summary${query === '' ? '' : `?${query}`}`),
+    lines: (query = '') => answered('/ledger/lines', query),
+    summary: (query = '') => answered('/ledger/summary', query),
     history: (id: string) => get(`/tasks/${id}/history`),
   }
 }

@@ -121,7 +121,11 @@ export async function settlePastWeeks(
 export async function settleOneOfEach(
   log: EventLog,
   owners: readonly Owner[],
-  { fromMs, toMs }: { readonly fromMs: number; readonly toMs: number },
+  {
+    fromMs,
+    toMs,
+    journal = 'journal-one-of-each-0',
+  }: { readonly fromMs: number; readonly toMs: number; readonly journal?: string },
 ): Promise<void> {
   const chance = evenly()
   const calls = owners.flatMap((of) =>
@@ -129,7 +133,7 @@ export async function settleOneOfEach(
       settledCall(of, each, fromMs + Math.floor(chance() * (toMs - fromMs)), 0.4 + 1.2 * chance()),
     ),
   )
-  await settleAll(log, 'journal-one-of-each-0', calls)
+  await settleAll(log, journal, calls)
 }
 
 /** Appends calls of one journal in the order of their times. */

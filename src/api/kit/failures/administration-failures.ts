@@ -54,7 +54,7 @@ export const ofAdministration = {
   token_secret_reused: own(409, 'The secret was used before', 'never'),
   setting_invalid: own(400, 'The setting is not valid'),
   setting_changed: own(409, 'The setting was changed in the meantime', 'never'),
-  period_not_found: { status: 404, words: 'The period is not closed' },
+  period_not_found: { status: 404, words: 'The month is not closed, or has no such statement' },
   period_blocked: own(409, 'The period cannot be closed yet', 'never'),
   line_open: { status: 404, words: 'The month of the line is open' },
   period_not_next: own(409, 'Another period comes next', 'never'),

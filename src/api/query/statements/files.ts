@@ -15,7 +15,7 @@ import {
   statementTable,
   type StatementTableRow,
 } from '../../../app/finance/statements/document/table.ts'
-import type { MonthOf } from '../../../app/finance/statements/types.ts'
+import type { CloseOf, MonthOf } from '../../../app/finance/statements/types.ts'
 import { DomainError } from '../../../kernel/errors.ts'
 import { inFileName, sendFile } from '../../kit/answers/files.ts'
 import { callerGone } from '../../kit/routes/calls.ts'
@@ -37,8 +37,14 @@ const accountMembers = {
   tenant_id: NameOf('The tenant of the account; a token of one tenant needs none.'),
   currency: Type.Enum(['CNY', 'USD'], { description: 'The currency of the account.' }),
 }
-const StatementQuerySchema = Type.Object({
+const closeMembers = {
   ...accountMembers,
+  number: NameOf(
+    'The statement of this number; by default the one that stands, or else the last one, which is void.',
+  ),
+}
+const StatementQuerySchema = Type.Object({
+  ...closeMembers,
   format: Type.Optional(
     Type.Enum(['json', 'html', 'csv', 'pdf'], {
       description: 'The form of the file; JSON by default.',
@@ -61,15 +67,19 @@ const StatementQuerySchema = Type.Object({
 })
 type StatementQuery = Static<typeof StatementQuerySchema>
 
-/** The account and the month of a request. @throws RequestError, DomainError */
-function monthOf(
+/** The account and the month of a request, and the close where one is named. @throws RequestError, DomainError */
+function closeOf(
   principal: Principal,
   { month }: { readonly month: string },
-  { tenant_id: asked, currency }: Pick<StatementQuery, 'tenant_id' | 'currency'>,
-): MonthOf {
+  {
+    tenant_id: asked,
+    currency,
+    number: statement,
+  }: Pick<StatementQuery, 'tenant_id' | 'currency' | 'number'>,
+): CloseOf {
   requireWholeTenant(principal, 'statements')
   const { tenantId } = narrow(visibleTo(principal), { tenantId: asked, userId: undefined })
-  if (tenantId !== undefined) return { tenantId, currency, month }
+  if (tenantId !== undefined) return { tenantId, currency, month, statement }
   throw new RequestError('parameter_invalid', 'name the tenant of the account', 'tenant_id')
 }
 
@@ -110,7 +120,7 @@ async function usersOf(documents: StatementDocuments, { period }: StatementSourc
 /** A statement as a file: `statement` of the query API. */
 export async function readStatement(
   { queries }: Pick<QueryServices, 'queries'>,
-  of: MonthOf,
+  of: CloseOf,
   { format = 'json', bom, status, detail, credit_note: wanted }: StatementQuery,
   gone: AbortSignal,
 ): Promise<WrittenFile & { readonly number: string | undefined }> {
@@ -124,6 +134,8 @@ export async function readStatement(
     )
   if (status === 'preview' && wanted !== undefined)
     throw new RequestError('parameter_invalid', 'a preview has no credit notes', 'credit_note')
+  if (status === 'preview' && of.statement !== undefined)
+    throw new RequestError('parameter_invalid', 'a preview has no number', 'number')
   const { documents } = queries.statements
   const found =
     status === 'preview'
@@ -168,7 +180,7 @@ function statementRoute(instance: FastifyInstance, services: QueryServices): voi
       schema: { ...described, params: MonthParams, querystring: StatementQuerySchema },
     },
     async (request, reply) => {
-      const of = monthOf(principalOf(request), request.params, request.query)
+      const of = closeOf(principalOf(request), request.params, request.query)
       const { number, extension, type, pieces } = await readStatement(
         services,
         of,
@@ -183,7 +195,7 @@ function statementRoute(instance: FastifyInstance, services: QueryServices): voi
 }
 
 /** All postings of a closed month as a file. */
-export function postingsFile({ queries }: Pick<QueryServices, 'queries'>, of: MonthOf) {
+export function postingsFile({ queries }: Pick<QueryServices, 'queries'>, of: CloseOf) {
   return {
     name: fileNameOf('postings', of, 'ndjson'),
     type: 'application/x-ndjson',
@@ -203,10 +215,10 @@ function postingsRoute(instance: FastifyInstance, services: QueryServices): void
     '/periods/:month/postings',
     {
       config: { roles: ['finance'] },
-      schema: { ...described, params: MonthParams, querystring: Type.Object(accountMembers) },
+      schema: { ...described, params: MonthParams, querystring: Type.Object(closeMembers) },
     },
     async (request, reply) => {
-      const of = monthOf(principalOf(request), request.params, request.query)
+      const of = closeOf(principalOf(request), request.params, request.query)
       void reply.header('cache-control', 'no-store')
       return sendFile(request, reply, postingsFile(services, of))
     },

@@ -30,6 +30,7 @@ import {
   type CloseInput,
   type ClosedPeriod,
   type MonthOf,
+  type PassableCode,
   passableCodes,
   type StatementContext,
 } from './types.ts'
@@ -70,20 +71,22 @@ export async function closeMonth(
 /** Undefined where another close or void of the tenant was first. */
 async function closeOnce(
   deps: CloseDeps,
-  { despite, reason, ...of }: CloseInput,
+  { despite = [], reason, ...of }: CloseInput,
   context: StatementContext,
 ): Promise<Closed | undefined> {
   const account = await readClosingAccount(deps, of)
   const stands = standingClose(account, of)
   if (stands !== undefined) return { period: stands, created: false }
-  const passed = despiteOf(despite, reason)
+  const why = reasonFor(despite, reason)
   if (of.month < account.next.month) requireNext(account, of)
   const { asOf, blockers } = await blockersNow(deps, account, of)
   requireUnblocked(of, blockers, despite)
   const preview = await figuresAt(deps, account, of, asOf)
   const closed = await signed(deps, account, preview, {
     // A blocker that was gone by then is not passed.
-    ...(blockers.length > 0 && passed !== undefined ? { despite: passed } : {}),
+    ...(blockers.length > 0 && why !== undefined
+      ? { despite: { codes: blockers.map(({ code }) => code), reason: why } }
+      : {}),
     ...(context.by === undefined ? {} : { by: context.by }),
   })
   return append(deps, account, closed, context)
@@ -98,13 +101,13 @@ export function standingClose(
   return found && closes.get(periodIdOf(found))
 }
 
-/** @throws DomainError `invalid_request` for a blocker without a reason, or with another one */
-function despiteOf(
-  despite: CloseInput['despite'],
+/** @throws DomainError `invalid_request` for blockers without a reason, or for others than the audit's */
+function reasonFor(
+  despite: readonly PassableCode[],
   reason: string | undefined,
-): PeriodClosed['despite'] {
-  if (despite === undefined) return undefined
-  if (!passableCodes.includes(despite))
+): string | undefined {
+  if (despite.length === 0) return undefined
+  if (!despite.every((code) => passableCodes.includes(code)))
     throw new DomainError('invalid_request', `despite must be ${passableCodes.join(' or ')}`, {
       param: 'despite',
     })
@@ -112,16 +115,17 @@ function despiteOf(
     throw new DomainError('invalid_request', 'reason is missing: despite needs one', {
       param: 'reason',
     })
-  return { codes: [despite], reason }
+  return reason
 }
 
-/** @throws DomainError `period_blocked` with all blockers but the one that is passed */
+/** @throws DomainError `period_blocked` with all blockers but those that are passed */
 function requireUnblocked(
   { month }: MonthOf,
   all: readonly Blocker[],
-  despite: CloseInput['despite'],
+  despite: readonly PassableCode[],
 ): void {
-  const blockers = all.filter(({ code }) => code !== despite)
+  const passed = new Set<string>(despite)
+  const blockers = all.filter(({ code }) => !passed.has(code))
   if (blockers.length === 0) return
   const why = blockers.map(({ message }) => message).join('; ')
   throw new DomainError('period_blocked', `${month} cannot be closed yet: ${why}`, {

@@ -19,7 +19,7 @@ import { sinceOf } from './figures.ts'
 import { closeLeaf, partyRows, type PeriodBounds, readLeaves, sumRows } from './leaves.ts'
 import { type ClosedTree, type LeafProof, proveLeaf, storeTree } from './tiles.ts'
 import { readIssuer } from './issuer.ts'
-import type { MonthOf, Statements } from './types.ts'
+import type { CloseOf, Statements } from './types.ts'
 
 /** Hands out the postings of closed months, and proofs that a leaf is among them. */
 
@@ -71,12 +71,22 @@ export function createProofs(deps: CloseDeps & { readonly logger: Log }): Proofs
   }
 }
 
-/** The close of a month. A void month keeps its tree: its statement still shows what it was. @throws DomainError `period_not_found` */
-async function requirePeriod({ db }: Pick<CloseDeps, 'db'>, of: MonthOf): Promise<WholePeriod> {
+/**
+ * Finds a close of a month. A void one keeps its tree: its statement still shows what it was.
+ * @throws DomainError `period_not_found`
+ */
+export async function requirePeriod(
+  { db }: Pick<CloseDeps, 'db'>,
+  of: CloseOf,
+): Promise<WholePeriod> {
   const period = await periodOf(db, of)
   if (period !== undefined) return period
-  const { month, currency } = of
-  throw new DomainError('period_not_found', `${month} is not closed in ${currency}`, { month })
+  const { month, currency, statement } = of
+  const why =
+    statement === undefined
+      ? `${month} is not closed in ${currency}`
+      : `${month} has no statement ${statement} in ${currency}`
+  throw new DomainError('period_not_found', why, { month })
 }
 
 async function boundsOf(
@@ -101,7 +111,7 @@ async function boundsOf(
 async function* postingsOf(
   { db }: CloseDeps,
   reader: ClosedTrees,
-  of: MonthOf,
+  of: CloseOf,
 ): AsyncGenerator<string> {
   const { tree } = await reader.ofMonth(of)
   yield `${tree.first}\n`
@@ -143,7 +153,7 @@ class ClosedTrees {
   }
 
   /** @throws DomainError `period_not_found` */
-  async ofMonth(of: MonthOf): Promise<Proven> {
+  async ofMonth(of: CloseOf): Promise<Proven> {
     const period = await requirePeriod(this.#deps, of)
     const parties = await this.#partiesOf(period.closed)
     const { closed, sums, refunds } = period

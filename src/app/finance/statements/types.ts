@@ -12,6 +12,12 @@ export interface MonthOf {
   readonly month: string
 }
 
+/** A close of a month: by default the one that stands, or else the last one, which is void. */
+export interface CloseOf extends MonthOf {
+  /** The number of its statement. */
+  readonly statement?: string | undefined
+}
+
 /** Who asks, as the log records it. */
 export interface StatementContext {
   /** The request, or the program that ran the command. */
@@ -147,8 +153,8 @@ export interface BoardPage {
 }
 
 export interface CloseInput extends MonthOf {
-  /** Passes a blocker of the audit; `reason` is then required. */
-  readonly despite?: PassableCode | undefined
+  /** Passes these blockers of the audit; `reason` is then required. */
+  readonly despite?: readonly PassableCode[] | undefined
   readonly reason?: string | undefined
 }
 
@@ -212,12 +218,12 @@ export interface Statements {
    * The leaves of a closed month, one JSON text a line, the leaf of the close first, in chunks of
    * many lines. @throws DomainError `period_not_found`
    */
-  readonly postings: (input: MonthOf) => AsyncIterable<string>
+  readonly postings: (input: CloseOf) => AsyncIterable<string>
   /**
    * The proof that the leaf of the close is in its tree, for `statement.json`.
    * @throws DomainError `period_not_found`, `read_model_behind` while the tree is built again
    */
-  readonly proofOfClose: (input: MonthOf) => Promise<{
+  readonly proofOfClose: (input: CloseOf) => Promise<{
     readonly leaf: string
     /** `[sums, refunds, accruals]` and `[issuer, customer]`, as the leaf has hashes of them. */
     readonly sums: readonly unknown[]

@@ -86,20 +86,20 @@ t.test('despite passes what the audit says, with a reason that the event has', a
   const january = { tenantId, currency: CNY, month: '2026-01' } as const
   await world.audited(2)
   t.match(await blockedBy(statements, january), [['audit_found']])
-  t.match(await blockedBy(statements, { ...january, despite: 'audit_old', reason: 'late' }), [
+  t.match(await blockedBy(statements, { ...january, despite: ['audit_old'], reason: 'late' }), [
     ['audit_found'],
   ])
   for (const reason of [undefined, ' '])
-    await t.rejects(statements.close({ ...january, despite: 'audit_found', reason }, shell), {
+    await t.rejects(statements.close({ ...january, despite: ['audit_found'], reason }, shell), {
       code: 'invalid_request',
       details: { param: 'reason' },
     })
-  const despite = 'grace_running' as 'audit_old'
+  const despite = ['grace_running' as 'audit_old']
   await t.rejects(statements.close({ ...january, despite, reason: 'now' }, shell), {
     code: 'invalid_request',
     details: { param: 'despite' },
   })
-  const passed = { despite: 'audit_found', reason: 'known and of another tenant' } as const
+  const passed = { despite: ['audit_found'], reason: 'known and of another tenant' } as const
   const by = { tenantId: 'operator', userId: 'ann', tokenId: 'token_ann' }
   const { period } = await statements.close({ ...january, ...passed }, { ...shell, by })
   t.same(period.despite, { codes: ['audit_found'], reason: passed.reason })
@@ -108,6 +108,15 @@ t.test('despite passes what the audit says, with a reason that the event has', a
   clock.set('2026-03-05T00:00:00Z')
   const february = { ...january, month: '2026-02', ...passed }
   t.notOk((await statements.close(february, shell)).period.despite, 'nothing was passed')
+  clock.set('2026-04-05T00:00:00Z')
+  await world.pool.query(
+    `update ops.last_audit set findings = 3, ended_at = now() - interval '30 h'`,
+  )
+  const march = { ...february, month: '2026-03' }
+  t.match(await blockedBy(statements, march), [['audit_old']], 'the other one stands')
+  const both = await statements.close({ ...march, despite: ['audit_old', 'audit_found'] }, shell)
+  t.same(both.period.despite, { codes: ['audit_found', 'audit_old'], reason: passed.reason })
+  await world.audited()
 })
 
 t.test('a month before the first or one that is closed is not previewed', async (t) => {

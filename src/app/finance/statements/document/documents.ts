@@ -1,19 +1,14 @@
 import { usage } from '../../../../../projections/ledger/query.ts'
-import {
-  listPeriods,
-  periodOf,
-  type VoidProposal,
-  type WholePeriod,
-} from '../../../../../projections/statements/query.ts'
+import { listPeriods, type VoidProposal } from '../../../../../projections/statements/query.ts'
 import type { Queryable } from '../../../../../projections/engine/queryable.ts'
 import { fromTimestamp } from '../../../../kernel/clock.ts'
-import { DomainError } from '../../../../kernel/errors.ts'
 import { formatAmount, parseAmount } from '../../../../kernel/money.ts'
 import { type AccountSources, readBillingAt } from '../closing-account.ts'
 import { sinceOf } from '../figures.ts'
 import { readIssuer } from '../issuer.ts'
 import type { RunJob } from '../process.ts'
-import type { ClosedPeriod, MonthOf, PeriodOf, Statements } from '../types.ts'
+import { requirePeriod } from '../proofs.ts'
+import type { CloseOf, ClosedPeriod, MonthOf, PeriodOf, Statements } from '../types.ts'
 import type { CloseProof } from './json.ts'
 import type { PaperJob } from './paper/pdf.ts'
 import type { StatementSource, UserUsage } from './source.ts'
@@ -29,19 +24,29 @@ export interface FoundStatement {
   readonly voidProposal: VoidProposal | undefined
 }
 
+/** A statement that is void. */
+export interface VoidedStatement {
+  readonly statement: string
+  /** RFC 3339. */
+  readonly at: string
+  readonly reason: string
+}
+
 export interface StatementDocuments {
   /**
-   * The statement of a month without its proof: the one that stands, otherwise the last one, which is void.
+   * The statement of a month without its proof.
    * @throws DomainError `period_not_found`
    */
-  readonly find: (input: MonthOf) => Promise<FoundStatement>
+  readonly find: (input: CloseOf) => Promise<FoundStatement>
   /**
-   * The statement of a month: the one that stands, otherwise the last one, which is void.
+   * The statement of a month with its proof.
    * @throws DomainError `period_not_found`, `read_model_behind`
    */
   readonly issued: (
-    input: MonthOf,
+    input: CloseOf,
   ) => Promise<{ readonly source: StatementSource; readonly proof: CloseProof }>
+  /** The statements of a month that are void, the first one first. */
+  readonly voided: (input: MonthOf) => Promise<readonly VoidedStatement[]>
   /** The statement as it would be if the month were closed now. @throws what `preview` throws */
   readonly preview: (input: MonthOf) => Promise<StatementSource>
   /** Usage of a month by user and model, in that order, at most so many rows. */
@@ -102,16 +107,8 @@ async function usersOf(
   return [...found.keys()].toSorted().flatMap((key) => found.get(key) ?? [])
 }
 
-/** @throws DomainError `period_not_found` */
-async function closedPeriod(db: Queryable, of: MonthOf): Promise<WholePeriod> {
-  const row = await periodOf(db, of)
-  if (row !== undefined) return row
-  const { month, currency } = of
-  throw new DomainError('period_not_found', `${month} is not closed in ${currency}`, { month })
-}
-
-async function findStatement(deps: DocumentDeps, of: MonthOf): Promise<FoundStatement> {
-  const { closed, sums, refunds, voidProposal, voidEnd, state } = await closedPeriod(deps.db, of)
+async function findStatement(deps: DocumentDeps, of: CloseOf): Promise<FoundStatement> {
+  const { closed, sums, refunds, voidProposal, voidEnd, state } = await requirePeriod(deps, of)
   const period = { ...closed, sums, refunds }
   const source = {
     period,
@@ -134,6 +131,12 @@ export function createStatementDocuments(deps: DocumentDeps): StatementDocuments
       const { source } = await findStatement(deps, of)
       return { source, proof: await statements.proofOfClose(of) }
     },
+    voided: async ({ month, ...account }) =>
+      (await listPeriods(db, account)).flatMap(({ closed, state, voidEnd }) =>
+        closed.month === month && state === 'voided' && voidEnd !== null
+          ? [{ statement: closed.statement, at: voidEnd.endedAt, reason: voidEnd.reason }]
+          : [],
+      ),
     preview: async (of) => {
       const { period } = await statements.preview(of)
       const parties = await partiesOf(deps, period)

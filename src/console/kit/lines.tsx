@@ -1,0 +1,62 @@
+import type { readLines } from '../../api/query/ledger.ts'
+import { fromTimestamp } from '../../kernel/clock.ts'
+import { apiPath, lifeHref, lineHref } from './href.ts'
+import type { TableColumn } from './table.tsx'
+import { grouped, Id, Money, Moment, type ZoneClock } from './values.tsx'
+
+/** Settled lines as tables show them. */
+
+/** A page of settled lines. */
+export type Lines = Awaited<ReturnType<Awaited<ReturnType<typeof readLines>>['page']>>
+/** A settled line, as lists have it. */
+export type Line = Lines['items'][number]
+
+/** Columns of settled lines. */
+export const lineColumns = (
+  clock: ZoneClock,
+  tz: string | undefined,
+): readonly TableColumn<Line>[] => [
+  {
+    name: 'settled',
+    cell: ({ settled_at: at, line_id: id }) => (
+      <a href={lineHref(id, { tz })}>
+        <Moment atMs={fromTimestamp(at)} clock={clock} />
+      </a>
+    ),
+  },
+  {
+    name: 'life',
+    narrow: 'lead',
+    cell: ({ source_id: id }) => <Id id={id} href={lifeHref(id)} />,
+  },
+  { name: 'SKU', cell: ({ sku }) => sku },
+  {
+    name: 'owner',
+    cell: (line) => `${line.tenant_name ?? line.tenant_id}, ${line.user_name ?? line.user_id}`,
+  },
+  {
+    name: 'quantity',
+    right: true,
+    cell: ({ quantity, unit, measurement }) =>
+      `${grouped(String(quantity))} ${unit}${measurement === 'estimated' ? ', estimated' : ''}`,
+  },
+  {
+    name: 'price',
+    right: true,
+    narrow: 'drop',
+    cell: ({ price, per }) => `${grouped(price)}${per === 1 ? '' : ` / ${grouped(String(per))}`}`,
+  },
+  {
+    name: 'amount',
+    right: true,
+    cell: (line) => <Money amount={line.amount} currency={line.currency} from={fromOf(line)} />,
+  },
+  {
+    name: 'refunded',
+    right: true,
+    cell: (line) =>
+      line.adjusted === '0' ? '' : <Money amount={line.adjusted} from={fromOf(line)} />,
+  },
+]
+
+const fromOf = ({ source_id, sku }: Line): string => apiPath('/ledger/lines', { source_id, sku })
