@@ -68,6 +68,20 @@ const servers: Readonly<Record<TextFamily, Server>> = {
     }),
     two: { generationConfig: { candidateCount: 2 } },
   },
+  messages: {
+    piece: () =>
+      frame({ type: 'message_start', message: { usage: { input_tokens: 5 } } }) +
+      frame({ type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text: TEXT } }),
+    end: () => frame({ type: 'message_delta', delta: { stop_reason: 'end_turn' } }),
+    usage: (output) =>
+      frame({ type: 'message_delta', delta: {}, usage: { output_tokens: output } }),
+    whole: (output) => ({
+      type: 'message',
+      content: [{ type: 'text', text: TEXT }],
+      stop_reason: 'end_turn',
+      ...(output === undefined ? {} : { usage: { input_tokens: 5, output_tokens: output } }),
+    }),
+  },
 }
 
 type Expected = readonly [output: number, measurement: 'reported' | 'estimated'] | 'free'

@@ -18,4 +18,7 @@ export const messagesRules: TextWireRules = {
   // Editing of the context is not charged, and a summary that it makes is in the usage.
   reports: ['context_management'],
   isFree: ({ type }) => type === undefined || type === null,
+  callersTools: ['', 'bash_*', 'text_editor_*', 'computer_*', 'memory_*'],
+  runsFurtherTools: ({ mcp_servers: servers }) => Array.isArray(servers) && servers.length > 0,
+  usesBound: 'max_uses',
 }

@@ -73,7 +73,12 @@ export function messagesUsage(
     tools: searches === 0 ? noTextUsage : { ...noTextUsage, 'web-search-call': searches },
   })
   if (samplings.length === 1) return reading
-  return { ...reading, promptTokens: Math.max(...samplings.map((one) => one.input ?? 0)) }
+  const [, ...summaries] = samplings
+  return {
+    ...reading,
+    promptTokens: Math.max(...samplings.map((one) => one.input ?? 0)),
+    unboundedTokens: summaries.reduce((tokens, one) => tokens + (one.output ?? 0), 0),
+  }
 }
 
 /** The tier that served a call, by its speed or by its service tier; undefined if none is named. */

@@ -36,6 +36,8 @@ export interface TextSeen {
   readonly usage: TextUsage | undefined
   /** The part of the output that is reasoning, as far as it was reported. */
   readonly reasoningTokens?: number
+  /** The part of the output that the bound of the request does not limit, such as summaries. */
+  readonly unboundedTokens?: number
   /** Irregularities of the report. */
   readonly notes?: readonly ReportNote[]
   /** The report as it came. */
@@ -86,7 +88,7 @@ const MEDIA_ALLOWANCE_TOKENS = 300_000
 const OUTPUT_FACTOR = 1.25
 const OUTPUT_ALLOWANCE_TOKENS = 64
 /** Calls of the provider's own tools for one answer. */
-const LARGEST_TOOL_CALLS = 128
+export const LARGEST_TOOL_CALLS = 128
 
 function inputCeiling({ inputSize, runsTools }: MostUsed): number {
   return (
@@ -101,10 +103,12 @@ function inputCeiling({ inputSize, runsTools }: MostUsed): number {
  * The most output tokens of an answer: what the request allows, or what came where a provider does
  * not follow the bound of the request. A tokenizer makes at most one token per byte.
  */
-function mostOutput(most: MostUsed, { output, reasoningTokens = 0 }: TextSeen): number {
+function mostOutput(most: MostUsed, seen: TextSeen): number {
+  const { output, reasoningTokens = 0, unboundedTokens = 0 } = seen
   const { largestOutputTokens, unboundedOutputTokens } = most
   const allowed = Math.max(largestOutputTokens + reasoningTokens, output().bytes)
-  return Math.min(allowed, unboundedOutputTokens)
+  // A summary of a conversation is an output of the model by itself, and no longer than one.
+  return Math.min(allowed, unboundedOutputTokens) + Math.min(unboundedTokens, unboundedOutputTokens)
 }
 
 /** No text that a model usually writes has as many characters to a token on average. */

@@ -1,6 +1,12 @@
 import { DomainError } from '../../../kernel/errors.ts'
 import { type Currency, lineAmount } from '../../../kernel/money.ts'
-import { type MeteredTool, meteredTools, type TextWireRules, toolsChargedBy } from './wire.ts'
+import {
+  type HeldUses,
+  type MeteredTool,
+  meteredTools,
+  type TextWireRules,
+  toolsChargedBy,
+} from './wire.ts'
 import { type TextUsage, type TokenUnit, tokenUnits, type ToolUnit } from './tokens.ts'
 import {
   type Measurement,
@@ -188,17 +194,21 @@ export function settleText(
 }
 
 const MAX_QUANTITY = BigInt(Number.MAX_SAFE_INTEGER)
-/** Calls of each offered tool a hold reserves for. */
+/** Calls of each offered tool a hold reserves for, where no bound of them is known. */
 const ASSUMED_TOOL_CALLS = 3
+
+/** The most that a call is expected to use. */
+export interface ExpectedUse {
+  readonly inputTokens: number
+  readonly outputTokens: number
+  readonly uses?: HeldUses
+}
 
 /**
  * Maximum cost of a call, in pico: its input at the highest input price, and the output it may
  * produce. An estimate for admission only; the settlement follows the usage.
  */
-export function holdText(
-  quote: TextQuote,
-  expected: { readonly inputTokens: number; readonly outputTokens: number },
-): bigint {
+export function holdText(quote: TextQuote, expected: ExpectedUse): bigint {
   const { output } = quote.tokens
   const { dearestInput } = quote
   let holdPico =
@@ -206,7 +216,8 @@ export function holdText(
     lineAmount(expected.inputTokens, dearestInput.price, dearestInput.per)
   for (const tool of quote.offered) {
     const rated = quote.tools[tool]
-    if (rated !== undefined) holdPico += lineAmount(ASSUMED_TOOL_CALLS, rated.price, rated.per)
+    const uses = expected.uses?.[tool] ?? ASSUMED_TOOL_CALLS
+    if (rated !== undefined) holdPico += lineAmount(uses, rated.price, rated.per)
   }
   return holdPico
 }
@@ -214,8 +225,12 @@ export function holdText(
 /**
  * The largest output that this amount can hold, in addition to the input and the tools; 0 for none.
  */
-export function outputWithin(quote: TextQuote, inputTokens: number, availablePico: bigint): number {
-  const leftPico = availablePico - holdText(quote, { inputTokens, outputTokens: 0 })
+export function outputWithin(
+  quote: TextQuote,
+  others: Omit<ExpectedUse, 'outputTokens'>,
+  availablePico: bigint,
+): number {
+  const leftPico = availablePico - holdText(quote, { ...others, outputTokens: 0 })
   const { price, per } = quote.tokens.output
   const ofMillionPico = lineAmount(1_000_000, price, per)
   if (leftPico <= 0n || ofMillionPico === 0n) return 0

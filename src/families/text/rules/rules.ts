@@ -10,10 +10,11 @@ import {
 } from './tokens.ts'
 import { answersOf, boundsAbove, expectedOutput, largestOutput } from './expected.ts'
 import { measureText, type MostUsed, reportedFigures, sideOf, type TextSeen } from './measure.ts'
-import { isTextModelName, offeredTools, runsTools, type TextWireRules } from './wire.ts'
+import { heldUses, isTextModelName, offeredTools, runsTools, type TextWireRules } from './wire.ts'
 import { LONG, longTierIn, tiersIn } from './price-members.ts'
 import { billedQuote, candidatesOf, heldQuote, type TierQuotes } from './tier-quotes.ts'
 import {
+  type ExpectedUse,
   holdText,
   outputWithin,
   quoteText,
@@ -98,14 +99,14 @@ function rated(quotes: TierQuotes, request: MostUsed, seen: TextSeen): RatedCall
  * request.
  */
 function fittingBound(
-  { wire, body, inputSize }: TextCallRequest,
+  { wire, body }: TextCallRequest,
   quote: TextQuote,
+  expected: ExpectedUse,
 ): NonNullable<CallTerms<TextSeen>['fitting']> {
   const bounds = boundsAbove(wire, body)
   const answers = answersOf(wire, body)
-  const inputTokens = heldInputTokens(inputSize)
   return (availablePico) => {
-    const each = Math.floor(outputWithin(quote, inputTokens, availablePico) / answers)
+    const each = Math.floor(outputWithin(quote, expected, availablePico) / answers)
     return each === 0 ? undefined : `${bounds(each)} of at most ${each}`
   }
 }
@@ -151,9 +152,10 @@ function priceText(request: TextCallRequest, book: PriceBook): CallTerms<TextSee
     answers: answersOf(wire, body),
     runsTools: runsTools(wire, body),
   }
-  const expected = {
+  const expected: ExpectedUse = {
     inputTokens: heldInputTokens(inputSize),
     outputTokens: largestOutputTokens,
+    uses: heldUses(wire, body),
   }
   const held = heldQuote(quotes, expected)
   return {
@@ -161,7 +163,7 @@ function priceText(request: TextCallRequest, book: PriceBook): CallTerms<TextSee
     currency: held.currency,
     candidates: candidatesOf(quotes),
     holdPico: holdText(held, expected),
-    fitting: fittingBound(request, held),
+    fitting: fittingBound(request, held, expected),
     settle: (seen) => rated(quotes, most, seen),
     estimate: (seen) => rated(quotes, most, seen ?? nothingSeen),
   }

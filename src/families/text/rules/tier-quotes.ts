@@ -1,6 +1,6 @@
 import { isUsualWord } from '../../../domain/catalog/checks/price-members.ts'
 import type { RatedSku } from '../../../domain/pricing/settlement.ts'
-import { holdText, type TextQuote } from './pricing.ts'
+import { type ExpectedUse, holdText, type TextQuote } from './pricing.ts'
 import { tokenUnits, type TextUsage } from './tokens.ts'
 
 /** Prices of one call, of which its answer decides: those of a tier, or of a long prompt. */
@@ -40,7 +40,7 @@ const NEAR = 0.8
 /** The prices by which a call of this size may be billed, the dearest first. */
 function dearestFirst(
   { asked, usual, long }: TierQuotes,
-  expected: Parameters<typeof holdText>[1],
+  expected: ExpectedUse,
 ): readonly TextQuote[] {
   const quotes = [asked, ...(usual === undefined ? [] : [usual])]
   if (long !== undefined && expected.inputTokens >= long.aboveTokens * NEAR) quotes.push(long.quote)
@@ -49,7 +49,7 @@ function dearestFirst(
 }
 
 /** The prices that a hold of a call of this size uses. */
-export function heldQuote(quotes: TierQuotes, expected: Parameters<typeof holdText>[1]): TextQuote {
+export function heldQuote(quotes: TierQuotes, expected: ExpectedUse): TextQuote {
   return dearestFirst(quotes, expected)[0] ?? quotes.asked
 }
 

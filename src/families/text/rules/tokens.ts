@@ -93,6 +93,8 @@ export function estimateText(size: InputSize, outputBytes: number): TextUsage {
 /** Kinds of media that may be given by URL. */
 export type LinkedMediaKind = 'image' | 'audio' | 'video' | 'document'
 
+/** The level of detail at which an image takes most tokens. */
+export const LARGEST_IMAGE = 'original'
 /** Tokens of an image by the requested level of detail, in the words of any wire. */
 const IMAGE_TOKENS: readonly (readonly [level: RegExp, tokens: number])[] = [
   [/original|ultra/i, 12_000],

@@ -1,4 +1,5 @@
-import { isJsonObject, type JsonObject } from '../../../kernel/json.ts'
+import { countOf, isJsonObject, type JsonObject } from '../../../kernel/json.ts'
+import { LARGEST_TOOL_CALLS } from './measure.ts'
 
 /** Tools that a provider runs itself and charges by count. */
 export const meteredTools = ['web-search', 'code-interpreter', 'file-search'] as const
@@ -43,6 +44,12 @@ export interface TextWireRules {
   readonly namesToolsByMember?: true
   /** Whether an entry of `tools` costs tokens only, whatever its name. */
   readonly isFree?: (tool: JsonObject) => boolean
+  /** Tools that callers run themselves, in addition to those of every wire; `''` has no type. */
+  readonly callersTools?: readonly string[]
+  /** Whether a body has further tools run by upstream. */
+  readonly runsFurtherTools?: (body: JsonObject) => boolean
+  /** The member of an entry of `tools` that bounds its uses in one call. */
+  readonly usesBound?: string
   /** Whether a body asks for a search otherwise than by a tool. */
   readonly asksForSearch?: (body: JsonObject) => boolean
   /**
@@ -105,14 +112,17 @@ export function toolsChargedBy({ charges, ...wire }: TextWireRules): readonly Me
   )
 }
 
+function typeOf({ type }: JsonObject): string {
+  return typeof type === 'string' ? type : ''
+}
+
 /** Costs of one entry of `tools`; on some wires it may name several tools. */
 export function toolCharges(wire: TextWireRules, tool: JsonObject): readonly ChargedTool[] {
   if (wire.namesToolsByMember === true)
     return Object.entries(tool)
       .filter(([, settings]) => settings !== null)
       .map(([member]) => ({ member, charge: chargeOf(wire, member) }))
-  const type = typeof tool['type'] === 'string' ? tool['type'] : ''
-  const charge = wire.isFree?.(tool) === true ? 'tokens' : chargeOf(wire, type)
+  const charge = wire.isFree?.(tool) === true ? 'tokens' : chargeOf(wire, typeOf(tool))
   return [{ member: 'type', charge }]
 }
 
@@ -128,20 +138,41 @@ export function offeredTools(wire: TextWireRules, body: JsonObject): readonly Me
   return [...offered]
 }
 
+/** Uses of a tool that names no bound of them, where it could. */
+const UNBOUNDED_USES = 10
+
+/** The uses of metered tools that a hold reserves for, where the tools of a wire bound them. */
+export type HeldUses = Readonly<Partial<Record<MeteredTool, number>>>
+
+/** Entries that offer the same tool add up, as far as uses can be billed. */
+export function heldUses(wire: TextWireRules, body: JsonObject): HeldUses {
+  const { usesBound } = wire
+  const { tools } = body
+  if (usesBound === undefined || !Array.isArray(tools)) return {}
+  const held: Partial<Record<MeteredTool, number>> = {}
+  for (const tool of (tools as readonly unknown[]).filter(isJsonObject))
+    for (const { charge } of toolCharges(wire, tool)) {
+      if (charge === 'tokens' || charge === 'unmetered') continue
+      const most = countOf(tool[usesBound]) ?? 0
+      const uses = (held[charge] ?? 0) + (most === 0 ? UNBOUNDED_USES : most)
+      held[charge] = Math.min(uses, LARGEST_TOOL_CALLS)
+    }
+  return held
+}
+
 /** Names of tools that callers run themselves: upstream only names them in its answer. */
 const CALLERS_TOOLS = /^(?:function|custom|functionDeclarations|local_shell|apply_patch|namespace)$/
 
 /** Whether upstream may run tools of the request by itself, so that their results become input. */
 export function runsTools(wire: TextWireRules, body: JsonObject): boolean {
-  if (wire.asksForSearch?.(body) === true) return true
+  if (wire.asksForSearch?.(body) === true || wire.runsFurtherTools?.(body) === true) return true
   const { tools } = body
   if (!Array.isArray(tools)) return false
+  const { callersTools = [] } = wire
   return (tools as readonly unknown[])
     .filter(isJsonObject)
-    .flatMap((tool) =>
-      wire.namesToolsByMember === true ? Object.keys(tool) : [String(tool['type'])],
-    )
-    .some((name) => !CALLERS_TOOLS.test(name))
+    .flatMap((tool) => (wire.namesToolsByMember === true ? Object.keys(tool) : [typeOf(tool)]))
+    .some((name) => !CALLERS_TOOLS.test(name) && !callersTools.some((one) => fits(one, name)))
 }
 
 /** The stores of an account a responses request searches, and where the first are named. */

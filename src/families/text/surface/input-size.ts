@@ -1,4 +1,9 @@
-import { type InputSize, type LinkedMediaKind, mediumTokens } from '../rules/tokens.ts'
+import {
+  type InputSize,
+  LARGEST_IMAGE,
+  type LinkedMediaKind,
+  mediumTokens,
+} from '../rules/tokens.ts'
 import { isJsonObject, type JsonObject } from '../../../kernel/json.ts'
 
 /** Members whose text is no input of the model: names of the wire, references, addresses. */
@@ -41,6 +46,11 @@ const spoken: ReadonlySet<string> = new Set([
 ])
 /** Objects of anything, which the model reads as they are: arguments and results of functions. */
 const verbatim: ReadonlySet<string> = new Set(['args', 'response'])
+const TOOL_USE = /tool_use$/
+/** A result of a tool or a search: its address was already looked up. */
+const RESULT = /_result$/
+/** The member with the address of an image that has no level of detail: its size is not known. */
+const SOURCE = 'source'
 /** Members with the findings and citations of an answer: their addresses were already looked up. */
 const found: ReadonlySet<string> = new Set([
   'annotations',
@@ -70,12 +80,24 @@ interface MemberContext {
   /** The member itself, and the one that holds its object. */
   readonly key: string
   readonly above: string
+  /** The object of the member, and the type of the object that holds this one. */
   readonly holder: JsonObject
+  readonly outerType: string
   /** Resolution of media, where an object around it sets it. */
   readonly detail: string | undefined
 }
 
-const nowhere: MemberContext = { key: '', above: '', holder: {}, detail: undefined }
+const nowhere: MemberContext = {
+  key: '',
+  above: '',
+  holder: {},
+  outerType: '',
+  detail: undefined,
+}
+
+function typeOf({ type }: JsonObject): string {
+  return typeof type === 'string' ? type : ''
+}
 
 function addText(sum: Sum, text: string): void {
   sum.characters += text.length
@@ -84,36 +106,40 @@ function addText(sum: Sum, text: string): void {
 
 /** What an address leads to, by the names around it; a media type says most. */
 function mediumOf(
-  { key, above, holder }: MemberContext,
+  { key, above, holder, outerType }: MemberContext,
   inline: string | undefined,
 ): LinkedMediaKind {
   const mediaType = inline ?? holder['mimeType'] ?? holder['mime_type'] ?? holder['media_type']
-  const type = typeof holder['type'] === 'string' ? holder['type'] : ''
-  const names = typeof mediaType === 'string' ? mediaType : `${key} ${above} ${type}`
+  const names =
+    typeof mediaType === 'string' ? mediaType : `${key} ${above} ${typeOf(holder)} ${outerType}`
   if (/video|fileUri|file_uri/i.test(names)) return 'video'
   if (/audio/i.test(names)) return 'audio'
   return /image|screenshot/i.test(names) ? 'image' : 'document'
 }
 
 function addString(sum: Sum, text: string, place: MemberContext): void {
-  const { key, holder, detail } = place
+  const { key, above, holder } = place
   const inline = dataUri.exec(text.slice(0, 320))
   if (inline !== null) {
     sum.mediaBytes += Math.floor(((text.length - inline[0].length) * 3) / 4)
     // The byte count of a picture does not show its size in pixels.
-    if (mediumOf(place, inline[1]) === 'image') sum.heldTokens += mediumTokens('image', detail)
+    if (mediumOf(place, inline[1]) === 'image')
+      sum.heldTokens += mediumTokens('image', place.detail)
   } else if (isThought(holder) && encoded.has(key)) addText(sum, text)
   else if (encoded.has(key) && base64Start.test(text)) {
     sum.mediaBytes += Math.floor((text.length * 3) / 4)
-    if (mediumOf(place, undefined) === 'image') sum.heldTokens += mediumTokens('image', detail)
-  } else if (!spoken.has(key) && text.length <= MAX_ADDRESS_CHARACTERS && address.test(text))
+    if (mediumOf(place, undefined) === 'image')
+      sum.heldTokens += mediumTokens('image', place.detail)
+  } else if (!spoken.has(key) && text.length <= MAX_ADDRESS_CHARACTERS && address.test(text)) {
+    if (RESULT.test(typeOf(holder))) return
+    const detail = above === SOURCE ? LARGEST_IMAGE : place.detail
     sum.heldTokens += mediumTokens(mediumOf(place, undefined), detail)
-  else if (!structural.has(key)) addText(sum, text)
+  } else if (!structural.has(key)) addText(sum, text)
 }
 
 /** Thoughts that only their model can read are bare base64 and not media. */
-function isThought({ type }: JsonObject): boolean {
-  return typeof type === 'string' && /thinking|reasoning/i.test(type)
+function isThought(holder: JsonObject): boolean {
+  return /thinking|reasoning/i.test(typeOf(holder))
 }
 
 /** Nesting is bounded where bodies are read. */
@@ -124,12 +150,15 @@ function add(sum: Sum, value: unknown, place: MemberContext): void {
   else if (isJsonObject(value)) addObject(sum, value, place)
 }
 
-function addObject(sum: Sum, object: JsonObject, { key, detail }: MemberContext): void {
-  if (verbatim.has(key)) return addText(sum, JSON.stringify(object))
+function addObject(sum: Sum, object: JsonObject, place: MemberContext): void {
+  const { key, detail } = place
+  const isInput = key === 'input' && TOOL_USE.test(typeOf(place.holder))
+  if (isInput || verbatim.has(key)) return addText(sum, JSON.stringify(object))
   if (found.has(key)) return addFound(sum, object, key)
   const within = levelOf(object) ?? detail
+  const outerType = typeOf(place.holder)
   for (const name in object)
-    add(sum, object[name], { key: name, above: key, holder: object, detail: within })
+    add(sum, object[name], { key: name, above: key, holder: object, outerType, detail: within })
 }
 
 /** The text unchanged, except for names and addresses. */

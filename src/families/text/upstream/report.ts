@@ -25,7 +25,10 @@ interface ReportedFigures {
 }
 
 /** The usable figures of a report; without any there is no usage. */
-export type TextReading = Pick<TextSeen, 'usage' | 'reasoningTokens' | 'notes' | 'promptTokens'>
+export type TextReading = Pick<
+  TextSeen,
+  'usage' | 'reasoningTokens' | 'unboundedTokens' | 'notes' | 'promptTokens'
+>
 
 export const NOTHING_READ: TextReading = { usage: undefined }
 

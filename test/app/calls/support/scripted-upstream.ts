@@ -14,6 +14,7 @@ import { readImageOrder } from '../../../../src/families/image/rules/request.ts'
 import { imageWire } from '../../../../src/families/image/upstream/wire.ts'
 import { catalog } from '../../../../src/families/index.ts'
 import { createImageProvider } from '../../../../src/families/kit/image/client.ts'
+import { messagesWire } from '../../../../src/families/messages/upstream/wire.ts'
 import { nativeWire } from '../../../../src/families/native/upstream/wire.ts'
 import { responsesWire } from '../../../../src/families/responses/upstream/wire.ts'
 import { createSpeechFamily } from '../../../../src/families/speech/calls/family.ts'
@@ -86,6 +87,7 @@ const textWires: Readonly<Record<TextFamily, TextWire>> = {
   chat: chatWire,
   responses: responsesWire,
   native: nativeWire,
+  messages: messagesWire,
 }
 
 interface Given {

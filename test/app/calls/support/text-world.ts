@@ -34,6 +34,7 @@ import { openSpool } from '../../../../src/eventlog/journal/spool.ts'
 import type { EventLog, RecordedEvent } from '../../../../src/eventlog/log/types.ts'
 import { chatWire } from '../../../../src/families/chat/upstream/wire.ts'
 import { families } from '../../../../src/families/index.ts'
+import { messagesWire } from '../../../../src/families/messages/upstream/wire.ts'
 import { nativeWire } from '../../../../src/families/native/upstream/wire.ts'
 import { responsesWire } from '../../../../src/families/responses/upstream/wire.ts'
 import { createTextFamily } from '../../../../src/families/text/calls/family.ts'
@@ -94,6 +95,7 @@ export function textCalls(deps: CallDeps, running: RunningCalls): TextCalls {
     chat: chatWire,
     responses: responsesWire,
     native: nativeWire,
+    messages: messagesWire,
   }).map(([family, wire]) => [family as TextFamily, createTextProvider(wire)] as const)
   const families = new Map(
     opened.map(([family, provider]) => [
@@ -220,6 +222,7 @@ export function textInput(wish: TextWish = {}): TextCallInput {
     chat: { messages: [{ role: 'user', content: prompt }] },
     responses: { input: [{ role: 'user', content: [{ type: 'input_text', text: prompt }] }] },
     native: { contents: [{ role: 'user', parts: [{ text: prompt }] }] },
+    messages: { max_tokens: 2_048, messages: [{ role: 'user', content: prompt }] },
   }
   return {
     principal: principalOf(wish.tenantId, wish.limits),

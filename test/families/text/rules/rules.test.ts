@@ -23,6 +23,8 @@ function request(
 const chatText = textRules(wires.chat)
 const heldFor = (asked: TextCallRequest): bigint => chatText.price(asked, shippedBook).holdPico
 
+const MOST = Number.MAX_SAFE_INTEGER
+
 /** The size of an answer of so many letters. */
 const sizeOf = (letters: number, answers = 1): OutputSize => ({
   bytes: letters,
@@ -35,6 +37,7 @@ const boundedBy: Readonly<Record<TextFamily, (bound: number) => TextCallRequest[
   chat: (bound) => ({ max_tokens: bound }),
   responses: (bound) => ({ max_output_tokens: bound }),
   native: (bound) => ({ generationConfig: { maxOutputTokens: bound } }),
+  messages: (bound) => ({ max_tokens: bound }),
 }
 
 /** What is held for so many output tokens, input and its price left out. */
@@ -89,6 +92,7 @@ t.test('upstream gets the held bound, in every member that bounds', (t) => {
         chat: [sent['max_completion_tokens'], sent['max_tokens']],
         responses: [sent['max_output_tokens']],
         native: [(sent['generationConfig'] as { maxOutputTokens?: number }).maxOutputTokens],
+        messages: [sent['max_tokens']],
       }[family].filter((bound) => bound !== undefined)
       const most = held(family, body, largest)
       const counts = bounds.filter((bound) => Number.isSafeInteger(bound) && Number(bound) > 0)
@@ -123,6 +127,59 @@ t.test(
   },
 )
 
+t.test('a hold covers the uses that bound a tool, on a wire that bounds them', (t) => {
+  const search = (uses?: unknown) => ({ type: 'web_search_20250305', max_uses: uses })
+  const holdOf = (family: TextFamily, ...tools: readonly object[]) =>
+    heldFor(request({ ...boundedBy[family](1), tools }, { family }))
+  const none = holdOf('messages')
+  const each = holdOf('messages', search(2)) - holdOf('messages', search(1))
+  t.ok(each > 0n)
+  const uses = (...tools: readonly object[]) => Number((holdOf('messages', ...tools) - none) / each)
+  t.same([uses(search(1)), uses(search(7))], [1, 7])
+  for (const odd of [undefined, null, 0, -1, 1.5, '5', 2 ** 53]) t.equal(uses(search(odd)), 10)
+  t.equal(uses(search(7), search(2), search()), 19, 'entries add up')
+  t.equal(uses(search(1_000_000)), 128, 'more are never billed')
+  t.equal(uses({ type: 'web_fetch_1', max_uses: 9 }, { name: 'own', max_uses: 9 }), 0)
+  const chat = holdOf('chat', { type: 'web_search', max_uses: 7 }) - holdOf('chat')
+  t.equal(Number(chat / each), 3)
+  t.end()
+})
+
+t.test('tools that upstream runs raise the ceiling of the input, those of a caller do not', (t) => {
+  const measurementOf = (more: object): string | undefined => {
+    const asked = request({ max_tokens: 64, ...more }, { family: 'messages' })
+    const usage = { ...noTextUsage, input: 500_000, output: 9 }
+    const terms = textRules(wires.messages).price(asked, shippedBook)
+    return terms.settle({ usage, output: () => sizeOf(30), finished: true })?.measurement
+  }
+  const own = ['custom', 'bash_1', 'text_editor_1', 'computer_1', 'memory_1', undefined, null]
+  for (const type of own)
+    t.equal(measurementOf({ tools: [{ name: 'own', type }] }), 'estimated', String(type))
+  for (const type of ['web_search_1', 'web_fetch_1', 'tool_search_1'])
+    t.equal(measurementOf({ tools: [{ name: 'own' }, { type }] }), 'reported', type)
+  t.equal(measurementOf({ mcp_servers: [{ url: 'https://example.com' }] }), 'reported')
+  t.equal(measurementOf({ mcp_servers: [] }), 'estimated')
+  t.end()
+})
+
+t.test('a summary of a conversation is outside the bound of its request', (t) => {
+  const terms = textRules(wires.messages).price(
+    request({ max_tokens: 64 }, { family: 'messages' }),
+    shippedBook,
+  )
+  const settle = (output: number, unboundedTokens: number) =>
+    terms.settle({
+      usage: { ...noTextUsage, input: 9, output },
+      unboundedTokens,
+      output: () => sizeOf(80),
+      finished: true,
+    })
+  t.match(settle(3_000, 2_980), { measurement: 'reported', usage: { output: 3_000 } })
+  t.match(settle(3_000, 0), { measurement: 'estimated', usage: { output: 20 } })
+  t.match(settle(MOST, MOST), { measurement: 'estimated' }, 'within the model')
+  t.end()
+})
+
 t.test('a hold without a limit covers the largest output of the model, for each answer', (t) => {
   t.equal(held('chat', {}), 8_192)
   t.equal(held('native', { generationConfig: { candidateCount: 2 } }), 2 * 8_192)
@@ -155,6 +212,11 @@ t.test('the suggested bound fits the balance, and one more token does not', (t) 
       'native',
       { generationConfig: { candidateCount: 2 } },
       (bound) => ({ generationConfig: { candidateCount: 2, maxOutputTokens: bound } }),
+    ],
+    [
+      'messages',
+      { max_tokens: 9_000, tools: [{ type: 'web_search_1', max_uses: 7 }] },
+      (bound) => ({ max_tokens: bound, tools: [{ type: 'web_search_1', max_uses: 7 }] }),
     ],
   ]
   fc.assert(
@@ -211,8 +273,6 @@ t.test('the seen part of an answer gives its settlement, and the cost of a failu
   )
   t.end()
 })
-
-const MOST = Number.MAX_SAFE_INTEGER
 
 t.test('usage above the possible maximum is settled as an estimate, member by member', (t) => {
   for (const wire of textFamilies) {

@@ -25,10 +25,13 @@ void t.test('an image counts by its level of detail, in every form and place', (
     t.equal(held({ type: 'input_image', image_url: url, detail: 'low' }), 512)
     t.equal(held(chatImage(url), chatImage(url, 'low')), 3_512)
   }
-  t.equal(
-    held({ type: 'image', source: { type: 'url', url: web, media_type: 'image/png' } }),
-    3_000,
-  )
+  // The wire of a source has no level of detail, and the size of a linked image is not known.
+  const source = { type: 'url', url: web }
+  t.equal(held({ type: 'image', source: { ...source, media_type: 'image/png' } }), 12_000)
+  t.equal(held({ type: 'image', source }), 12_000)
+  t.equal(held({ type: 'tool_result', content: [{ type: 'image', source }] }), 12_000)
+  const written = { type: 'base64', media_type: 'image/png', data: 'A'.repeat(80) }
+  t.equal(held({ type: 'image', source: written }), 3_000)
   const screenshot = { type: 'computer_screenshot', image_url: web }
   const called = [{ type: 'computer_call_output', call_id: 'c', output: screenshot }]
   t.equal(measureInput([called], []).heldTokens, 3_000)
@@ -46,6 +49,7 @@ void t.test('an image counts by its level of detail, in every form and place', (
 void t.test('a file by URL counts by its possible type', (t) => {
   t.equal(held({ type: 'input_file', file_url: web }), 64_000)
   t.equal(held({ type: 'file', file: { file_url: web } }), 64_000)
+  t.equal(held({ type: 'document', source: { type: 'url', url: web } }), 64_000)
   t.equal(held({ type: 'video_url', video_url: { url: web } }), 300_000)
   t.equal(held({ type: 'audio_url', audio_url: { url: web } }), 120_000)
   t.equal(held({ type: 'what-comes-next', where: 'gs://bucket/thing' }), 64_000)
@@ -72,6 +76,19 @@ void t.test('URLs in text and in citations do not count as files', (t) => {
   t.equal(held({ type: 'output_text', text: 'x', annotations }), 0)
   const search = { type: 'web_search_call', id: 'ws_1', action: { type: 'search', url: web } }
   t.equal(measureInput([[search]], []).heldTokens, undefined)
+  const results = [{ type: 'web_search_result', url: web, title: 'A', encrypted_content: 'c2' }]
+  t.equal(held({ type: 'web_search_tool_result', content: results }), 0)
+  t.equal(held({ type: 'search_result', source: web, title: 'A', content: [] }), 0)
+  t.end()
+})
+
+void t.test('the input of a tool is text, whatever its names and addresses', (t) => {
+  const input = { url: web, image: { type: 'image', source: { type: 'url', url: web } } }
+  for (const type of ['tool_use', 'server_tool_use', 'mcp_tool_use']) {
+    t.equal(held({ type, id: 't', name: 'fetch', input }), 0)
+    const { textBytes } = measureInput([[{ type, id: 't', name: 'fetch', input }]], [])
+    t.equal(textBytes, 'fetch'.length + JSON.stringify(input).length)
+  }
   t.end()
 })
 
