@@ -15,7 +15,7 @@ export const sandboxTaskChannels = (place: SandboxPlace): readonly Channel[] =>
 
 /** The sandbox for every text model, one channel a wire. */
 export const sandboxTextChannels = (place: SandboxPlace): readonly Channel[] =>
-  sandboxChannels(catalog, accountsOf('chat responses native'), place)
+  sandboxChannels(catalog, accountsOf('chat responses native messages'), place)
 
 /** The sandbox for every image model, one channel a family. */
 export const sandboxImageChannels = (place: SandboxPlace): readonly Channel[] =>

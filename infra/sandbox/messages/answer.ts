@@ -160,7 +160,7 @@ function usageParts(usage: WireUsage, faults: Faults): readonly [first: object, 
     ...(server_tool_use === undefined ? {} : { server_tool_use }),
     ...(iterations === undefined ? {} : { iterations }),
   }
-  const first = { ...atStart, output_tokens: 1 }
+  const first = { ...atStart, output_tokens: output_tokens === 0 ? 0 : 1 }
   const where = wordOf(faults, 'figures')
   if (where === 'end') return [{ input_tokens: 0, output_tokens: 0 }, usage]
   if (where === 'both') return [first, usage]

@@ -42,36 +42,42 @@ async function die(wish: {
   return { signal, seen, accepted, settled }
 }
 
-const END = /"finish_reason":"|"finishReason":|"type":"response.completed"/
+const END = /"finish_reason":"|"finishReason":|"type":"response.completed"|"stop_reason":"/
 const isWhole = (seen: readonly { readonly frame?: string; readonly ended?: boolean }[]) =>
   seen.some(({ frame, ended }) => ended === true || END.test(frame ?? ''))
 
 t.test('a process killed between provider and journal delivers and bills nothing', async (t) => {
   for (const crashAt of ['call.after-provider', 'call.before-append'])
-    for (const streamed of [false, true]) {
-      const { signal, seen, accepted, settled } = await die({ family: 'chat', streamed, crashAt })
-      t.equal(signal, 'SIGKILL')
-      t.ok(accepted, `${crashAt}: the provider was asked`)
-      t.equal(isWhole(seen), false)
-      t.same(settled, [], 'what was not delivered whole is our loss, not the caller’s')
-    }
+    for (const family of ['chat', 'messages'] as const)
+      for (const streamed of [false, true]) {
+        const { signal, seen, accepted, settled } = await die({ family, streamed, crashAt })
+        t.equal(signal, 'SIGKILL')
+        t.ok(accepted, `${family} ${crashAt}: the provider was asked`)
+        t.equal(isWhole(seen), false)
+        t.same(settled, [], 'what was not delivered whole is our loss, not the caller’s')
+      }
 })
 
 t.test('a process killed between journal and delivery has billed exactly once', async (t) => {
-  const { seen, accepted, settled } = await die({
-    family: 'responses',
-    streamed: true,
-    crashAt: 'call.after-append',
-  })
-  t.equal(isWhole(seen), false)
-  t.equal(settled.length, 1)
-  t.same(settled[0]?.usage, accepted && unitsOf(accepted))
+  const lives = [
+    { family: 'responses', streamed: true },
+    { family: 'messages', streamed: true },
+    { family: 'messages', streamed: false },
+  ] as const
+  for (const [before, life] of lives.entries()) {
+    const { seen, accepted, settled } = await die({ ...life, crashAt: 'call.after-append' })
+    t.equal(isWhole(seen), false)
+    t.equal(settled.length, before + 1)
+    t.same(settled[before]?.usage, accepted && unitsOf(accepted), life.family)
+  }
 })
 
 t.test('a process killed in the midst of a stream has not delivered its end', async (t) => {
-  const { seen, settled } = await die({ family: 'native', streamed: true, killAfter: 4 })
-  t.equal(isWhole(seen), false)
-  t.equal(settled.length, 1, 'nothing was added')
+  for (const family of ['native', 'messages'] as const) {
+    const { seen, settled } = await die({ family, streamed: true, killAfter: 4 })
+    t.equal(isWhole(seen), false)
+    t.equal(settled.length, 3, 'nothing was added')
+  }
 })
 
 /** Where a process that clones a voice dies, and what the log has of it then. */

@@ -6,7 +6,7 @@ import type { CallEventData } from '../../../src/domain/call/events.ts'
 import { startTextWorld, textInput, unitsOf } from './support/text-world.ts'
 
 const world = await startTextWorld(t)
-const families = ['chat', 'responses', 'native'] as const
+const families = ['chat', 'responses', 'native', 'messages'] as const
 let marks = 0
 
 async function settledOf(callId: string): Promise<CallEventData<'CallSettled'> | undefined> {

@@ -11,7 +11,7 @@ import { type RunningTextCalls, startTextWorld, textInput, unitsOf } from './sup
 /** Every way a call can end, and what its caller is billed then. */
 
 const world = await startTextWorld(t)
-const families = ['chat', 'responses', 'native'] as const
+const families = ['chat', 'responses', 'native', 'messages'] as const
 let marks = 0
 
 interface Ending {
@@ -68,7 +68,7 @@ const streams: readonly Ending[] = [
   {
     when: 'the provider breaks off in its last frame',
     billed: 'not billed, our cost is estimated',
-    families: ['responses', 'native'],
+    families: ['responses', 'native', 'messages'],
     switches: 'words=20 truncated',
   },
   {
@@ -89,6 +89,12 @@ const streams: readonly Ending[] = [
     families: ['chat'],
     body: { n: 2 },
     switches: 'words=30 cut-after=40',
+  },
+  {
+    when: 'the provider ends without a reason to stop',
+    billed: 'not billed, our cost is estimated',
+    families: ['messages'],
+    switches: 'words=20 no-stop',
   },
   {
     when: 'the provider writes an error into the stream',

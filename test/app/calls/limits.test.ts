@@ -10,7 +10,7 @@ import { collect, startTextWorld, textInput, type TextWish } from './support/tex
 const world = await startTextWorld(t)
 await world.tenant('tenant_poor', '0.000001')
 await world.settle()
-const families = ['chat', 'responses', 'native'] as const
+const families = ['chat', 'responses', 'native', 'messages'] as const
 
 /** A replica whose limits begin unused, and to whom nothing flows back. */
 async function fresh() {

@@ -12,7 +12,7 @@ t.test(
   'a log that dies amid streams loses no settlement: spooled, refused or drained',
   async (t) => {
     const { calls, journal } = await world.text({ journal: { spoolAfterMs: 300 } })
-    const families = ['chat', 'responses', 'native'] as const
+    const families = ['chat', 'responses', 'native', 'messages'] as const
     const opened = await Promise.all(
       families.map((family) =>
         calls.stream(textInput({ family, prompt: '[[sandbox words=20 frame-ms=10]]' })),

@@ -43,18 +43,19 @@ function textOf(family: TextFamily, frames: readonly TextFrame[]): string {
       const body = JSON.parse(data) as {
         choices?: { delta?: { content?: string } }[]
         type?: string
-        delta?: string
+        delta?: unknown
         candidates?: { content?: { parts?: { text?: string; thought?: boolean }[] } }[]
       }
       if (family === 'chat') return body.choices?.[0]?.delta?.content ?? ''
       if (family === 'responses')
-        return body.type === 'response.output_text.delta' ? body.delta : ''
+        return body.type === 'response.output_text.delta' ? String(body.delta) : ''
+      if (family === 'messages') return (body.delta as { text?: string } | undefined)?.text ?? ''
       return (body.candidates?.[0]?.content?.parts ?? []).map((part) => part.text ?? '').join('')
     })
     .join('')
 }
 
-const families = ['chat', 'responses', 'native'] as const
+const families = ['chat', 'responses', 'native', 'messages'] as const
 
 for (const family of families) {
   for (const shape of ['', 'crlf', 'lf', 'split-bytes', 'keep-alive frame-ms=1', 'unknown-events'])
@@ -94,6 +95,7 @@ for (const family of families) {
       chat: [{ type: 'function', function: { name: 'weather', parameters } }],
       responses: [{ type: 'function', name: 'weather', parameters }],
       native: [{ functionDeclarations: [{ name: 'weather', parameters }] }],
+      messages: [{ name: 'weather', input_schema: parameters }],
     }[family]
     const { callId, accepted, error } = await run({
       family,
@@ -168,12 +170,17 @@ for (const family of families) {
   })
 
   t.test(`${family}: refusals come before any frame`, async (t) => {
-    const refuse = family === 'native' ? 'INVALID_ARGUMENT' : 'content_filter'
+    const codes = {
+      chat: ['content_filter', 'rate_limit_exceeded'],
+      responses: ['content_filter', 'rate_limit_exceeded'],
+      native: ['INVALID_ARGUMENT', 'RESOURCE_EXHAUSTED'],
+      messages: ['invalid_request_error', 'rate_limit_error'],
+    }
+    const [refuse, limit] = codes[family]
     await t.rejects(calls.stream(textInput({ family, prompt: `[[sandbox refuse=${refuse}]]` })), {
       code: 'call_refused',
       details: { kind: 'invalid', status: 400 },
     })
-    const limit = family === 'native' ? 'RESOURCE_EXHAUSTED' : 'rate_limit_exceeded'
     const { calls: fresh } = await world.text()
     await t.rejects(
       fresh.stream(textInput({ family, prompt: `[[sandbox refuse=${limit} retry-after=7]]` })),
@@ -194,6 +201,9 @@ for (const family of families) {
   })
 }
 
+const END =
+  /"finish_reason":"|"finishReason":|"type":"response.completed"|"choices":\[\]|"stop_reason":"/
+
 t.test('the end of a stream is withheld until the settlement is durable', async (t) => {
   const order: string[] = []
   const made = await world.text()
@@ -209,9 +219,7 @@ t.test('the end of a stream is withheld until the settlement is durable', async 
     order.length = 0
     const slow = await world.text({ deps: { journal } })
     const { frames } = await slow.calls.stream(textInput({ family, prompt: '[[sandbox words=5]]' }))
-    for await (const { data } of frames)
-      if (/"finish_reason":"|"finishReason":|"type":"response.completed"|"choices":\[\]/.test(data))
-        order.push('end')
+    for await (const { data } of frames) if (END.test(data)) order.push('end')
     t.equal(order[0], 'settled', family)
     t.ok(order.includes('end'), family)
   }

@@ -200,6 +200,7 @@ t.test('without a file the sandbox serves every text wire', async (t) => {
       ['chat', 'http://127.0.0.1:9300/v1'],
       ['responses', 'http://127.0.0.1:9300/v1'],
       ['native', 'http://127.0.0.1:9300/v1beta'],
+      ['messages', 'http://127.0.0.1:9300/messages/v1'],
     ],
   )
 })
