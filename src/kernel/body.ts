@@ -135,18 +135,23 @@ const ajv = new Ajv({
  * Reads a body by its schema, which is compiled when it is first used. A member that is null, at any
  * depth, counts as left out: many clients write null for each option that was not given.
  *
+ * @param at JSON pointer of the object, where it is a part of a body
  * @throws DomainError `invalid_request` for the first faulty member: `details.param` is its path,
  * such as `content[1].image_url.url`, and `details.keyword` the violated keyword, `required` for a
  * missing member
  */
-export function readBody<Schema extends TSchema>(schema: Schema, sent: JsonObject): Static<Schema> {
+export function readBody<Schema extends TSchema>(
+  schema: Schema,
+  sent: JsonObject,
+  at = '',
+): Static<Schema> {
   // Few bodies have such members; the others are not copied.
   const body = hasNulls(sent) ? strippedOf(sent) : sent
   const validate = ajv.compile<Static<Schema>>(schema)
   if (validate(body)) return body
   const fault = firstFault(validate.errors ?? [])
   invariant(fault, 'what is refused has a fault')
-  throw refusalOf(fault)
+  throw refusalOf(fault, at)
 }
 
 function hasNulls(value: unknown): boolean {
@@ -187,11 +192,11 @@ function firstFault(errors: readonly ErrorObject[]): ErrorObject | undefined {
   return better === -1 ? fault : firstFault(errors.slice(0, better + 1))
 }
 
-function refusalOf(fault: ErrorObject): DomainError {
+function refusalOf(fault: ErrorObject, at: string): DomainError {
   const { keyword, instancePath, parentSchema = {}, params } = fault
   const { missingProperty: missing, additionalProperty: added, tag }: FaultParams = params
   const member = missing ?? added ?? tag
-  const param = memberPath(instancePath, member)
+  const param = memberPath(`${at}${instancePath}`, member)
   const node: Node = parentSchema
   // The fault of an absent member is one of its parent.
   const own = ownWords(missing === undefined ? node : node.properties?.[missing], keyword)

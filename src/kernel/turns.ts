@@ -31,6 +31,12 @@ export async function inTurns<Result>(work: Work<Result>): Promise<Result> {
   }
 }
 
+/** Does work at once up to its first pause, and the rest in turns: little work waits for no turn. */
+export function begunAtOnce<Result>(work: Work<Result>): Result | Promise<Result> {
+  const step = work.next()
+  return step.done === true ? step.value : inTurns(work)
+}
+
 /** Items that are mapped or sorted in one part. */
 const ITEMS_AT_ONCE = 256
 

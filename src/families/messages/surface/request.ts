@@ -1,7 +1,8 @@
-import { Type } from 'typebox'
+import { type TObject, type TSchema, Type } from 'typebox'
 import { refuse } from '../../../domain/catalog/checks/fields.ts'
 import { readBody } from '../../../kernel/body.ts'
 import { isJsonObject, type JsonObject } from '../../../kernel/json.ts'
+import type { Work } from '../../../kernel/turns.ts'
 import type { InputSize } from '../../text/rules/tokens.ts'
 import {
   AnyObject,
@@ -11,42 +12,67 @@ import {
   refuseUnmetered,
   Stream,
 } from '../../text/surface/bodies.ts'
-import { measureInput } from '../../text/surface/input-size.ts'
+import { InputMeter } from '../../text/surface/input-size.ts'
 import { messagesRules } from '../rules/wire.ts'
 
-/** The body of a message. Providers of this wire refuse unknown members themselves. */
+/**
+ * The body of a message. Providers of this wire refuse unknown members themselves. A body may have
+ * many values, so it is read in parts, between which other callers are served.
+ */
 
-const Blocks = Type.Union([Type.String(), Type.Array(AnyObject)], {
-  words: 'must be a string or an array of blocks',
-  description: 'Text, or an array of blocks.',
-})
+/** The schema of an item of a list that is checked item by item. */
+const Unchecked = Type.Unknown()
 
-const Message = Type.Object(
-  { role: Type.String({ minLength: 1 }), content: Blocks },
-  { named: 'Message', ...open, knownExtraFields: '*' },
-)
+const blocks = (block: TSchema) =>
+  Type.Union([Type.String(), Type.Array(block)], {
+    words: 'must be a string or an array of blocks',
+    description: 'Text, or an array of blocks.',
+  })
+
+const message = (block: TSchema) =>
+  Type.Object(
+    { role: Type.String({ minLength: 1 }), content: blocks(block) },
+    { named: 'Message', ...open, knownExtraFields: '*' },
+  )
+
+/** The most entries of `tools`: each is looked at several times. */
+const MAX_TOOLS = 10_000
 
 /** Only the members that the gateway reads: new ones arrive with each release of the clients. */
-export const MessagesBodySchema = Type.Object(
-  {
-    model: ModelName,
-    max_tokens: OutputBound,
-    messages: Type.Array(Message, { minItems: 1, words: { minItems: 'must not be empty' } }),
-    system: Type.Optional(Blocks),
-    stream: Type.Optional(Stream),
-    tools: Type.Optional(Type.Array(AnyObject)),
-  },
-  {
-    named: 'MessageRequest',
-    ...open,
-    description:
-      'Other members are passed on, except those that change the price or the payer, and those that name something an account keeps.',
-    examples: [
-      { model: 'text-basic', max_tokens: 64, messages: [{ role: 'user', content: 'Hello' }] },
-    ],
-    knownExtraFields: '*',
-  },
-)
+const members = (one: TSchema, block: TSchema) => ({
+  model: ModelName,
+  max_tokens: OutputBound,
+  messages: Type.Array(one, { minItems: 1, words: { minItems: 'must not be empty' } }),
+  system: Type.Optional(blocks(block)),
+  stream: Type.Optional(Stream),
+  tools: Type.Optional(Type.Array(block, { maxItems: MAX_TOOLS })),
+})
+
+export const MessagesBodySchema = Type.Object(members(message(AnyObject), AnyObject), {
+  named: 'MessageRequest',
+  ...open,
+  description:
+    'Other members are passed on, except those that change the price or the payer, and those that name something an account keeps.',
+  examples: [
+    { model: 'text-basic', max_tokens: 64, messages: [{ role: 'user', content: 'Hello' }] },
+  ],
+  knownExtraFields: '*',
+})
+
+/** The same without the items of lists. */
+const OutermostSchema = Type.Object(members(Unchecked, Unchecked), open)
+const MessageSchema = message(Unchecked)
+
+/** The members of an object that a schema describes, without the items of lists. */
+function outermost({ properties }: TObject, object: JsonObject): JsonObject {
+  const found: Record<string, unknown> = {}
+  for (const name in properties) {
+    const value = Object.hasOwn(object, name) ? object[name] : undefined
+    const length = Array.isArray(value) ? Math.min(value.length, MAX_TOOLS + 1) : 0
+    found[name] = Array.isArray(value) ? Array.from({ length }) : value
+  }
+  return found
+}
 
 /** A messages request for the use case. */
 interface MessagesRequest {
@@ -76,25 +102,55 @@ function isOwn(name: string, { type }: JsonObject, isTool: boolean): boolean {
   return name === 'input' && typeof type === 'string' && TOOL_USE.test(type)
 }
 
-/** Nesting is bounded where bodies are read. @throws DomainError `invalid_request` */
-function refuseKept(value: unknown, path: string, isTool = false): void {
-  if (Array.isArray(value)) {
-    for (let index = 0; index < value.length; index += 1)
-      refuseKept(value[index], `${path}[${index}]`, path === 'tools')
-    return
-  }
-  if (!isJsonObject(value)) return
-  for (const name in value) {
-    const member = value[name]
-    if (typeof member === 'string') {
-      if (KEPT.has(name)) refuseAt(path, name)
-    } else if (typeof member === 'object' && member !== null && !isOwn(name, value, isTool))
-      refuseKept(member, path === '' ? name : `${path}.${name}`)
+/** Values that are looked at in one part. */
+const VALUES_AT_ONCE = 1_024
+
+/** The place in an object or a list on the way to a value. */
+interface Step {
+  readonly holder: JsonObject | readonly unknown[]
+  /** The names of an object; absent: a list. */
+  readonly names: readonly string[] | undefined
+  readonly length: number
+  /** The next member or item. */
+  next: number
+}
+
+function stepInto(holder: object): Step {
+  if (Array.isArray(holder)) return { holder, names: undefined, length: holder.length, next: 0 }
+  const names = Object.keys(holder)
+  return { holder: holder as JsonObject, names, length: names.length, next: 0 }
+}
+
+function pathOf(steps: readonly Step[]): string {
+  const path = steps.map(({ names, next }) => (names ? `.${names[next - 1]}` : `[${next - 1}]`))
+  return path.join('').slice(1)
+}
+
+/** @throws DomainError `invalid_request` for a member that names something an account keeps */
+function* refuseKept(sent: JsonObject): Work<void> {
+  const steps = [stepInto(sent)]
+  for (let looked = 1; ; looked += 1) {
+    if (looked % VALUES_AT_ONCE === 0) yield
+    const step = steps.at(-1)
+    if (step === undefined) return
+    if (step.next === step.length) {
+      steps.pop()
+      continue
+    }
+    const name = step.names?.[step.next]
+    const value: unknown = Reflect.get(step.holder, name ?? step.next)
+    step.next += 1
+    if (typeof value === 'string') {
+      if (name !== undefined && KEPT.has(name)) refuseAt(pathOf(steps))
+    } else if (typeof value === 'object' && value !== null) {
+      const isTool = steps.length === 3 && steps[0]?.names?.[steps[0].next - 1] === 'tools'
+      if (name === undefined || !isOwn(name, step.holder as JsonObject, isTool))
+        steps.push(stepInto(value))
+    }
   }
 }
 
-function refuseAt(path: string, name: string): never {
-  const at = path === '' ? name : `${path}.${name}`
+function refuseAt(at: string): never {
   return refuse(
     at,
     `\`${at}\` is not offered: it names something that the model service keeps; send the content itself or its URL`,
@@ -113,20 +169,63 @@ const measured: ReadonlySet<string> = new Set(
   tool_choice stop_sequences`.split(/\s+/),
 )
 
+/** Refuses an item that is no object. @throws DomainError `invalid_request` */
+function refuseItem(at: string): never {
+  return refuse(at, `\`${at}\` must be an object`)
+}
+
+/** Checks blocks, and measures them by parts where there are many. */
+function* readBlocks(holder: JsonObject, at: string, meter: InputMeter): Work<void> {
+  const { content, ...rest } = holder
+  if (!Array.isArray(content)) return meter.addPrompt(holder)
+  const isShort = content.length <= VALUES_AT_ONCE
+  meter.addPrompt(isShort ? holder : rest)
+  for (let from = 0; from < content.length; from += VALUES_AT_ONCE) {
+    if (from > 0) yield
+    const part: readonly unknown[] = isShort ? content : content.slice(from, from + VALUES_AT_ONCE)
+    for (let index = 0; index < part.length; index += 1)
+      if (!isJsonObject(part[index])) refuseItem(`${at}[${from + index}]`)
+    if (!isShort) meter.addPrompt({ content: part })
+  }
+}
+
+/** Whether a message is as its schema says, which need not be asked then. */
+function isUsual({ role, content }: JsonObject): boolean {
+  const isContent = typeof content === 'string' || Array.isArray(content)
+  return isContent && typeof role === 'string' && role !== ''
+}
+
+/** Messages that are read in one part, and tools. */
+const ITEMS_AT_ONCE = 128
+
+function* readItems({ messages, system, tools }: JsonObject, meter: InputMeter): Work<void> {
+  yield* readBlocks({ content: system }, 'system', meter)
+  for (const [index, item] of (messages as readonly unknown[]).entries()) {
+    if (index % ITEMS_AT_ONCE === ITEMS_AT_ONCE - 1) yield
+    const at = `messages[${index}]`
+    if (!isJsonObject(item)) refuseItem(at)
+    if (!isUsual(item))
+      readBody(MessageSchema, outermost(MessageSchema, item), `/messages/${index}`)
+    yield* readBlocks(item, `${at}.content`, meter)
+  }
+  for (const [index, tool] of ((tools ?? []) as readonly unknown[]).entries()) {
+    if (index % ITEMS_AT_ONCE === ITEMS_AT_ONCE - 1) yield
+    const at = `tools[${index}]`
+    if (!isJsonObject(tool)) refuseItem(at)
+    refuseUnmetered(messagesRules, tool, at)
+    meter.addRoughly(tool)
+  }
+}
+
 /** @throws DomainError `invalid_request`, naming the field */
-export function readMessages(sent: JsonObject): MessagesRequest {
-  const { model, stream = false, tools = [] } = readBody(MessagesBodySchema, sent)
-  for (const [index, tool] of tools.entries())
-    if (isJsonObject(tool)) refuseUnmetered(messagesRules, tool, `tools[${index}]`)
-  refuseKept(sent, '')
+export function* readMessages(sent: JsonObject): Work<MessagesRequest> {
+  const { model, stream = false } = readBody(OutermostSchema, outermost(OutermostSchema, sent))
   for (const name of ofPayer)
     if (isGivenIn(sent, name))
       refuse(name, `\`${name}\` is not accepted here: the gateway chooses the account that pays`)
+  const meter = new InputMeter()
+  yield* readItems(sent, meter)
+  yield* refuseKept(sent)
   const { model: _model, stream: _stream, ...body } = sent
-  return {
-    model,
-    stream,
-    body,
-    inputSize: measureInput([sent['system'], sent['messages']], [sent['tools']], sent, measured),
-  }
+  return { model, stream, body, inputSize: meter.size(sent, measured) }
 }

@@ -5,6 +5,7 @@ import { oneLine, type StreamDialect } from '../../../api/kit/answers/event-stre
 import { answer, costHeaderNames, failureResponses } from '../../../api/kit/routes/documentation.ts'
 import type { Mount, Surface } from '../../../api/kit/routes/surface.ts'
 import type { Clock } from '../../../kernel/clock.ts'
+import { begunAtOnce } from '../../../kernel/turns.ts'
 import { AnyObject, open } from '../../text/surface/bodies.ts'
 import { textSurface, type TextUpstream } from '../../text/surface/calls.ts'
 import type { TextFrame } from '../../text/calls/types.ts'
@@ -102,8 +103,8 @@ export function messagesSurface(upstream: TextUpstream, clock: Clock): Surface {
         },
       },
       headers: passedHeaders,
-      read: (body, { by }) => {
-        const { stream, ...asked } = readMessages(body)
+      read: async (body, { by }) => {
+        const { stream, ...asked } = await begunAtOnce(readMessages(body))
         return { ...asked, dialect: stream ? messagesDialect(by.requestId) : undefined }
       },
     },

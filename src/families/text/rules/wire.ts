@@ -89,13 +89,14 @@ interface ChargedTool {
 }
 
 function chargeOf({ charges }: TextWireRules, name: string): ToolCharge {
-  return charges.find(([pattern]) => fits(pattern, name))?.[1] ?? 'unmetered'
+  const lower = name.toLowerCase()
+  return charges.find(([pattern]) => fits(pattern, name, lower))?.[1] ?? 'unmetered'
 }
 
-function fits(pattern: string, name: string): boolean {
+function fits(pattern: string, name: string, lower = name.toLowerCase()): boolean {
   if (pattern.startsWith('*')) return name.endsWith(pattern.slice(1))
   if (!pattern.endsWith('*')) return name === pattern
-  return name.toLowerCase().startsWith(pattern.slice(0, -1))
+  return lower.startsWith(pattern.slice(0, -1))
 }
 
 /** The tools a wire takes, as its requests name them. */

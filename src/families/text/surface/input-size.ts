@@ -5,6 +5,7 @@ import {
   mediumTokens,
 } from '../rules/tokens.ts'
 import { isJsonObject, type JsonObject } from '../../../kernel/json.ts'
+import { isLargeJson } from '../../../kernel/write-json.ts'
 
 /** Members whose text is no input of the model: names of the wire, references, addresses. */
 const structural: ReadonlySet<string> = new Set([
@@ -191,13 +192,38 @@ export function measureInput(
   others: JsonObject = {},
   measured: ReadonlySet<string> = NONE,
 ): InputSize {
-  const sum: Sum = { characters: 0, textBytes: 0, mediaBytes: 0, heldTokens: 0 }
-  for (const prompt of prompts) add(sum, prompt, nowhere)
-  for (const definition of definitions)
-    if (definition !== undefined && definition !== null) addText(sum, JSON.stringify(definition))
-  const { heldTokens, ...size } = sum
-  const held = heldTokens + passedOnTokens(others, measured)
-  return held === 0 ? size : { ...size, heldTokens: held }
+  const meter = new InputMeter()
+  for (const prompt of prompts) meter.addPrompt(prompt)
+  for (const definition of definitions) meter.addDefinition(definition)
+  return meter.size(others, measured)
+}
+
+/** Does as `measureInput`, for a wire that measures a large body part by part. */
+export class InputMeter {
+  readonly #sum: Sum = { characters: 0, textBytes: 0, mediaBytes: 0, heldTokens: 0 }
+
+  addPrompt(prompt: unknown): void {
+    add(this.#sum, prompt, nowhere)
+  }
+
+  addDefinition(definition: unknown): void {
+    if (definition === undefined || definition === null) return
+    addText(this.#sum, JSON.stringify(definition))
+  }
+
+  /** Takes the JSON of a large definition for about as long as it is. */
+  addRoughly(definition: unknown): void {
+    if (!isLargeJson(definition)) return this.addDefinition(definition)
+    const bytes = roughBytes(definition)
+    this.#sum.characters += bytes
+    this.#sum.textBytes += bytes
+  }
+
+  size(others: JsonObject, measured: ReadonlySet<string>): InputSize {
+    const { heldTokens, ...size } = this.#sum
+    const held = heldTokens + passedOnTokens(others, measured)
+    return held === 0 ? size : { ...size, heldTokens: held }
+  }
 }
 
 const PASSED_ON_BYTES_PER_TOKEN = 4
@@ -215,8 +241,11 @@ function roughBytes(value: unknown): number {
   if (typeof value === 'string') return Buffer.byteLength(value) + 2
   if (typeof value !== 'object' || value === null) return String(value).length
   let bytes = 2
-  for (const name in value)
-    bytes += roughBytes(Reflect.get(value, name)) + (Array.isArray(value) ? 1 : name.length + 4)
+  if (Array.isArray(value)) {
+    for (const item of value as readonly unknown[]) bytes += roughBytes(item) + 1
+    return bytes
+  }
+  for (const name in value) bytes += roughBytes(Reflect.get(value, name)) + name.length + 4
   return bytes
 }
 
