@@ -77,11 +77,14 @@ await t.test('the log dies under streams: they are spooled, then billed once', a
   )
   for (const { asking, status, text, callId } of await Promise.all(refused)) {
     t.equal(status, 503, `${asking.family}: ${text}`)
-    const wanted =
-      asking.family === 'native'
-        ? { error: { code: 503, status: 'UNAVAILABLE', message: /nothing was started/ } }
-        : { error: { code: 'service_unavailable', message: /nothing was started/ } }
-    t.match(JSON.parse(text), wanted)
+    const usual = { code: 'service_unavailable' }
+    const wanted = {
+      chat: usual,
+      responses: usual,
+      native: { code: 503, status: 'UNAVAILABLE' },
+      messages: { type: 'overloaded_error', details: { error_code: 'service_unavailable' } },
+    }[asking.family]
+    t.match(JSON.parse(text), { error: { ...wanted, message: /nothing was started/ } })
     t.notOk(callId)
     const reached = (await world.upstream.calls()).map(({ client_marker }) => client_marker)
     t.notOk(reached.includes(asking.marker), 'nothing reached upstream')

@@ -2,8 +2,8 @@ import { type ClientRequest, type IncomingMessage, request } from 'node:http'
 
 /** A caller on a socket of its own, who may leave at any byte. */
 
-type Family = 'chat' | 'responses' | 'native'
-export const families: readonly Family[] = ['chat', 'responses', 'native']
+type Family = 'chat' | 'responses' | 'native' | 'messages'
+export const families: readonly Family[] = ['chat', 'responses', 'native', 'messages']
 
 /** Nobody waits longer for an answer. */
 const PATIENCE_MS = 60_000
@@ -44,6 +44,7 @@ export const terminal: Readonly<Record<Family, RegExp>> = {
   chat: /"finish_reason":"|data: \[DONE\]/,
   responses: /^event: response\.(completed|incomplete)/m,
   native: /"finishReason":"/,
+  messages: /"stop_reason":"|^event: message_stop/m,
 }
 
 function bodyOf({ family, model, streamed, marker, switches, webSearch }: Asking): object {
@@ -57,6 +58,10 @@ function bodyOf({ family, model, streamed, marker, switches, webSearch }: Asking
       return { model, input: prompt, stream: streamed, ...tools }
     case 'native':
       return { contents: [{ role: 'user', parts: [{ text: prompt }] }] }
+    case 'messages': {
+      const messages = [{ role: 'user', content: prompt }]
+      return { model, max_tokens: 4_096, messages, stream: streamed }
+    }
   }
 }
 
@@ -70,6 +75,8 @@ function pathOf({ family, model, streamed }: Asking): string {
       return streamed
         ? `/v1beta/models/${model}:streamGenerateContent?alt=sse`
         : `/v1beta/models/${model}:generateContent`
+    case 'messages':
+      return '/v1/messages'
   }
 }
 

@@ -118,6 +118,12 @@ export const IMPATIENT_MODEL = 'text-reason'
 const LARGEST_OUTPUT_TOKENS = 8_192
 const IMPATIENT_DRAIN_MS = 150
 
+/** Where each wire begins below the sandbox; others begin at `/v1`. */
+const bases: Readonly<Partial<Record<string, string>>> = {
+  native: 'v1beta',
+  messages: 'messages/v1',
+}
+
 /** Writes the channel file: a channel of each family, and an impatient one of each beside it. */
 export async function writeTextChannels(directory: string, sandboxUrl: string): Promise<string> {
   const named = (models: readonly string[]) =>
@@ -128,7 +134,7 @@ export async function writeTextChannels(directory: string, sandboxUrl: string): 
     const base = {
       family,
       region: 'overseas',
-      base_url: `${sandboxUrl}/${family === 'native' ? 'v1beta' : 'v1'}`,
+      base_url: `${sandboxUrl}/${bases[family] ?? 'v1'}`,
       credential: { env: 'FAULTS_UPSTREAM_KEY' },
     }
     const patient = pricedModels.filter((model) => model !== IMPATIENT_MODEL)
