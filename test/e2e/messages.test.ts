@@ -305,6 +305,13 @@ t.test('the id of a message finds its call, for its tenant alone', async (t) => 
   )
   t.equal(theirs?.status, 404)
   t.equal(theirs?.text.replace(/req_\w+/, ''), none?.text.replace(/req_\w+/, ''))
+  const others = queriesOf(url, stack.other.queryToken)
+  const [life, missed] = await Promise.all(
+    [String(body.id), missing].map((id) => others.get(`/tasks/${id}/history`)),
+  )
+  t.equal(life?.status, 404)
+  t.equal(life?.text.replace(/req_\w+/, ''), missed?.text.replace(/req_\w+/, ''))
+  t.notMatch((await others.get(`/search?q=${body.id}`)).text, callId)
 })
 
 t.test('nothing that a caller writes is in an event', async (t) => {
@@ -328,7 +335,8 @@ t.test('nothing that a caller writes is in an event', async (t) => {
     context_management: { edits: [{ type: canary }] },
     [canary]: canary,
   }
-  const headers = { 'anthropic-beta': canary, 'anthropic-x-canary': canary }
+  const ofClients = ['anthropic-beta', 'anthropic-x-canary', 'user-agent', 'x-app', 'cookie']
+  const headers = Object.fromEntries(ofClients.map((one) => [one, canary]))
   for (const switches of ['', 'fail=api_error', 'refuse=invalid_request_error', 'no-usage'])
     for (const stream of [false, true]) {
       const answer = await post({ ...body, stream, messages: words(switches) }, headers)
@@ -340,4 +348,7 @@ t.test('nothing that a caller writes is in an event', async (t) => {
       t.equal(history.status, switches.startsWith('refuse=') ? 404 : 200)
       t.notOk(history.text.includes(canary), history.text)
     }
+  const lines = JSON.stringify(stack.logged())
+  t.match(lines, /v1\/messages/)
+  t.notOk(lines.includes(canary), 'nor in a line of the log')
 })

@@ -54,7 +54,7 @@ t.test('a body goes on byte for byte, but for its model and its bound', async (t
       const parts = 'parts' in sent ? (sent.parts as readonly string[]) : []
       return parts.join('') === written('theirs-1', 64, rest, first)
     }),
-    { numRuns: propertyRuns(1_000) },
+    { numRuns: propertyRuns(10_000) },
   )
   t.pass()
 })
@@ -92,7 +92,7 @@ t.test(
         const { usage, finished } = reader.tally()
         return finished && JSON.stringify(usage) === JSON.stringify(whole.usage)
       }),
-      { numRuns: propertyRuns(2_000) },
+      { numRuns: propertyRuns(10_000) },
     )
     t.same(whole.usage, {
       input: 100,
