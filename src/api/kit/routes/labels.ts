@@ -8,8 +8,13 @@ import { RequestError } from '../request-error.ts'
 
 const TAGS = 'x-tollgate-tags'
 const END_USER = 'x-tollgate-end-user'
-/** The header in which a coding agent names its session: the tag `session`, unless a request names one. */
-const AGENT_SESSION = 'x-claude-code-session-id'
+/** Headers in which coding agents name their session: the tag `session`, unless a request names one. */
+const AGENT_SESSIONS = [
+  'x-claude-code-session-id',
+  'session-id',
+  'session_id',
+  'x-session-affinity',
+]
 
 /** Headers of every request that may cost something, for the documentation. */
 export const labelHeaders = {
@@ -36,7 +41,7 @@ export function labelsOf(
   { headers }: Pick<FastifyRequest, 'headers'>,
   body: JsonObject,
 ): { readonly labels?: NamedLabels } {
-  const tags = withSession(tagsOf(headers[TAGS]) ?? tagsIn(body), headers[AGENT_SESSION])
+  const tags = withSession(tagsOf(headers[TAGS]) ?? tagsIn(body), sessionOf(headers))
   const endUser =
     endUserOf(headers[END_USER]) ?? body['user'] ?? body['safety_identifier'] ?? undefined
   if (tags === undefined && endUser === undefined) return {}
@@ -48,12 +53,22 @@ export function labelsOf(
   }
 }
 
+const SESSION = /^[\w-]{1,128}$/
+
 /** An odd value counts as none: agents send the header with every request. */
+function sessionOf(headers: FastifyRequest['headers']): string | undefined {
+  for (const name of AGENT_SESSIONS) {
+    const value = headers[name]
+    if (typeof value === 'string' && SESSION.test(value)) return value
+  }
+  return undefined
+}
+
 function withSession(
   tags: JsonObject | undefined,
-  session: string | string[] | undefined,
+  session: string | undefined,
 ): JsonObject | undefined {
-  return typeof session === 'string' && /^[\w-]{1,128}$/.test(session) ? { session, ...tags } : tags
+  return session === undefined ? tags : { session, ...tags }
 }
 
 function tagsIn(body: JsonObject): JsonObject | undefined {

@@ -10,7 +10,7 @@ export const messagesRules: TextWireRules = {
   output: { bounds: ['max_tokens'], logprobs: [] },
   charges: [
     ...free('custom', 'bash_*', 'text_editor_*', 'computer_*', 'browser_*', 'memory_*'),
-    ...free('tool_search_*', 'web_fetch_*'),
+    ...free('tool_search_*', 'web_fetch_*', 'mcp_toolset'),
     ['web_search_*', 'web-search'],
   ],
   tierMembers: ['speed'],

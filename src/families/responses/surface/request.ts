@@ -2,7 +2,6 @@ import { Type } from 'typebox'
 import {
   memberOrUndefined,
   objectAt,
-  optionalList,
   stringAt,
   omitMembers,
 } from '../../../api/kit/bodies/member-checks.ts'
@@ -21,13 +20,12 @@ import {
   open,
   OutputBound,
   refuseFileId,
-  refuseUnmetered,
   ResponseFormat,
   Stream,
   Temperature,
   TypedObject,
 } from '../../text/surface/bodies.ts'
-import { responsesRules } from '../rules/wire.ts'
+import { checkTool } from './tools.ts'
 
 /**
  * The body of a response, written the way upstream reads it. Members that it does not describe are
@@ -173,20 +171,6 @@ function refuseReferences(item: JsonObject, at: string): void {
     if (isJsonObject(part)) refuseFileId(part, `${at}.output[${index}]`)
 }
 
-/** Checks the references of a tool. @throws DomainError `invalid_request` */
-function checkToolReferences(tool: JsonObject, at: string): void {
-  const container = memberOrUndefined(tool, 'container')
-  if (typeof container === 'string')
-    refuse(`${at}.container`, `\`${at}.container\` must be {"type": "auto"}: none is stored`)
-  if (!isJsonObject(container)) return
-  const files = optionalList(container, 'file_ids', `${at}.container.file_ids`)
-  if (files !== undefined && files.length > 0)
-    refuse(
-      `${at}.container.file_ids`,
-      `\`${at}.container.file_ids\` is not offered: the gateway stores no files for this`,
-    )
-}
-
 /** A responses request as the use case takes it. */
 interface ResponsesRequest {
   readonly model: string
@@ -229,8 +213,7 @@ function upstreamInput(input: unknown): string | readonly JsonObject[] {
 /** A function written the way chat writes it, flattened; any other tool as it is. */
 function upstreamTool(tool: JsonObject, at: string): JsonObject {
   const nested = memberOrUndefined(tool, 'function')
-  refuseUnmetered(responsesRules, tool, at)
-  checkToolReferences(tool, at)
+  checkTool(tool, at)
   if (tool['type'] !== 'function') return tool
   if (nested === undefined) {
     stringAt(tool, 'name', `${at}.name`)

@@ -67,7 +67,7 @@ function queryWithPriceMembers(
   if (!isServiceTier(refused))
     return refuse(
       path,
-      `\`${path}\` is not accepted here: it changes what a call costs or which model answers`,
+      `\`${path}\` is not accepted here: it changes what a call costs or which model answers; switch it off in your client, or leave it out`,
     )
   const tiers = channels
     .serving({ family, model })

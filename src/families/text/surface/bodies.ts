@@ -99,6 +99,6 @@ export function refuseUnmetered(wire: TextWireRules, tool: JsonObject, at: strin
   const path = `${at}.${found.member}`
   refuse(
     path,
-    `\`${path}\` is not offered: this tool has no price; offered are ${offeredToolNames(wire).join(', ')}`,
+    `\`${path}\` is not offered: this tool has no price; switch it off in your client, or leave it out; offered are ${offeredToolNames(wire).join(', ')}`,
   )
 }

@@ -100,5 +100,12 @@ t.test('the session of an agent is a tag, unless the request names one', (t) => 
   t.same(labels({ 'x-tollgate-tags': 'session=mine' }), { tags: { session: 'mine' } })
   for (const odd of ['', 'a b', 'x'.repeat(129), 'é'])
     t.same(labels({ 'x-claude-code-session-id': odd }), undefined, odd)
+  for (const name of ['session-id', 'session_id', 'x-session-affinity'])
+    t.same(labelsOf({ headers: { [name]: session } }, {}).labels, { tags: { session } }, name)
+  t.same(
+    labels({ 'session-id': 'another' }),
+    { tags: { session } },
+    'the header of one agent alone counts',
+  )
   t.end()
 })

@@ -86,6 +86,7 @@ t.test('what is the caller’s own, or costs tokens only, is taken', async (t) =
     { ...good, tools: [{ name: 'a', input_schema: { default: { container: 'x' } } }] },
     { ...good, tools: [{ name: 'a', type: 'custom', input_schema: {} }] },
     { ...good, tools: [{ type: 'bash_20250124', name: 'bash' }] },
+    { ...good, tools: [{ type: 'mcp_toolset', mcp_server_name: 'docs' }] },
     { ...good, tools: [{ type: 'web_search_20250305', name: 'web_search' }] },
     { ...good, context_management: { edits: [{ type: 'clear_tool_uses_20250919' }] } },
     { ...good, thinking: { type: 'enabled', budget_tokens: 1_024 }, metadata: { user_id: 'u' } },

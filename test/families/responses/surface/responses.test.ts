@@ -139,6 +139,11 @@ void t.test('400 for ids that belong to an account at the provider', async (t) =
     [tools({ type: 'image_generation' }), 'tools[0].type'],
     [tools({ type: 'shell', environment: { type: 'container_auto' } }), 'tools[0].type'],
     [tools({ type: 'function', name: 'f' }, { type: 'x_unknown' }), 'tools[1].type'],
+    [
+      tools({ type: 'namespace', name: 'n', tools: [{ type: 'custom' }, { type: 'web_search' }] }),
+      'tools[0].tools[1].type',
+    ],
+    [tools({ type: 'namespace', name: 'n', tools: ['x'] }), 'tools[0].tools[0].type'],
   ]
   for (const [body, param] of cases)
     for (const stream of [false, true]) {
