@@ -3,6 +3,7 @@ import t from 'tap'
 import type { CallView } from '../../infra/sandbox/calls/store.ts'
 import { sharedStack } from '../helpers/stack.ts'
 import { call, queriesOf } from './support/client.ts'
+import { owed } from './support/text-owed.ts'
 
 /** The official client of messages, unmodified, and the ledger lines of its calls. */
 
@@ -20,20 +21,6 @@ function upstreamOf(marker: string): CallView {
   const found = stack.sandbox.calls().filter(({ client_marker }) => client_marker === marker)
   if (found[0] === undefined || found.length > 1) throw new Error(`not one call of ${marker}`)
   return found[0]
-}
-
-/** Units of the provider's record by SKU; a zero writes no line. */
-function owed({ model: of, usage, tool_calls }: CallView): Record<string, number> {
-  const written = usage.cache_write_5m_tokens + usage.cache_write_1h_tokens
-  const quantities = {
-    [`${of}-input-token`]: usage.input_tokens - usage.cached_input_tokens - written,
-    [`${of}-cached-input-token`]: usage.cached_input_tokens,
-    [`${of}-cache-write-5m-token`]: usage.cache_write_5m_tokens,
-    [`${of}-cache-write-1h-token`]: usage.cache_write_1h_tokens,
-    [`${of}-output-token`]: usage.output_tokens,
-    'web-search-call': tool_calls['web_search'] ?? 0,
-  }
-  return Object.fromEntries(Object.entries(quantities).filter(([, quantity]) => quantity > 0))
 }
 
 interface Line {

@@ -4,6 +4,7 @@ import type { CallView } from '../../infra/sandbox/calls/store.ts'
 import { eventually } from '../helpers/eventually.ts'
 import { sharedStack } from '../helpers/stack.ts'
 import { call, queriesOf } from './support/client.ts'
+import { owed } from './support/text-owed.ts'
 
 const stack = await sharedStack(t)
 const callsBefore = stack.sandbox.calls().length
@@ -23,21 +24,6 @@ function upstreamOf(marker: string): CallView {
     .filter(({ client_marker }) => client_marker === marker)
   if (found === undefined || more.length > 0) throw new Error(`not one call of ${marker}`)
   return found
-}
-
-/** What the provider's record comes to by SKU; a zero writes no line. */
-function owed({ model: of, usage, tool_calls }: CallView): Record<string, number> {
-  const written = usage.cache_write_5m_tokens + usage.cache_write_1h_tokens
-  const quantities = {
-    [`${of}-input-token`]:
-      usage.input_tokens - usage.cached_input_tokens - written + usage.tool_prompt_tokens,
-    [`${of}-cached-input-token`]: usage.cached_input_tokens,
-    [`${of}-cache-write-5m-token`]: usage.cache_write_5m_tokens,
-    [`${of}-cache-write-1h-token`]: usage.cache_write_1h_tokens,
-    [`${of}-output-token`]: usage.output_tokens,
-    'web-search-call': tool_calls['web_search'] ?? 0,
-  }
-  return Object.fromEntries(Object.entries(quantities).filter(([, quantity]) => quantity > 0))
 }
 
 interface Line {

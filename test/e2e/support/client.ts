@@ -42,7 +42,7 @@ export async function call(
     status: response.statusCode,
     headers,
     text,
-    body: json ? JSON.parse(text) : undefined,
+    body: json && text !== '' ? JSON.parse(text) : undefined,
   }
 }
 
