@@ -1,8 +1,13 @@
 import { once } from 'node:events'
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { request } from 'node:http'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import { shell } from '../cli/support/tollgate.ts'
 import { eventually } from '../helpers/eventually.ts'
 import { startStack } from '../helpers/stack.ts'
+import { blockOf, pointings, readPage } from './support/agent-page.ts'
 import { turnOf, type Turn } from './support/agent-turns.ts'
 import {
   type Agent,
@@ -162,4 +167,50 @@ t.test('the provider receives what an agent of messages wrote, and no name of it
     'the first block of the system stays first',
   )
   t.end()
+})
+
+t.test('the lines of the page point each agent here, and show what a session cost', async (t) => {
+  const folder = await mkdtemp(join(tmpdir(), 'tollgate-agents-'))
+  t.teardown(() => rm(folder, { recursive: true, force: true }))
+  await mkdir(join(folder, 'data'))
+  const { modelToken: token, queryToken, adminToken } = demo
+  await writeFile(
+    join(folder, 'data', 'demo.json'),
+    JSON.stringify({ modelToken: token, queryToken, adminToken }),
+  )
+  const page = readPage(url)
+  for (const [name, agent] of agents) {
+    const pointed = await pointings[name]?.({ page, folder, url, token })
+    const step = agent.steps.find(({ body, name: as }) => body !== undefined && as !== undefined)
+    if (pointed === undefined || step === undefined) throw new Error(`${name} is not on the page`)
+    t.equal(pointed.address, `${url}${step.path}`, name)
+    t.equal(pointed.token, token, name)
+    const filling = { token: pointed.token, session: `of-the-page-of-${name}`, turns: new Map() }
+    const { headers, body = '' } = requestOf(agent, step, filling)
+    const members = {
+      ...JSON.parse(body),
+      ...(name === 'gemini-cli' ? {} : { model: pointed.model }),
+    }
+    const answer = await call(pointed.address, {
+      method: 'POST',
+      headers: { ...headers, ...pointed.headers },
+      body: JSON.stringify(members),
+    })
+    t.equal(answer.status, 200, answer.text.slice(0, 300))
+    t.equal(turnOf(step.path, answer).ends, step.answers.ends, name)
+  }
+  await stack.caughtUp()
+  const { code, stdout } = await shell(
+    `curl() { command curl --silent --show-error "$@"; echo; }\n${blockOf(page, 'What a session cost', 'sh')}`,
+    folder,
+  )
+  t.equal(code, 0, stdout)
+  const [set = '', usage = ''] = stdout.trim().split('\n')
+  t.match(JSON.parse(set), { success: true, data: { tag_keys: ['session'] } })
+  const { items } = JSON.parse(usage).data
+  const cost = new Map<string, string>(
+    items.map((item: Record<string, string>) => [item['tag:session'], item['amount']]),
+  )
+  for (const name of ['session-of-claude-code', 'of-the-page-of-codex', 'of-ann'])
+    t.match(cost.get(name), /^0\.\d*[1-9]/, name)
 })
