@@ -140,14 +140,10 @@ const ajv = new Ajv({
  * such as `content[1].image_url.url`, and `details.keyword` the violated keyword, `required` for a
  * missing member
  */
-export function readBody<Schema extends TSchema>(
-  schema: Schema,
-  sent: JsonObject,
-  at = '',
-): Static<Schema> {
+export function readBody<S extends TSchema>(schema: S, sent: JsonObject, at = ''): Static<S> {
   // Few bodies have such members; the others are not copied.
   const body = hasNulls(sent) ? strippedOf(sent) : sent
-  const validate = ajv.compile<Static<Schema>>(schema)
+  const validate = ajv.compile<Static<S>>(schema)
   if (validate(body)) return body
   const fault = firstFault(validate.errors ?? [])
   invariant(fault, 'what is refused has a fault')

@@ -25,6 +25,7 @@ const benchmarks: Readonly<Record<string, () => Promise<{ readonly run: Benchmar
   idle: () => import('./idle.ts'),
   memory: () => import('./memory.ts'),
   streams: () => import('./streams.ts'),
+  messages: () => import('./messages.ts'),
   bodies: () => import('./bodies.ts'),
   'body-values': () => import('./body-values.ts'),
   images: () => import('./images.ts'),

@@ -289,6 +289,13 @@ export async function chatSettings(upstreamUrl: string): Promise<{
     credential: { env: BENCH_UPSTREAM_KEY }
     models: { ${TEXT_MODEL}: ${TEXT_MODEL} }
     largest_output_tokens: { ${TEXT_MODEL}: 8192 }
+  - id: bench-messages
+    family: messages
+    region: overseas
+    base_url: ${upstreamUrl}/v1
+    credential: { env: BENCH_UPSTREAM_KEY }
+    models: { ${TEXT_MODEL}: ${TEXT_MODEL} }
+    largest_output_tokens: { ${TEXT_MODEL}: 8192 }
   - id: bench-image
     family: image
     region: overseas

@@ -2,7 +2,7 @@ import { createServer, type ServerResponse } from 'node:http'
 
 /**
  * The upstream of the benchmarks: reads and drops a request's body, answers the same chat completion
- * every time (of 0.4 kB, or of 20 kB for 4,096 tokens), the same image where images are asked for, a video that waits for ever, the same speech where a text is
+ * every time (of 0.4 kB, or of 20 kB for 4,096 tokens), the same message, the same image where images are asked for, a video that waits for ever, the same speech where a text is
  * to be spoken, or a stream of `frames` chunks, one every `frame-ms`. A chunk's content is
  * the machine's monotonic clock in microseconds, the same in every process, so that whoever reads it
  * knows how long it took.
@@ -23,6 +23,19 @@ function answerOf(sentences: number): Buffer {
 const answer = answerOf(8)
 /** For who asks for many tokens. */
 const longAnswer = answerOf(600)
+
+/** An answer of as many bytes on the wire of messages. */
+const message = Buffer.from(
+  JSON.stringify({
+    id: 'msg_bench',
+    type: 'message',
+    role: 'assistant',
+    model: head.model,
+    content: [{ type: 'text', text: 'A boat of paper leaves the quay. '.repeat(8) }],
+    stop_reason: 'end_turn',
+    usage: { input_tokens: usage.prompt_tokens, output_tokens: usage.completion_tokens },
+  }),
+)
 
 /** A PNG by its first bytes, as base64 of 2 MiB. */
 const picture = Buffer.alloc(1.5 * 1024 * 1024, 'paper boat')
@@ -111,7 +124,9 @@ const server = createServer((request, response) => {
       ? image
       : url.includes('/t2a_')
         ? speech
-        : chatAnswer(start, end)
+        : url.endsWith('/messages')
+          ? message
+          : chatAnswer(start, end)
     const body = url.includes('/video_generation') ? videoAnswer(method, url) : other
     response.writeHead(200, { 'content-type': 'application/json', 'content-length': body.length })
     response.end(body)

@@ -59,7 +59,7 @@ export const MessagesBodySchema = Type.Object(members(message(AnyObject), AnyObj
   knownExtraFields: '*',
 })
 
-/** The same without the items of lists. */
+/** Bodies as described above, but for the items of their lists. */
 const OutermostSchema = Type.Object(members(Unchecked, Unchecked), open)
 const MessageSchema = message(Unchecked)
 

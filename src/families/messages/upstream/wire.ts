@@ -8,9 +8,9 @@ import type { TextRequest, TextTally } from '../../text/ports.ts'
 import { answeredWith, OutputCount } from '../../text/upstream/answer-differences.ts'
 import type { TextReader, TextWire } from '../../text/upstream/client.ts'
 import { trackReports, wholeTally } from '../../text/upstream/report.ts'
+import { spliced } from '../../text/upstream/splice.ts'
 import { messagesRules } from '../rules/wire.ts'
 import { messagesSettings } from '../settings.ts'
-import { spliced } from './splice.ts'
 import { messagesUsage, servedTier } from './usage.ts'
 
 /** The HTTP status of the types of errors that other wires do not have. */

@@ -1,10 +1,10 @@
 import type { AnswerDifferences } from '../../../domain/catalog/call-rules.ts'
 import { countOf, type JsonObject } from '../../../kernel/json.ts'
-import { parseExactly } from '../../../kernel/exact-integers.ts'
 import { countOrZero, isGiven, objectOf, textOf, upstreamIdOf } from '../../kit/http/fields.ts'
 import type { TextRequest } from '../ports.ts'
 import type { OutputSize } from '../rules/measure.ts'
 import { isSameTier, serviceTierOf } from '../rules/price-members.ts'
+import { spliced } from './splice.ts'
 
 const MAX_NAME_LENGTH = 200
 /** Continuation of a model name in the name of its version. */
@@ -193,8 +193,7 @@ export function expectedChoices(value: unknown): number {
 /**
  * Rewrites one member of a JSON object in its text, so that everything else stays byte for byte as
  * upstream wrote it (key order, digits beyond 2⁵³) and no frame is serialised again. If the key
- * occurs exactly once in the text, its place is known without parsing again; otherwise the object
- * is serialised.
+ * occurs exactly once in the text, its place is known without a search through its structure.
  */
 export type MemberRewriter = (json: string, parsed: JsonObject) => string
 
@@ -219,13 +218,8 @@ export function createMemberRewriter(name: string, value: string): MemberRewrite
       if (json.startsWith(knownJson, from))
         return json.slice(0, from) + replacement + json.slice(from + knownJson.length)
     }
-    return withMember(json, name, value)
+    return spliced(json, { [name]: replacement })
   }
-}
-
-/** An object as JSON with a member set; from its text, which may have other rewritten members already. */
-function withMember(json: string, name: string, value: string): string {
-  return JSON.stringify({ ...objectOf(parseExactly(json)), [name]: value })
 }
 
 /** Puts the gateway's id into an answer or the frames of one, and keeps upstream's. */
@@ -252,7 +246,7 @@ export function createIdRewriter(name: string, id: string): IdRewriter {
     const current = parsed[name]
     upstreamId ??= upstreamIdOf(current)
     if (current === undefined) return withFirstMember(json, parsed, `"${name}":${written}`)
-    if (typeof current !== 'string') return withMember(json, name, id)
+    if (typeof current !== 'string') return spliced(json, { [name]: written })
     const [head = '', first] = FIRST_MEMBER.exec(json) ?? []
     const known = head + JSON.stringify(current)
     if (first !== name || !json.startsWith(known))
