@@ -91,6 +91,21 @@ t.test('every surface refuses a suspended tenant in its own shape and sends noth
       path: '/v1beta/models/text-basic:streamGenerateContent',
       body: { contents: [{ role: 'user', parts: [{ text: 'Hello' }] }] },
     },
+    {
+      surface: 'messages.count',
+      path: '/v1/messages/count_tokens',
+      body: { model: 'text-basic', messages: [{ role: 'user', content: 'Hello' }] },
+    },
+    {
+      surface: 'responses.count',
+      path: '/v1/responses/input_tokens',
+      body: { model: 'text-basic', input: 'Hello' },
+    },
+    {
+      surface: 'native.count',
+      path: '/v1beta/models/text-basic:countTokens',
+      body: { contents: [{ role: 'user', parts: [{ text: 'Hello' }] }] },
+    },
   ]
   for (const one of [...surfaces, ...others]) {
     const answer = await sendTo(its, one)

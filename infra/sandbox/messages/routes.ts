@@ -2,8 +2,10 @@ import type { FastifyRequest } from 'fastify'
 import { addCall, answerCall, type Asker, frameOf, textError } from '../calls/run.ts'
 import type { FamilyKit, SandboxFamily } from '../family.ts'
 import { type Faults, isOn } from '../faults/vocabulary.ts'
-import type { Wire } from '../http/wire.ts'
+import type { Answer } from '../http/exchange.ts'
+import { Refusal, type Wire } from '../http/wire.ts'
 import type { Fields } from '../kit/body.ts'
+import { promptTokens } from '../text/order.ts'
 import { callOf, TextService } from '../text/script.ts'
 import { messageBody, messageEvents, messagesUsage, paidUsage } from './answer.ts'
 import { lastUserText, parseMessages } from './parse.ts'
@@ -45,6 +47,28 @@ function create(
   })
 }
 
+/** Members of a message that its count does not take. */
+const NOT_COUNTED = ['max_tokens', 'stream', 'temperature', 'metadata', 'stop_sequences']
+
+/** Counts the tokens of a message; nothing is accepted. @throws Refusal */
+function countTokens(
+  { kit, text }: { readonly kit: FamilyKit; readonly text: TextService },
+  body: Fields | null,
+  { headers }: Pick<FastifyRequest, 'headers'>,
+  faults: Faults,
+): Answer {
+  const extra = NOT_COUNTED.find((name) => body?.[name] !== undefined)
+  if (extra !== undefined)
+    throw new Refusal('invalid_request_error', `${extra}: Extra inputs are not permitted`)
+  const asked = body && { ...body, max_tokens: 1 }
+  const request = parseMessages(asked, headers['anthropic-version'], kit.options)
+  return {
+    status: 200,
+    headers: messagesHeaders(text.ids.next('req_'), kit.clock.nowMs(), faults),
+    body: { input_tokens: promptTokens(request) },
+  }
+}
+
 /** The upstream of messages. */
 export const messages: SandboxFamily = {
   name: FAMILY,
@@ -54,6 +78,11 @@ export const messages: SandboxFamily = {
     addCall(app, kit, wire, '/messages/v1/messages', (body, request) => ({
       userText: lastUserText(body),
       perform: (asker, faults) => create({ kit, wire, text }, body, request, asker, faults),
+    }))
+    addCall(app, kit, wire, '/messages/v1/messages/count_tokens', (body, request) => ({
+      op: 'count',
+      userText: lastUserText(body),
+      perform: (_asker, faults) => countTokens({ kit, text }, body, request, faults),
     }))
   },
 }

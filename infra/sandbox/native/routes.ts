@@ -2,15 +2,16 @@ import { parseExactly } from '../../../src/kernel/exact-integers.ts'
 import { answerCall, frameOf, textError, addCall, type Asker } from '../calls/run.ts'
 import type { FamilyKit, SandboxFamily } from '../family.ts'
 import { type Faults, isOn } from '../faults/vocabulary.ts'
+import type { Answer } from '../http/exchange.ts'
 import { Refusal, type Wire } from '../http/wire.ts'
-import type { Fields } from '../kit/body.ts'
+import { type Fields, isFields } from '../kit/body.ts'
 import { callOf, TextService, type PlannedCall, type Script } from '../text/script.ts'
 import { lastUserText, parseNative, type NativeRequest } from './parse.ts'
 import { JSON_HEADERS, keyedWire, messageOf, nativeError, type Target, targetOf } from './wire.ts'
 import type { CallUsage } from '../calls/store.ts'
 import type { StreamFrame } from '../http/stream.ts'
 import type { IdMaker } from '../kit/clock.ts'
-import { type InputKind, MEDIUM_TOKENS } from '../text/order.ts'
+import { type InputKind, MEDIUM_TOKENS, promptTokens } from '../text/order.ts'
 
 /** What every body of one answer ends with. */
 interface NativeTail {
@@ -170,6 +171,38 @@ function* nativeFrames(stream: NativeAnswer): Iterable<StreamFrame> {
 
 const FAMILY = 'native'
 const STREAMING = 'streamGenerateContent'
+const COUNTING = 'countTokens'
+
+/** Counts the tokens of turns, or of a whole request; nothing is accepted. @throws Refusal */
+function countTokens(kit: FamilyKit, body: Fields | null, target: Target): Answer {
+  const whole = body?.['generateContentRequest']
+  const unknown = Object.keys(body ?? {}).find(
+    (name) => name !== 'contents' && name !== 'generateContentRequest',
+  )
+  if (unknown !== undefined)
+    throw new Refusal(
+      'INVALID_ARGUMENT',
+      `Invalid JSON payload received. Unknown name "${unknown}": Cannot find field.`,
+    )
+  if (isFields(whole) && whole['model'] !== `models/${target.model}`)
+    throw new Refusal(
+      'INVALID_ARGUMENT',
+      '* CountTokensRequest.generate_content_request.model: unexpected model name format',
+    )
+  const asked = isFields(whole) ? whole : body
+  const request = parseNative(asked, target.model, false, kit.options)
+  const total = promptTokens(request)
+  return {
+    status: 200,
+    headers: JSON_HEADERS,
+    body: { totalTokens: total, promptTokensDetails: promptDetails(request, total) },
+  }
+}
+
+function countedText(body: Fields | null): string {
+  const whole = body?.['generateContentRequest']
+  return lastUserText(isFields(whole) ? whole : body)
+}
 
 /** Answers a native request. */
 function generate(
@@ -215,6 +248,13 @@ export const native: SandboxFamily = {
     const wire = keyedWire(FAMILY, kit)
     addCall(app, kit, wire, '/v1beta/models/:target', (body, request) => {
       const target = targetOf(request)
+      if (target.method === COUNTING)
+        return {
+          op: 'count',
+          model: target.model,
+          userText: countedText(body),
+          perform: () => countTokens(kit, body, target),
+        }
       return {
         op: target.method === STREAMING ? 'stream' : 'create',
         model: target.model,

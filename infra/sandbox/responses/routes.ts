@@ -11,7 +11,9 @@ import type { FamilyKit, SandboxFamily } from '../family.ts'
 import { type Faults, isOn, wordOf } from '../faults/vocabulary.ts'
 import type { Answer } from '../http/exchange.ts'
 import type { StreamAnswer, StreamFrame } from '../http/stream.ts'
+import { Refusal } from '../http/wire.ts'
 import type { Fields } from '../kit/body.ts'
+import { promptTokens } from '../text/order.ts'
 import { callOf, TextService, argumentPieces } from '../text/script.ts'
 import { textHeaders, textMessage, textWire } from '../text/wire.ts'
 import {
@@ -196,6 +198,31 @@ function create(
   return answerOf({ headers, frames, failure }, call, faults)
 }
 
+/** Members of a response whose input is counted. */
+const COUNTED = new Set(
+  `model input instructions previous_response_id conversation parallel_tool_calls reasoning text
+  tool_choice tools truncation`.split(/\s+/),
+)
+
+/** Counts the tokens of an input; nothing is accepted. @throws Refusal */
+function countTokens(
+  { kit, text, kept }: Parts,
+  body: Fields | null,
+  { credential }: Asker,
+  faults: Faults,
+): Answer {
+  const unknown = Object.keys(body ?? {}).find((name) => !COUNTED.has(name))
+  if (unknown !== undefined)
+    throw new Refusal('unknown_parameter', `Unknown parameter: '${unknown}'.`, unknown)
+  const asked = body === null ? null : kept.withItems(body, credential)
+  const request = parseResponses(asked, kit.options, (read) => kept.continued(read, credential))
+  return {
+    status: 200,
+    headers: textHeaders(text.ids.next('req_'), faults),
+    body: { object: 'response.input_tokens', input_tokens: promptTokens(request) },
+  }
+}
+
 /** The responses upstream. */
 export const responses: SandboxFamily = {
   name: FAMILY,
@@ -207,6 +234,11 @@ export const responses: SandboxFamily = {
     addCall(app, kit, wire, '/v1/responses', (body) => ({
       userText: lastUserText(body),
       perform: (asker, faults) => create({ kit, text, kept }, body, asker, faults),
+    }))
+    addCall(app, kit, wire, '/v1/responses/input_tokens', (body) => ({
+      op: 'count',
+      userText: lastUserText(body),
+      perform: (asker, faults) => countTokens({ kit, text, kept }, body, asker, faults),
     }))
     for (const method of ['get', 'delete'] as const)
       app[method]('/v1/responses/:id', (request, reply) => {

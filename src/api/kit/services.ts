@@ -48,7 +48,10 @@ export interface Services {
   /** The models on sale, and the accounts that serve them. */
   readonly models: {
     readonly catalog: Catalog
-    readonly channels: Pick<ChannelDirectory, 'all' | 'byId' | 'serving'>
+    readonly channels: Pick<
+      ChannelDirectory,
+      'all' | 'byId' | 'serving' | 'choose' | 'restingForMs' | 'isMerelyFull'
+    >
     /** Finds what a tenant pays for them now. */
     readonly prices: ReadModelPrices
   }
@@ -69,7 +72,7 @@ export interface Services {
   /** Counts what a token asks for, and refuses what is beyond its limits. */
   readonly throttle: Pick<
     Throttle,
-    'statuses' | 'query' | 'own' | 'free' | 'attempt' | 'refusedForms'
+    'statuses' | 'query' | 'own' | 'free' | 'attempt' | 'refusedForms' | 'count'
   >
   /** Runs calls of any family. */
   readonly calls: CallRunner

@@ -48,10 +48,6 @@ export const v1: Mount = {
       'This gateway compacts no conversation. POST /v1/responses continues one by `previous_response_id`',
     ],
     [
-      /^\/responses\/input_tokens$/,
-      'This gateway does not count tokens. POST /v1/quote says what a request would hold',
-    ],
-    [
       /^\/(?:conversations|assistants|threads)(?:$|\/)/,
       'This gateway keeps no conversations, assistants or threads. POST /v1/responses continues a response by `previous_response_id`',
     ],

@@ -160,17 +160,29 @@ export async function quoteCall<Input extends CallInput, Request, Seen>(
   { resolve }: Pick<CallFamily<Input, Request, Seen, unknown>, 'resolve'>,
   input: PricingInput<Input> & PricingInput<CallInput>,
 ): Promise<RequestQuote> {
-  checkMayUse(input)
-  const { price } = resolveOffered(deps, input, (serving) => resolve(input, serving))
+  const { price } = resolveCall(deps, { resolve }, input)
   const { priceBookVersion, currency, holdPico, candidates } = price(
     await deps.prices.of(input.principal.tenantId),
   )
   return { priceBookVersion, currency, hold: formatAmount(holdPico), candidates }
 }
 
+/**
+ * What a call would send and which channels may serve it, whatever it costs.
+ * @throws DomainError `model_not_allowed`, `unknown_model`, those of `resolve`
+ */
+export function resolveCall<Input extends CallInput, Request, Seen>(
+  deps: { readonly channels: Pick<CallDeps['channels'], 'serving'> },
+  { resolve }: Pick<CallFamily<Input, Request, Seen, unknown>, 'resolve'>,
+  input: PricingInput<Input> & PricingInput<CallInput>,
+): ResolvedCall<Request, Seen> {
+  checkMayUse(input)
+  return resolveOffered(deps, input, (serving) => resolve(input, serving))
+}
+
 /** Resolves a call of an offered model. @throws DomainError `unknown_model`, those of `resolve` */
 function resolveOffered<Request, Seen>(
-  { channels }: Pick<CallDeps, 'channels'>,
+  { channels }: { readonly channels: Pick<CallDeps['channels'], 'serving'> },
   { family, model }: Pick<CallInput, 'family' | 'model'>,
   resolve: (serving: readonly Channel[]) => ResolvedCall<Request, Seen>,
 ): ResolvedCall<Request, Seen> {

@@ -14,6 +14,11 @@ interface AttemptDeps {
   readonly channels: ChannelDirectory
 }
 
+/** The dependencies of finding out why no channel is available. */
+export interface AvailableDeps {
+  readonly channels: Pick<ChannelDirectory, 'restingForMs' | 'isMerelyFull'>
+}
+
 export interface AttemptPlan {
   /** For whom it is made. */
   readonly sharer: Sharer
@@ -148,7 +153,7 @@ function isWorthAnotherChannel(error: ProviderError): boolean {
  * the call continues.
  */
 export function noChannelError(
-  { channels }: AttemptDeps,
+  { channels }: AvailableDeps,
   sharer: Sharer,
   channelQuery: ChannelQuery,
   details: Readonly<Record<string, unknown>>,

@@ -51,6 +51,15 @@ export interface ChannelDirectory {
     channelQuery: ChannelQuery,
     excluded?: ReadonlySet<string>,
   ) => ChannelLease | undefined
+  /**
+   * The channel that a user's call would be sent to, without a place at it: its number of running calls does not
+   * matter. Undefined if none qualifies.
+   */
+  readonly choose: (
+    sharer: Sharer,
+    channelQuery: ChannelQuery,
+    excluded: ReadonlySet<string>,
+  ) => Channel | undefined
   /** The account's limit is used up: no call of this model begins there for this long. */
   readonly rest: (id: string, model: string, forMs: number) => void
   /**
@@ -118,9 +127,13 @@ class Slot {
     return (
       this.#inFlight < this.#maxInFlight &&
       (this.#inFlightOf.get(sharer.tenant) ?? 0) < this.#maxPerTenant &&
-      nowMs >= this.restUntilMs(sharer, model) &&
-      this.health.mayCall(sharer, nowMs)
+      this.isWell(sharer, model, nowMs)
     )
+  }
+
+  /** Whether a user's call may begin once there is a place for it. */
+  isWell(sharer: Sharer, model: string | undefined, nowMs: number): boolean {
+    return nowMs >= this.restUntilMs(sharer, model) && this.health.mayCall(sharer, nowMs)
   }
 
   /** Until when a model rests for a tenant; work without a model never rests. */
@@ -194,6 +207,7 @@ export function createChannelDirectory(
     })
   })
   const slotOf = new Map(slots.map((slot) => [slot.channel.id, slot]))
+  const chosen = createChoice(slots, clock, random)
 
   return {
     all: channels,
@@ -218,16 +232,32 @@ export function createChannelDirectory(
     serving: (channelQuery) =>
       slots.map((slot) => slot.channel).filter((c) => serves(c, channelQuery)),
     health: () => slots.map((slot) => slot.shown()),
-    lease: (sharer, channelQuery, excluded) => {
-      const nowMs = clock.nowMs()
-      const usable = slots.filter(
-        (slot) =>
-          serves(slot.channel, channelQuery) &&
-          excluded?.has(slot.channel.id) !== true &&
-          slot.isFree(sharer, channelQuery.model, nowMs),
-      )
-      return pickWeighted(usable, random)?.lease(sharer)
-    },
+    choose: (sharer, channelQuery, excluded) =>
+      chosen(channelQuery, excluded, (slot, nowMs) =>
+        slot.isWell(sharer, channelQuery.model, nowMs),
+      )?.channel,
+    lease: (sharer, channelQuery, excluded) =>
+      chosen(channelQuery, excluded, (slot, nowMs) =>
+        slot.isFree(sharer, channelQuery.model, nowMs),
+      )?.lease(sharer),
+  }
+}
+
+/** Chooses among the channels that qualify and are usable now. */
+function createChoice(slots: readonly Slot[], clock: Clock, random: Random) {
+  return (
+    channelQuery: ChannelQuery,
+    excluded: ReadonlySet<string> | undefined,
+    isUsable: (slot: Slot, nowMs: number) => boolean,
+  ): Slot | undefined => {
+    const nowMs = clock.nowMs()
+    const usable = slots.filter(
+      (slot) =>
+        serves(slot.channel, channelQuery) &&
+        excluded?.has(slot.channel.id) !== true &&
+        isUsable(slot, nowMs),
+    )
+    return pickWeighted(usable, random)
   }
 }
 

@@ -1,7 +1,9 @@
 import { createKeptIds } from '../text/calls/kept-ids.ts'
 import { textChannel, textSandbox } from '../text/settings.ts'
 import { textRules } from '../text/rules/rules.ts'
+import { createCountPlaces } from '../text/calls/counts.ts'
 import { createTextProvider } from '../text/upstream/client.ts'
+import { createTokenCounter } from '../text/upstream/counts.ts'
 import type { FamilyModule } from '../module.ts'
 import { nativeRules } from './rules/wire.ts'
 import { nativeMounts, nativeSurfaces } from './surface/routes.ts'
@@ -20,9 +22,11 @@ export const native: FamilyModule = {
   open: ({ markerSecret }) => {
     const keptIds = createKeptIds(markerSecret)
     const provider = createTextProvider(nativeWire)
+    const counter = createTokenCounter(nativeWire)
+    const upstream = { wire: nativeRules, provider, keptIds, counter, places: createCountPlaces() }
     return {
-      surfaces: nativeSurfaces({ wire: nativeRules, provider, keptIds }),
-      close: provider.close,
+      surfaces: nativeSurfaces(upstream),
+      close: async () => void (await Promise.all([provider.close(), counter.close()])),
     }
   },
 }

@@ -1,11 +1,13 @@
 import { createKeptIds } from '../text/calls/kept-ids.ts'
 import { textChannel, textSandbox } from '../text/settings.ts'
 import { textRules } from '../text/rules/rules.ts'
+import { createCountPlaces } from '../text/calls/counts.ts'
 import { createTextProvider } from '../text/upstream/client.ts'
+import { createTokenCounter } from '../text/upstream/counts.ts'
 import type { FamilyModule } from '../module.ts'
 import { responsesRules } from './rules/wire.ts'
 import { keptResponsesSurface } from './surface/kept.ts'
-import { responsesSurface } from './surface/routes.ts'
+import { responseCountSurface, responsesSurface } from './surface/routes.ts'
 import { createKeptResponseProvider } from './upstream/kept.ts'
 import { responsesWire } from './upstream/wire.ts'
 
@@ -21,13 +23,17 @@ export const responses: FamilyModule = {
   open: ({ markerSecret }) => {
     const keptIds = createKeptIds(markerSecret)
     const provider = createTextProvider(responsesWire)
+    const counter = createTokenCounter(responsesWire)
     const kept = createKeptResponseProvider()
+    const upstream = { wire: responsesRules, provider, keptIds }
     return {
       surfaces: [
-        responsesSurface({ wire: responsesRules, provider, keptIds }),
+        responsesSurface(upstream),
+        responseCountSurface({ ...upstream, counter, places: createCountPlaces() }),
         keptResponsesSurface({ keptIds, provider: kept }),
       ],
-      close: async () => void (await Promise.all([provider.close(), kept.close()])),
+      close: async () =>
+        void (await Promise.all([provider.close(), counter.close(), kept.close()])),
       callOfAnswer: (tenantId, id) => keptIds.open(tenantId, 'response', id)?.callId,
     }
   },

@@ -81,3 +81,20 @@ export interface TextProvider {
     options: CallOptions,
   ) => Promise<TextStream>
 }
+
+/** Counts of tokens that one channel is asked for at once by one process (P10). */
+export const MAX_COUNTS_PER_CHANNEL = 32
+
+/** Counts the tokens of prompts, for callers who ask before they call. */
+export interface TokenCounter {
+  /**
+   * The provider's own answer, with its figure.
+   * @param timeoutMs for the whole answer
+   * @throws ProviderError
+   */
+  readonly count: (
+    channel: Channel,
+    request: TextRequest,
+    options: CallOptions & { readonly timeoutMs: number },
+  ) => Promise<JsonObject>
+}

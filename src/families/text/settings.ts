@@ -32,6 +32,8 @@ export interface TextSettings {
   readonly passes?: readonly string[]
   /** Tiers of service that the channel offers; each has its prices. */
   readonly serviceTiers?: readonly string[]
+  /** False: the account does not count the tokens of a prompt before a call. */
+  readonly countsTokens?: boolean
   /** Tokens of a prompt beyond which a model has other prices, by external name. */
   readonly longPromptTokens?: Readonly<Record<string, number>>
 }
@@ -74,6 +76,7 @@ export const textChannel = channelSettings(
     ),
     passes: Type.Optional(Type.Array(Type.Enum([...passableMembers]))),
     service_tiers: Type.Optional(Type.Array(Type.String(), { maxItems: 16 })),
+    counts_tokens: Type.Optional(Type.Boolean()),
   },
   (entry, { models, where, faults }) => {
     const largest: Readonly<Record<string, number>> = entry.largest_output_tokens ?? {}
@@ -99,6 +102,7 @@ export const textChannel = channelSettings(
         vectorStores: entry.vector_stores,
         passes: entry.passes,
         serviceTiers: entry.service_tiers,
+        countsTokens: entry.counts_tokens,
       }),
       largestOutputTokens: largest,
     }

@@ -114,6 +114,12 @@ export class MemoryTexts {
       byId: (id) => all().find((channel) => channel.id === id),
       serving: ({ family, model }) =>
         all().filter((one) => one.family === family && (model === undefined || one.models[model])),
+      choose: (_sharer, { family, model }, excluded) =>
+        all().find(
+          (one) => one.family === family && one.models[model ?? ''] && !excluded.has(one.id),
+        ),
+      restingForMs: () => undefined,
+      isMerelyFull: () => false,
     }
   }
 }

@@ -9,6 +9,7 @@ export const noThrottle: Services['throttle'] = {
   query: () => undefined,
   own: () => undefined,
   attempt: () => undefined,
+  count: () => () => undefined,
   free: nothing,
   refusedForms: nothing,
 }

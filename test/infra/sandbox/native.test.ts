@@ -191,7 +191,7 @@ void t.test('errors have this wire’s shape, before and within a stream', async
   t.match([flat.status, flat.json.error.message], [400, /Unknown name "max_tokens"/])
   const unknown = await native(sandbox, `text-none:${GENERATE}`, nativeBody('x'))
   t.match([unknown.status, unknown.json.error.status], [404, 'NOT_FOUND'])
-  const method = await native(sandbox, 'text-basic:countTokens', nativeBody('x'))
+  const method = await native(sandbox, 'text-basic:embedContent', nativeBody('x'))
   t.equal(method.status, 404)
   const empty = await native(sandbox, target, { contents: [{ parts: [{}] }] })
   t.match([empty.status, empty.json.error.code], [400, 400])

@@ -28,6 +28,8 @@ declare module 'fastify' {
     readonly startsNothing?: boolean
     /** Marks a POST that keeps something and is never billed; a function decides for each request. */
     readonly isFree?: boolean | ((request: FastifyRequest) => boolean)
+    /** Marks a POST that keeps nothing, is never billed and has limits of its own. */
+    readonly hasOwnLimits?: boolean
   }
 }
 
@@ -94,6 +96,7 @@ function turnOf(
   request: FastifyRequest,
   caller: Principal,
 ): Promise<void> | undefined {
+  if (request.routeOptions.config.hasOwnLimits === true) return undefined
   if (caller.kind === 'model' && request.method === 'POST') request.attempt = attempt(caller)
   if (isFreeWrite(request, caller)) {
     const sharer = sharerOf(caller)
@@ -138,7 +141,8 @@ function mayBeBilled(
   { method, routeOptions: { config } }: FastifyRequest,
   { kind }: Principal,
 ): boolean {
-  const isNeverBilled = config.isFree === true || config.startsNothing === true
+  const isNeverBilled =
+    config.isFree === true || config.startsNothing === true || config.hasOwnLimits === true
   return kind === 'model' && method === 'POST' && !isNeverBilled
 }
 

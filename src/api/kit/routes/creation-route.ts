@@ -1,4 +1,10 @@
-import type { FastifyInstance, FastifyReply, FastifyRequest, FastifySchema } from 'fastify'
+import type {
+  FastifyContextConfig,
+  FastifyInstance,
+  FastifyReply,
+  FastifyRequest,
+  FastifySchema,
+} from 'fastify'
 import type { TSchema } from 'typebox'
 import type { JsonObject } from '../../../kernel/json.ts'
 import { isForm } from '../bodies/body-budget.ts'
@@ -29,6 +35,7 @@ export async function creationRoute(
     readonly body: TSchema
     readonly names: MemberNames
     readonly forms: FormLimits | undefined
+    readonly config?: FastifyContextConfig
     readonly handler: (
       sent: SentBody,
       request: FastifyRequest,
@@ -36,13 +43,14 @@ export async function creationRoute(
     ) => Promise<Answer>
   },
 ): Promise<void> {
-  const { path, schema, body, names, forms, handler } = route
+  const { path, schema, body, names, forms, config = {}, handler } = route
   const check = typoCheck(body, names)
   const checked = (value: unknown) => {
     const error = check(value)
     return error === undefined ? true : { error }
   }
   const options = {
+    config,
     schema: { body, ...schema },
     validatorCompiler: ({ httpPart }: { readonly httpPart?: string }) =>
       httpPart === 'body' ? checked : () => true,

@@ -74,6 +74,8 @@ type LimitedBy =
   | 'concurrent_calls'
   | 'concurrent_tasks'
   | 'absorbed_cost'
+  | 'counts'
+  | 'concurrent_counts'
 
 /** Clients of these protocols honour no longer wait. */
 const LONGEST_WAIT_MS = 60_000
@@ -88,6 +90,8 @@ const words: Readonly<Record<LimitedBy, string>> = {
   own_requests: 'reads and repeatable requests a minute',
   concurrent_calls: 'calls at a time',
   concurrent_tasks: 'tasks at a time',
+  counts: 'requests a minute that count tokens',
+  concurrent_counts: 'requests at a time that count tokens',
   absorbed_cost: 'failed calls whose cost it is not charged, in units of currency an hour',
 }
 const subjects: Readonly<Record<Breach['whose'], string>> = {

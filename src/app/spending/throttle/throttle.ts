@@ -19,6 +19,7 @@ import {
   type TakeTurn,
 } from './free-requests.ts'
 import { type Holder, type Limits, noLimits, rateKeysOf } from './limits.ts'
+import { createTokenCounts, type TakeCount } from './token-counts.ts'
 import { createRates, type LimitStatus, type LimitStatuses, type Rates } from './rates.ts'
 
 /** The caller of a request that is counted. */
@@ -68,6 +69,8 @@ export interface Throttle {
   readonly absorbed: AbsorbedCosts
   /** Limits on requests that are not billed. */
   readonly free: FreeRequests
+  /** Limits on requests that count the tokens of a prompt; calls do not share them. */
+  readonly count: TakeCount
   /** Limits on requests that are refused before their work begins, by address. */
   readonly refusedForms: FreeRequests
   /** Every holder whose limits a request of a caller counts against. @throws errors of the log */
@@ -94,7 +97,6 @@ export function createThrottle(deps: {
   const attempts = createAttempts(monotonic)
   const ownTurn = createOwnRequests(monotonic, deps.ownRequestsPerMinute)
   const absorbed = createAbsorbedCosts(monotonic, deps.absorbedCostPerHour)
-  const free = createFreeRequests(monotonic, deps.freeRequestsPerMinute)
   const counting = createRefusalCount(registry)
   const [countedRefusal, counted] = countRefusalsWith(counting)
   const holders = async (caller: LimitedCaller): Promise<readonly Holder[]> =>
@@ -124,7 +126,8 @@ export function createThrottle(deps: {
       return all.length === 0 ? undefined : counting(() => attempts.begin(all))
     },
     own: (sharer) => ownTurn(sharer)?.catch(countedRefusal),
-    free: counted(free),
+    free: counted(createFreeRequests(monotonic, deps.freeRequestsPerMinute)),
+    count: countedCounts(createTokenCounts(monotonic, deps.freeRequestsPerMinute), counting),
     refusedForms: counted(createRefusalBound(monotonic, deps.refusedFormsPerMinute)),
     absorbed: countedCosts(absorbed, counting),
     holdersOf: holders,
@@ -132,11 +135,9 @@ export function createThrottle(deps: {
       holdersOf(caller, facts.known(caller.tenantId).limits)
         .map(rates.statuses)
         .reduce(tightest, {}),
-    statusOf: (holder) => ({
-      holder,
-      perMinute: rates.statuses(holder),
-      calls: calls.of(holder.id),
-    }),
+    statusOf: (holder) => {
+      return { holder, perMinute: rates.statuses(holder), calls: calls.of(holder.id) }
+    },
     rates,
   }
 }
@@ -149,6 +150,13 @@ function countedCosts(
     ...absorbed,
     reserve: (sharer, hold) => counting(() => absorbed.reserve(sharer, hold)),
   }
+}
+
+function countedCounts(
+  take: TakeCount,
+  counting: ReturnType<typeof createRefusalCount>,
+): TakeCount {
+  return (caller) => counting(() => take(caller))
 }
 
 /** Reserves limit after limit; after a refusal it releases its reservations. */

@@ -38,29 +38,41 @@ const message = (block: TSchema) =>
 /** The most entries of `tools`: each is looked at several times. */
 const MAX_TOOLS = 10_000
 
-/** Only the members that the gateway reads: new ones arrive with each release of the clients. */
-const members = (one: TSchema, block: TSchema) => ({
-  model: ModelName,
-  max_tokens: OutputBound,
-  messages: Type.Array(one, { minItems: 1, words: { minItems: 'must not be empty' } }),
-  system: Type.Optional(blocks(block)),
-  stream: Type.Optional(Stream),
-  tools: Type.Optional(Type.Array(block, { maxItems: MAX_TOOLS })),
-})
+const example = { model: 'text-basic', messages: [{ role: 'user', content: 'Hello' }] }
 
-export const MessagesBodySchema = Type.Object(members(message(AnyObject), AnyObject), {
-  named: 'MessageRequest',
+const others = {
   ...open,
   description:
     'Other members are passed on, except those that change the price or the payer, and those that name something an account keeps.',
-  examples: [
-    { model: 'text-basic', max_tokens: 64, messages: [{ role: 'user', content: 'Hello' }] },
-  ],
   knownExtraFields: '*',
+} as const
+
+/** Members of a prompt. */
+const promptMembers = (one: TSchema, block: TSchema) => ({
+  model: ModelName,
+  messages: Type.Array(one, { minItems: 1, words: { minItems: 'must not be empty' } }),
+  system: Type.Optional(blocks(block)),
+  tools: Type.Optional(Type.Array(block, { maxItems: MAX_TOOLS })),
+})
+const callMembers = { max_tokens: OutputBound, stream: Type.Optional(Stream) }
+
+/** Only the members that the gateway reads: new ones arrive with each release of the clients. */
+export const MessagesBodySchema = Type.Object(
+  { ...promptMembers(message(AnyObject), AnyObject), ...callMembers },
+  { ...others, named: 'MessageRequest', examples: [{ ...example, max_tokens: 64 }] },
+)
+
+/** A message whose tokens are counted: it has no bound of its output and is no stream. */
+export const MessageCountBodySchema = Type.Object(promptMembers(message(AnyObject), AnyObject), {
+  ...others,
+  named: 'MessageCountRequest',
+  examples: [example],
 })
 
 /** Bodies as described above, but for the items of their lists. */
-const OutermostSchema = Type.Object(members(Unchecked, Unchecked), open)
+const outermostMembers = promptMembers(Unchecked, Unchecked)
+const OutermostCallSchema = Type.Object({ ...outermostMembers, ...callMembers }, open)
+const OutermostCountSchema = Type.Object(outermostMembers, open)
 const MessageSchema = message(Unchecked)
 
 /** The members of an object that a schema describes, without the items of lists. */
@@ -219,13 +231,27 @@ function* readItems({ messages, system, tools }: JsonObject, meter: InputMeter):
 
 /** @throws DomainError `invalid_request`, naming the field */
 export function* readMessages(sent: JsonObject): Work<MessagesRequest> {
-  const { model, stream = false } = readBody(OutermostSchema, outermost(OutermostSchema, sent))
+  const { model, stream = false } = readBody(
+    OutermostCallSchema,
+    outermost(OutermostCallSchema, sent),
+  )
+  const { stream: _stream, ...prompt } = sent
+  return { stream, ...(yield* readPrompt(prompt, model)) }
+}
+
+/** @throws DomainError `invalid_request`, naming the field */
+export function* readMessageCount(sent: JsonObject): Work<Omit<MessagesRequest, 'stream'>> {
+  const { model } = readBody(OutermostCountSchema, outermost(OutermostCountSchema, sent))
+  return yield* readPrompt(sent, model)
+}
+
+function* readPrompt(sent: JsonObject, model: string): Work<Omit<MessagesRequest, 'stream'>> {
   for (const name of ofPayer)
     if (isGivenIn(sent, name))
       refuse(name, `\`${name}\` is not accepted here: the gateway chooses the account that pays`)
   const meter = new InputMeter()
   yield* readItems(sent, meter)
   yield* refuseKept(sent)
-  const { model: _model, stream: _stream, ...body } = sent
-  return { model, stream, body, inputSize: meter.size(sent, measured) }
+  const { model: _model, ...body } = sent
+  return { model, body, inputSize: meter.size(sent, measured) }
 }

@@ -6,7 +6,7 @@ import { fromStreamError, malformed, type UpstreamError } from '../../kit/http/r
 import type { Scrubber } from '../../kit/http/scrubber.ts'
 import type { TextRequest, TextTally } from '../../text/ports.ts'
 import { answeredWith, OutputCount } from '../../text/upstream/answer-differences.ts'
-import type { TextReader, TextWire } from '../../text/upstream/client.ts'
+import type { CountingWire, TextReader } from '../../text/upstream/client.ts'
 import { trackReports, wholeTally } from '../../text/upstream/report.ts'
 import { spliced } from '../../text/upstream/splice.ts'
 import { messagesRules } from '../rules/wire.ts'
@@ -175,7 +175,7 @@ function requestBody({ body, written, upstreamModel }: TextRequest, streamed: bo
 }
 
 /** Messages. */
-export const messagesWire: TextWire = {
+export const messagesWire: CountingWire = {
   credentialHeaders: ({ credential, credentialHeader }) =>
     credential === undefined ? {} : { [credentialHeader ?? 'x-api-key']: credential },
   usualHeaders: (request) => ({
@@ -226,4 +226,10 @@ export const messagesWire: TextWire = {
     }
   },
   frameReader: messagesFrameReader,
+  count: {
+    path: () => '/messages/count_tokens',
+    body: ({ body, written, upstreamModel: model }) =>
+      written?.with({ model }) ?? { ...body, model },
+    figure: 'input_tokens',
+  },
 }

@@ -152,8 +152,9 @@ export function describeFree(
   summary: string,
   ok: TSchema,
   failures: readonly FailureCode[],
+  further: readonly Error[] = [],
 ): FastifySchema {
-  const response = { 200: answer({ json: ok }), ...failureResponses(shape, failures) }
+  const response = { 200: answer({ json: ok }), ...failureResponses(shape, failures, further) }
   return { operationId, tags: ['Text'], summary, security, response }
 }
 

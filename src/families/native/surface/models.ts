@@ -57,8 +57,9 @@ const PageQuerySchema = Type.Object({
   ),
 })
 
-/** The gateway calls a model of this wire by both methods. */
+/** The methods by which the gateway calls a model of this wire; an account may also count tokens. */
 const METHODS = ['generateContent', 'streamGenerateContent'] as const
+const COUNT = 'countTokens'
 
 function shown({ channels }: Models, { id }: ModelView) {
   const serving = channels.serving({ family: nativeRules.name, model: id })
@@ -67,7 +68,10 @@ function shown({ channels }: Models, { id }: ModelView) {
     name: `${PREFIX}${id}`,
     displayName: id,
     ...(limits.length === 0 ? {} : { outputTokenLimit: Math.max(...limits) }),
-    supportedGenerationMethods: serving.length === 0 ? [] : [...METHODS],
+    supportedGenerationMethods: [
+      ...(serving.length === 0 ? [] : METHODS),
+      ...(serving.some((channel) => textSettings(channel).countsTokens !== false) ? [COUNT] : []),
+    ],
   }
 }
 

@@ -10,7 +10,9 @@ import type { Mount, Surface } from '../../../api/kit/routes/surface.ts'
 import { refuse } from '../../../domain/catalog/checks/fields.ts'
 import type { JsonObject } from '../../../kernel/json.ts'
 import { checkPublicUrl } from '../../../kernel/public-url.ts'
-import { describeNative, nativeDialect, v1betaEnvelope } from './envelope.ts'
+import { describeFree, describeNative, nativeDialect, v1betaEnvelope } from './envelope.ts'
+import { countSurface, type CountUpstream, type TextCounts } from '../../text/surface/counts.ts'
+import { callExamples, countFailures } from '../../../api/kit/failures/call-failures.ts'
 import {
   spellings,
   GenerateBodySchema,
@@ -19,6 +21,7 @@ import {
   StreamQuerySchema,
 } from './bodies.ts'
 import { nativeModels } from './models.ts'
+import { CountBodySchema, CountedSchema, countedRequest } from './counts.ts'
 import { type NativeRequest, readNativeRequest } from './request.ts'
 
 /** Upstream fetches files by URL; the gateway checks their address like a callback's. */
@@ -69,10 +72,6 @@ const v1beta: Mount = {
   keyHeaders: ['x-native-api-key', 'x-goog-api-key'],
   notOffered: [
     [
-      /^\/models\/[^/]+(?::|%3A)countTokens$/i,
-      'This gateway does not count tokens. POST /v1/quote says what a request would hold',
-    ],
-    [
       /^\/models\/[^/]+(?::|%3A)(?:embedContent|batchEmbedContents)$/i,
       'This gateway has no embeddings. GET /v1/models lists what it has',
     ],
@@ -105,6 +104,10 @@ const paths = {
   stream: {
     path: '/models/{model}:streamGenerateContent',
     route: '/models/:model(^[^:]*)::streamGenerateContent',
+  },
+  count: {
+    path: '/models/{model}:countTokens',
+    route: '/models/:model(^[^:]*)::countTokens',
   },
 } as const
 
@@ -152,12 +155,34 @@ function generateStream(name: string, below: string): TextCalls {
   }
 }
 
+function count(name: string, below: string): TextCounts {
+  return {
+    ...paths.count,
+    name,
+    body: CountBodySchema,
+    spellings,
+    documented: {
+      ...describeFree(
+        `countTokens${below}`,
+        'Count the tokens of a request',
+        CountedSchema,
+        countFailures,
+        callExamples('contents'),
+      ),
+      params: ModelParamsSchema,
+    },
+    read: async (body, { part }, services) => readCall(countedRequest(part, body), part, services),
+  }
+}
+
 export const nativeMounts: readonly Mount[] = [v1beta, v1Native, uploads]
 
-export const nativeSurfaces = (upstream: TextUpstream): readonly Surface[] => [
+export const nativeSurfaces = (upstream: TextUpstream & CountUpstream): readonly Surface[] => [
   nativeModels(v1beta),
   textSurface(v1beta, generate('v1beta.generate', ''), upstream),
   textSurface(v1beta, generateStream('v1beta.generate', ''), upstream),
+  countSurface(v1beta, count('v1beta.count', ''), upstream),
+  countSurface(v1Native, count('v1.count', 'BelowV1'), upstream),
   textSurface(v1Native, generate('v1.generate', 'BelowV1'), upstream),
   textSurface(v1Native, generateStream('v1.generate', 'BelowV1'), upstream),
   { mount: uploads, endpoints: {}, bodies: [], register: () => undefined },

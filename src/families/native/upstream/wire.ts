@@ -21,7 +21,7 @@ import {
   expectedChoices,
   OutputCount,
 } from '../../text/upstream/answer-differences.ts'
-import type { TextReader, TextWire } from '../../text/upstream/client.ts'
+import type { CountingWire, TextReader } from '../../text/upstream/client.ts'
 import {
   NOTHING_READ,
   readFigures,
@@ -173,7 +173,7 @@ function shownAnswer(
 }
 
 /** Native content generation. */
-export const nativeWire: TextWire = {
+export const nativeWire: CountingWire = {
   credentialHeaders: keyHeaders,
   members: [
     'contents',
@@ -220,4 +220,13 @@ export const nativeWire: TextWire = {
     }
   },
   frameReader: nativeFrameReader,
+  count: {
+    path: ({ upstreamModel }) => `/models/${encodeURIComponent(upstreamModel)}:countTokens`,
+    // What is more than turns is counted as a part of a whole request.
+    body: ({ body, upstreamModel }) =>
+      Object.keys(body).every((name) => name === 'contents')
+        ? body
+        : { generateContentRequest: { ...body, model: `models/${upstreamModel}` } },
+    figure: 'totalTokens',
+  },
 }

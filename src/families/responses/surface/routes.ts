@@ -1,9 +1,11 @@
 import { Type } from 'typebox'
 import { textSurface, type TextUpstream } from '../../text/surface/calls.ts'
+import { countSurface, type CountUpstream } from '../../text/surface/counts.ts'
 import {
   callExamples,
   callFailures,
   continuationFailures,
+  countFailures,
 } from '../../../api/kit/failures/call-failures.ts'
 import type { Surface } from '../../../api/kit/routes/surface.ts'
 import { describeV1 } from '../../../api/v1/documentation.ts'
@@ -59,6 +61,35 @@ export const ResponseSchema = Type.Object(
   },
   { ...open, named: 'ModelResponse' },
 )
+
+const CountSchema = Type.Object(
+  { object: Type.Optional(Type.String()), input_tokens: Type.Integer({ minimum: 0 }) },
+  { ...open, named: 'ResponseTokensCount', description: 'Further members are the provider’s.' },
+)
+
+/** The count of the input of responses, below `/v1`. */
+export const responseCountSurface = (upstream: CountUpstream): Surface =>
+  countSurface(
+    v1,
+    {
+      name: 'v1.responses.input_tokens',
+      path: '/responses/input_tokens',
+      body: ResponsesBodySchema,
+      documented: describeV1({
+        tag: 'Text',
+        operationId: 'countResponseTokens',
+        summary: 'Count the input tokens of a response',
+        ok: CountSchema,
+        failures: [...countFailures, ...continuationFailures],
+        further: callExamples('input'),
+      }),
+      read: (body) => {
+        const { stream: _stream, ...asked } = readResponsesRequest(body)
+        return asked
+      },
+    },
+    upstream,
+  )
 
 /** Responses, below `/v1`. */
 export const responsesSurface = (upstream: TextUpstream): Surface =>

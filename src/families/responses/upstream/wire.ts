@@ -18,7 +18,7 @@ import {
   type MemberRewriter,
   OutputCount,
 } from '../../text/upstream/answer-differences.ts'
-import type { TextReader, TextWire } from '../../text/upstream/client.ts'
+import type { CountingWire, TextReader } from '../../text/upstream/client.ts'
 import { trackReports, wholeTally } from '../../text/upstream/report.ts'
 import {
   failureOf,
@@ -166,7 +166,7 @@ function readResponsesError(body: unknown): UpstreamError | undefined {
 }
 
 /** Responses. */
-export const responsesWire: TextWire = {
+export const responsesWire: CountingWire = {
   credentialHeaders: bearerHeaders,
   members: ['input', 'tools', 'tool_choice', 'text', 'reasoning'],
   path: () => '/responses',
@@ -190,6 +190,11 @@ export const responsesWire: TextWire = {
     }
   },
   frameReader: responsesFrameReader,
+  count: {
+    path: () => '/responses/input_tokens',
+    body: ({ body, upstreamModel: model }) => ({ ...body, model }),
+    figure: 'input_tokens',
+  },
 }
 
 function requestBody(request: TextRequest, streamed: boolean): JsonObject {

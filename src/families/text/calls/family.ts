@@ -149,7 +149,7 @@ export function createTextFamily(deps: TextDeps): TextCallFamily {
     },
     ask: async (input, channel, asked, options) => {
       checkAnswerFits(wire, asked.largest)
-      const request = requestAt(deps, input, channel, { ...asked, ...options })
+      const request = callAt(deps, input, channel, { ...asked, ...options })
       const answer = await provider.complete(channel, request, options)
       const { upstreamRequestId, restMs } = answer
       const tally = answer.tally()
@@ -163,7 +163,7 @@ export function createTextFamily(deps: TextDeps): TextCallFamily {
     },
     refusal: textRefusal,
     open: (input, channel, asked, options) =>
-      provider.stream(channel, requestAt(deps, input, channel, { ...asked, ...options }), options),
+      provider.stream(channel, callAt(deps, input, channel, { ...asked, ...options }), options),
     boundsOf: (channel) => {
       const { drainTimeoutMs, drainMaxBytes } = textSettings(channel)
       return membersGiven({ drainTimeoutMs, drainMaxBytes })
@@ -172,19 +172,29 @@ export function createTextFamily(deps: TextDeps): TextCallFamily {
   }
 }
 
-/** The request to one channel. */
-function requestAt(
-  { wire, keptIds }: TextDeps,
-  { principal, model, headers, written }: TextCallInput,
+/** A call at one channel, with a bound of its output that its hold covers. */
+function callAt(
+  deps: TextDeps,
+  input: TextCallInput,
   channel: Channel,
-  { body: asked, largest, bounds, callId }: TextAsk & Pick<TextRequest, 'callId'>,
+  asked: Parameters<typeof requestAt>[3],
 ): TextRequest {
-  const at = { tenantId: principal.tenantId, channelId: channel.id }
   const held = {
-    largest: largestOutput([channel], model),
+    largest: largestOutput([channel], input.model),
     known: textSettings(channel).outputBound,
   }
-  const body = withHeldBound(wire, asked, held)
+  const body = withHeldBound(deps.wire, asked.body, held)
+  return requestAt(deps, input, channel, { ...asked, body })
+}
+
+/** A request to one channel, in the names of that channel. */
+export function requestAt(
+  { wire, keptIds }: Pick<TextDeps, 'wire' | 'keptIds'>,
+  { principal, model, headers, written }: PricingInput<TextCallInput>,
+  channel: Channel,
+  { body, largest, bounds, callId }: TextAsk & Pick<TextRequest, 'callId'>,
+): TextRequest {
+  const at = { tenantId: principal.tenantId, channelId: channel.id }
   return {
     model,
     headers,

@@ -47,14 +47,14 @@ const ITEM_NOT_FOUND = /^Item with id '.*' not found/
 
 /** The one refusal of a response, or of an item of one, that upstream or its tenant lacks (P8). */
 export function previousNotFound(details: {
-  readonly callId?: string
+  readonly callId?: string | undefined
   readonly param: string
 }): DomainError {
   return new DomainError(PREVIOUS_NOT_FOUND, 'The previous response was not found.', details)
 }
 
-/** The error that a caller of text gets for a provider's failure. */
-export function textRefusal(error: ProviderError, callId: string): DomainError {
+/** The error that a caller of text gets for a provider's failure; only a call has an id. */
+export function textRefusal(error: ProviderError, callId?: string): DomainError {
   if (error.kind === 'invalid' && error.code === PREVIOUS_NOT_FOUND)
     return previousNotFound({ callId, param: 'previous_response_id' })
   if (error.kind === 'invalid' && ITEM_NOT_FOUND.test(error.message))

@@ -110,7 +110,7 @@ function lengthOf({ headers, body }: Awaited<ReturnType<typeof sentInTurns>>): n
 }
 
 /** Writes the headers of requests. */
-function headersBy({ usualHeaders }: TextWire) {
+export function headersBy({ usualHeaders }: TextWire) {
   return (
     line: ChannelConnection,
     request: TextRequest,
@@ -129,6 +129,15 @@ function headersBy({ usualHeaders }: TextWire) {
 interface ReadAnswer extends Pick<TextAnswer, 'body' | 'tally'> {
   /** Upstream's id of it, where callers get another; used where no header names one. */
   readonly upstreamId?: string | undefined
+}
+
+/** How a wire counts the tokens of a prompt. */
+interface WireCount {
+  /** Below the channel's base URL. */
+  readonly path: (request: TextRequest) => string
+  readonly body: (request: TextRequest) => JsonObject | JsonParts
+  /** The member of an answer that has the figure. */
+  readonly figure: string
 }
 
 /** The wire of one text family; everything else is the same for all of them. */
@@ -153,7 +162,12 @@ export interface TextWire {
     text: string,
   ) => ReadAnswer | undefined
   readonly frameReader: (request: TextRequest, scrub: Scrubber) => TextReader
+  /** Absent: its providers count no tokens before a call. */
+  readonly count?: WireCount
 }
+
+/** A wire whose providers count the tokens of a prompt before a call. */
+export type CountingWire = TextWire & Required<Pick<TextWire, 'count'>>
 
 /** Follows one stream of text frame by frame. */
 export type TextReader = FrameReader<TextChunk, TextTally>

@@ -433,7 +433,9 @@ void t.test('the models of the token, page by page, in the shape of this wire', 
   const get = async (url: string, headers: Readonly<Record<string, string>> = asModel) =>
     of.app.inject({ url: `/v1beta/models${url}`, headers })
   const clip = { name: 'models/clip-x', displayName: 'clip-x', supportedGenerationMethods: [] }
-  const generates = { supportedGenerationMethods: ['generateContent', 'streamGenerateContent'] }
+  const generates = {
+    supportedGenerationMethods: ['generateContent', 'streamGenerateContent', 'countTokens'],
+  }
   const whole = await get('')
   t.match(whole.json(), { models: [clip, { name: 'models/gen-3-pro', ...generates }, {}] })
   t.equal(whole.json().nextPageToken, undefined)
@@ -469,7 +471,7 @@ void t.test('404 in this shape for uploads of official clients', async (t) => {
 
 void t.test('404 for paths that are no method of a model', async (t) => {
   for (const url of [
-    '/v1beta/models/gen-3-pro:countTokens',
+    '/v1beta/models/gen-3-pro:embedContent',
     '/v1beta/models/a:b:generateContent',
     '/v1beta',
   ]) {
