@@ -136,6 +136,11 @@ function blocksOf({ script, ids }: MessagesAnswer): readonly BlockInPieces[] {
   return blocks
 }
 
+/** The edits that were made, where a request asks for any. */
+function editsOf({ edits }: MessagesRequest): object {
+  return edits === undefined ? {} : { context_management: { applied_edits: edits } }
+}
+
 /** The whole answer. */
 export function messageBody(answer: MessagesAnswer): object {
   const { id, request, script, usage } = answer
@@ -148,6 +153,7 @@ export function messageBody(answer: MessagesAnswer): object {
     stop_reason: REASONS[script.end],
     stop_sequence: null,
     stop_details: null,
+    ...editsOf(request),
     ...(usage === undefined ? {} : { usage }),
   }
 }
@@ -192,7 +198,11 @@ export function* messageEvents(answer: MessagesAnswer): Iterable<StreamFrame> {
   const reason = isOn(faults, 'no-stop') ? null : REASONS[script.end]
   yield eventOf(
     'message_delta',
-    { delta: { stop_reason: reason, stop_sequence: null }, ...(last && { usage: last }) },
+    {
+      delta: { stop_reason: reason, stop_sequence: null },
+      ...editsOf(request),
+      ...(last && { usage: last }),
+    },
     { usage: last !== undefined, last: true },
   )
   yield eventOf('message_stop', {}, { last: true })

@@ -13,12 +13,15 @@ import {
   type ToolChoice,
   tokensOf,
 } from '../text/order.ts'
+import { type AppliedEdit, edited } from './editing.ts'
 
 /** A messages request as far as this upstream reads it. */
 export interface MessagesRequest extends TextOrder {
   /** The speed and the tier that were asked for. */
   readonly speed: string
   readonly tier: string
+  /** Edits of the context that were made; undefined where none are asked for. */
+  readonly edits: readonly AppliedEdit[] | undefined
 }
 
 /** From this version on, samplings are not steered. */
@@ -159,7 +162,7 @@ export function parseMessages(
   if (maxTokens === null) throw invalid('max_tokens: Field required')
   if (!Number.isSafeInteger(maxTokens) || maxTokens < 1)
     throw invalid('max_tokens: Input should be greater than or equal to 1')
-  const messages = objectsIn(body['messages'])
+  const { messages, applied } = edited(objectsIn(body['messages']), body['context_management'])
   if (messages.length === 0) throw invalid('messages: at least one message is required')
   const units = messages.map(unitOf)
   const tools = objectsIn(body['tools'])
@@ -186,5 +189,6 @@ export function parseMessages(
     countsToolPrompts: false,
     speed: textIn(body, 'speed') ?? 'standard',
     tier: textIn(body, 'service_tier') ?? 'auto',
+    edits: applied,
   }
 }

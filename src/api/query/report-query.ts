@@ -17,7 +17,7 @@ import { readTimeRange, readZone, type TimeRange, timeRangeMembers } from './tim
 /** Conditions of one request: each reads one more value of a line. */
 const MAX_TAGS = 8
 
-const Tag = Type.String({ maxLength: 256 })
+export const Tag = Type.String({ maxLength: 256 })
 
 /** Parameters of lists of what belongs to a tenant as a whole. */
 export const accountMembers = {
