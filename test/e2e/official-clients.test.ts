@@ -1,8 +1,8 @@
 import { createAnthropic } from '@ai-sdk/anthropic'
 import { createOpenAI } from '@ai-sdk/openai'
-import Anthropic from '@anthropic-ai/sdk'
+import Anthropic, { APIError as MessagesError } from '@anthropic-ai/sdk'
 import { APICallError, generateText, jsonSchema, stepCountIs, streamText, tool } from 'ai'
-import OpenAI from 'openai'
+import OpenAI, { APIError } from 'openai'
 import t from 'tap'
 import type { CallView } from '../../infra/sandbox/calls/store.ts'
 import { sharedStack } from '../helpers/stack.ts'
@@ -153,7 +153,7 @@ const requests: readonly (readonly [
 
 /** The HTTP status of a client's error; clients that retry wrap the last one. */
 function statusOf(error: unknown): number | undefined {
-  if (error instanceof Anthropic.APIError || error instanceof OpenAI.APIError) return error.status
+  if (error instanceof MessagesError || error instanceof APIError) return error.status
   if (APICallError.isInstance(error)) return error.statusCode
   const { lastError } = Object(error)
   return lastError === undefined ? undefined : statusOf(lastError)
