@@ -1,4 +1,5 @@
 import { Buffer } from 'node:buffer'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { MAX_KEPT_TEXT_VALUES } from '../../src/api/kit/bodies/json-bounds.ts'
 import { messagesWire } from '../../src/families/messages/upstream/wire.ts'
 import { load } from './chat-load.ts'
@@ -16,7 +17,7 @@ import { type Row, startTollgate, startUpstream, tryOut } from './kit/text-rows.
  */
 
 const ROUNDS = sizeFrom('BENCH_ROUNDS', sized(5, 1))
-const CONNECTIONS = 16
+const CONNECTIONS = 8
 
 /** A conversation of about so many bytes of text. */
 function conversation(bytes: number): readonly object[] {
@@ -36,7 +37,7 @@ interface Size {
 
 const sizes: readonly Size[] = [
   { name: '0.2 kB', bytes: 200, calls: sized(4_000, 60) },
-  { name: '2 MB', bytes: 2_000_000, calls: sized(120, 6) },
+  { name: '2 MB', bytes: 2_000_000, calls: sized(120, 16) },
 ]
 
 /** Processor time a call of a row, the read models included. */
@@ -112,7 +113,7 @@ function framesRead(): Figure {
   }
 }
 
-const VALUES = sized(MAX_KEPT_TEXT_VALUES, 2_000) - 20
+const VALUES = sizeFrom('BENCH_VALUES', sized(MAX_KEPT_TEXT_VALUES, 2_000)) - 20
 const list = (count: number, one: (at: number) => unknown) =>
   Array.from({ length: count }, (_none, at) => one(at))
 const user = (content: unknown) => ({ role: 'user', content })
@@ -123,6 +124,12 @@ const largest: Readonly<Record<string, readonly object[]>> = {
   blocks: [user(list(VALUES, () => ({})))],
   'nested lists': [user([{ type: 'x', nested: list(VALUES / 2, () => [[]]) }])],
 }
+
+/** Within this time the gateway sends a statement: a probe that sees none is refused. */
+const STATEMENT_MS = 5_000
+
+/** The machine's monotonic clock, as the probe reads it. */
+const nowUs = (): number => Number(process.hrtime.bigint()) / 1_000
 
 /** The longest time between two looks at the event loop, without what it waited for a processor. */
 async function pauseOf(
@@ -140,10 +147,17 @@ async function pauseOf(
   for (let times = 0; times < 3; times += 1) await ask()
   const longest = []
   for (let round = 0; round < ROUNDS; round += 1) {
-    const { probed } = await probe.during(durable.pid, ask)
-    const pauses = probed.looks.slice(1).map((look, at) => {
+    const { result, probed } = await probe.during(durable.pid, async () => {
+      const beganUs = nowUs()
+      await ask()
+      const endedUs = nowUs()
+      await sleep(STATEMENT_MS)
+      return { beganUs, endedUs }
+    })
+    const pauses = probed.looks.slice(1).flatMap((look, at) => {
       const { atUs = 0, ownQueuedUs = 0 } = probed.looks[at] ?? {}
-      return (look.atUs - atUs - (look.ownQueuedUs - ownQueuedUs)) / 1_000
+      if (look.atUs < result.beganUs || atUs > result.endedUs) return []
+      return [(look.atUs - atUs - (look.ownQueuedUs - ownQueuedUs)) / 1_000]
     })
     longest.push(Math.max(...pauses))
   }
