@@ -234,6 +234,25 @@ t.test('a provider that is silent is given up after ten seconds', async (t) => {
   t.match(answer, { status: 504, body: { error: { type: 'timeout_error' } } })
 })
 
+t.test('both kinds of official clients list the models, page by page', async (t) => {
+  const anthropic = new Anthropic({ baseURL: url, apiKey: demo.modelToken })
+  const openai = new OpenAI({ baseURL: `${url}/v1`, apiKey: demo.modelToken })
+  const listed: string[] = []
+  for await (const { id } of anthropic.models.list({ limit: 3 })) listed.push(id)
+  const { data } = await openai.models.list()
+  t.same(
+    listed,
+    data.map(({ id }) => id),
+  )
+  t.ok(listed.length > 6, `${listed.length} models`)
+  const key = { 'x-api-key': demo.modelToken }
+  const all = await call(`${url}/v1/models?limit=1000`, { headers: key })
+  t.match(all.body, { has_more: false, first_id: listed[0], last_id: listed.at(-1) })
+  const one = await anthropic.models.retrieve('text-basic')
+  t.match(one, { type: 'model', display_name: 'text-basic', created_at: /^\d{4}-/ })
+  t.match(await openai.models.retrieve('text-basic'), { object: 'model', owned_by: 'gateway' })
+})
+
 t.test('200 counts at once are mostly refused, and calls go on', async (t) => {
   const token = await newToken('burst')
   const { path, body } = wires['messages'] as Wire

@@ -13,9 +13,11 @@ import { imageTaskSurface } from './images/tasks.ts'
 import { keyRoute } from './key.ts'
 import {
   LooseModelParamsSchema,
+  ModelListQuerySchema,
   ModelListSchema,
   ModelParamsSchema,
   ModelsQuerySchema,
+  pageOf,
 } from './models.ts'
 import { v1 } from './mount.ts'
 import { pricedModel, PricedModelSchema, priceFailures, priceRoute } from './prices.ts'
@@ -59,14 +61,11 @@ function modelRoutes(instance: FastifyInstance, { models }: Pick<Services, 'mode
         operationId: 'listModels',
         summary: 'List the models that the token may use',
         ok: ModelListSchema,
-        failures: tokenFailures,
+        failures: [...tokenFailures, 'invalid_request'],
       }),
-      querystring: ModelsQuerySchema,
+      querystring: ModelListQuerySchema,
     },
-    handler: (request) => ({
-      object: 'list' as const,
-      data: [...listModels(models, principalOf(request))],
-    }),
+    handler: (request) => pageOf(listModels(models, principalOf(request)), request.query),
   })
   app.get('/models/:id', {
     schema: {

@@ -16,9 +16,18 @@ texts.models.push({ id: 'a/b c%', families: ['chat', 'x'] })
 
 const basic = {
   id: 'text-basic',
+  display_name: 'text-basic',
   object: 'model',
   created: Date.UTC(2026, 0, 1) / 1_000,
   owned_by: 'gateway',
+  type: 'model',
+  created_at: '2026-01-01T00:00:00.000Z',
+  max_tokens: null,
+  max_input_tokens: null,
+  capabilities: null,
+  line: null,
+  lifecycle: 'active',
+  deprecated_at: null,
   supported_endpoints: ['/v1/chat/completions', '/v1/responses'],
 }
 
@@ -31,8 +40,59 @@ void t.test('lists the models that the token may use, by name', async (t) => {
   t.equal(answer.statusCode, 200)
   t.same(answer.json(), {
     object: 'list',
-    data: [{ ...basic, id: 'a/b c%', supported_endpoints: ['/v1/chat/completions'] }, basic],
+    data: [
+      {
+        ...basic,
+        id: 'a/b c%',
+        display_name: 'a/b c%',
+        supported_endpoints: ['/v1/chat/completions'],
+      },
+      basic,
+    ],
+    first_id: 'a/b c%',
+    last_id: 'text-basic',
+    has_more: false,
   })
+})
+
+void t.test('a list comes in pages where it is asked for so, in either direction', async (t) => {
+  interface Page {
+    readonly data: readonly { readonly id: string }[]
+    readonly first_id: string | null
+    readonly last_id: string | null
+    readonly has_more: boolean
+  }
+  const page = async (query: string): Promise<Page> => (await get(query)).json<Page>()
+  const idsOf = ({ data }: Page) => data.map(({ id }) => id)
+  const first = await page('?limit=1')
+  t.match(first, { first_id: 'a/b c%', last_id: 'a/b c%', has_more: true })
+  const second = await page(`?limit=1&after_id=${encodeURIComponent(String(first.last_id))}`)
+  t.same(idsOf(second), ['text-basic'])
+  t.equal(second.has_more, false)
+  t.same(await page(`?limit=1&before_id=${second.first_id}`), { ...first, has_more: false })
+  t.match(await page('?limit=1&before_id=zz'), { first_id: 'text-basic', has_more: true })
+  t.same(await page('?after_id=zz'), {
+    object: 'list',
+    data: [],
+    first_id: null,
+    last_id: null,
+    has_more: false,
+  })
+  t.same(await page('?limit=1000'), await page(''))
+  for (const [query, param] of [
+    ['?limit=0', 'limit'],
+    ['?limit=1001', 'limit'],
+    ['?limit=two', 'limit'],
+    ['?after_id=a&before_id=b', 'before_id'],
+    [`?after_id=${'x'.repeat(257)}`, 'after_id'],
+  ] as const) {
+    const answer = await get(query)
+    t.match(
+      { status: answer.statusCode, body: answer.json() },
+      { status: 400, body: { error: { param, code: 'invalid_value' } } },
+      query,
+    )
+  }
 })
 
 void t.test('the token may come in x-api-key, below a bearer token', async (t) => {
@@ -50,8 +110,8 @@ void t.test('the token may come in x-api-key, below a bearer token', async (t) =
   }
 })
 
-void t.test('query parameters of a list of models are ignored', async (t) => {
-  const query = '?client_version=0.1.0&limit=1&after_id=x&limit=2'
+void t.test('other query parameters of models are ignored', async (t) => {
+  const query = '?client_version=0.1.0&beta=true&beta=false'
   t.same((await get(query)).json(), (await get('')).json())
   t.same((await get(`/text-basic${query}`)).json(), { ...basic, prices: [] })
   t.equal((await get(`/a/b%20c%25${query}`)).statusCode, 200)

@@ -1,6 +1,7 @@
 import type { Principal } from '../../../app/access/principal.ts'
 import type { Catalog } from '../../../domain/catalog/catalog.ts'
 import { type ImageKind, imageKinds } from '../../../domain/catalog/image-rules.ts'
+import { toTimestamp } from '../../../kernel/clock.ts'
 import { DomainError, isDomainError } from '../../../kernel/errors.ts'
 import { didYouMean } from '../../../kernel/nearest-name.ts'
 import type { Services } from '../services.ts'
@@ -8,7 +9,7 @@ import type { Services } from '../services.ts'
 /** The models that a token may use, and the refusal of any other name. */
 
 /** The creation time of a model is not known: all models have this constant Unix second. */
-const CREATED = Date.UTC(2026, 0, 1) / 1_000
+const CREATED_MS = Date.UTC(2026, 0, 1)
 
 const endpointByImageKind: Readonly<Record<ImageKind, string>> = {
   generation: '/v1/images/generations',
@@ -26,13 +27,28 @@ export function modelEndpoints(catalog: Catalog, family: string, model: string):
     .map((kind) => endpointByImageKind[kind])
 }
 
+/**
+ * The members of every model: those that clients of chat read, and those of clients of messages. The
+ * gateway does not know what is null.
+ */
+const ofEveryModel = {
+  object: 'model',
+  created: CREATED_MS / 1_000,
+  owned_by: 'gateway',
+  type: 'model',
+  created_at: toTimestamp(CREATED_MS),
+  max_tokens: null,
+  max_input_tokens: null,
+  capabilities: null,
+  line: null,
+  lifecycle: 'active',
+  deprecated_at: null,
+} as const
+
 /** A model as `/v1/models` shows it. */
-export interface ModelView {
+export type ModelView = typeof ofEveryModel & {
   readonly id: string
-  readonly object: 'model'
-  /** Unix seconds. */
-  readonly created: number
-  readonly owned_by: 'gateway'
+  readonly display_name: string
   readonly supported_endpoints: readonly string[]
 }
 
@@ -51,9 +67,8 @@ export function listModels(
         families.set(id, (families.get(id) ?? new Set<string>()).add(family))
   const listed = [...families].map(([id, served]) => ({
     id,
-    object: 'model' as const,
-    created: CREATED,
-    owned_by: 'gateway' as const,
+    display_name: id,
+    ...ofEveryModel,
     supported_endpoints: [...served]
       .toSorted()
       .flatMap((family) => modelEndpoints(catalog, family, id)),
