@@ -119,6 +119,7 @@ const creations: readonly Creation[] = [
     isText: true,
   },
   { path: '/v1/responses', body: { model: 'text-basic', input: 'Hello' }, isText: true },
+  { path: '/v1/responses/compact', body: { model: 'text-basic', input: 'Hello' }, isText: true },
   ...[
     '/v1beta/models/text-basic:generateContent',
     '/v1beta/models/text-basic:streamGenerateContent',

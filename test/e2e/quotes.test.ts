@@ -108,6 +108,7 @@ void t.test('the quote of a call is the hold that it takes from the balance', as
     ['/v1/chat/completions', { ...chat, max_tokens: 100 }],
     ['/v1/chat/completions', { ...chat, stream: true, web_search_options: {} }],
     ['/v1/responses', { model: 'text-basic', input: 'Hello' }],
+    ['/v1/responses/compact', { model: 'text-basic', input: 'Hello' }],
     ['/v1/messages', { ...chat, max_tokens: 100 }],
     ['/v1beta/models/text-basic:generateContent', { contents: [{ parts: [{ text: 'Hello' }] }] }],
     ['/v1/images/generations', { model: 'image-2', prompt: 'a boat', n: 3 }],

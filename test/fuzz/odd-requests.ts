@@ -45,6 +45,13 @@ const bodies: Readonly<Record<string, object>> = {
   '/v1/audio/speech': { model: 'speech-2.8-hd', voice: 'nova', input: 'a boat' },
   '/v1/chat/completions': { model: 'text-basic', messages: [{ role: 'user', content: 'hi' }] },
   '/v1/responses': { model: 'text-basic', input: 'hi' },
+  '/v1/responses/compact': { model: 'text-basic', input: 'hi' },
+  '/v1/responses/input_tokens': { model: 'text-basic', input: 'hi' },
+  '/v1/messages/count_tokens': {
+    model: 'text-basic',
+    messages: [{ role: 'user', content: 'hi' }],
+  },
+  '/v1beta/models/{model}:countTokens': turn,
   '/v1/messages': {
     model: 'text-basic',
     max_tokens: 9,

@@ -12,7 +12,7 @@ import { type Faults, isOn, wordOf } from '../faults/vocabulary.ts'
 import type { Answer } from '../http/exchange.ts'
 import type { StreamAnswer, StreamFrame } from '../http/stream.ts'
 import { Refusal } from '../http/wire.ts'
-import type { Fields } from '../kit/body.ts'
+import { type Fields, objectsIn } from '../kit/body.ts'
 import { promptTokens } from '../text/order.ts'
 import { callOf, TextService, argumentPieces } from '../text/script.ts'
 import { textHeaders, textMessage, textWire } from '../text/wire.ts'
@@ -223,6 +223,48 @@ function countTokens(
   }
 }
 
+/** Compacts a conversation: its user messages are left, and a summary stands for the rest. */
+function compact(
+  { kit, text, kept }: Parts,
+  body: Fields | null,
+  asker: Asker,
+  faults: Faults,
+): Answer | StreamAnswer {
+  const bounded = ['max_output_tokens', 'stream'].find((name) => body?.[name] !== undefined)
+  if (bounded !== undefined)
+    throw new Refusal('unknown_parameter', `Unknown parameter: '${bounded}'.`, bounded)
+  const { credential } = asker
+  const asked = body === null ? null : kept.withItems(body, credential)
+  const request = parseResponses(asked, kit.options, (read) => kept.continued(read, credential))
+  const { ids } = text
+  const script = text.plan(request, asker, faults)
+  const reported = responsesUsage(script.usage, request.model.caches, faults)
+  const id = ids.next('resp_')
+  const failCode = wordOf(faults, 'fail')
+  const call = acceptCall(kit, FAMILY, asker, {
+    ...callOf(request, script, id, reported),
+    failCode,
+  })
+  if (failCode !== null) throw new Refusal(failCode, textMessage(failCode))
+  const usage = isOn(faults, 'no-usage') ? undefined : reported
+  const left = Array.isArray(asked?.['input'])
+    ? objectsIn(asked['input']).filter(({ role }) => role === 'user')
+    : [{ role: 'user', content: asked?.['input'] }]
+  const sealed = Buffer.from(script.answer.text).toString('base64')
+  const output = [
+    ...left.map((item) => ({
+      id: ids.next('msg_'),
+      type: 'message',
+      status: 'completed',
+      ...item,
+    })),
+    { id: ids.next('cmp_'), type: 'compaction', encrypted_content: sealed },
+  ]
+  const answer = { id, object: 'response.compaction', created_at: text.nowSeconds(), output, usage }
+  const headers = textHeaders(ids.next('req_'), faults)
+  return answerOf({ headers, body: answer, usage: usage !== undefined }, call, faults)
+}
+
 /** The responses upstream. */
 export const responses: SandboxFamily = {
   name: FAMILY,
@@ -234,6 +276,10 @@ export const responses: SandboxFamily = {
     addCall(app, kit, wire, '/v1/responses', (body) => ({
       userText: lastUserText(body),
       perform: (asker, faults) => create({ kit, text, kept }, body, asker, faults),
+    }))
+    addCall(app, kit, wire, '/v1/responses/compact', (body) => ({
+      userText: lastUserText(body),
+      perform: (asker, faults) => compact({ kit, text, kept }, body, asker, faults),
     }))
     addCall(app, kit, wire, '/v1/responses/input_tokens', (body) => ({
       op: 'count',

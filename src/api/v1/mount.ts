@@ -44,10 +44,6 @@ export const v1: Mount = {
       'This gateway does not list the input of a response, and cancels none. GET /v1/responses/{id} reads one',
     ],
     [
-      /^\/responses\/compact$/,
-      'This gateway compacts no conversation. POST /v1/responses continues one by `previous_response_id`',
-    ],
-    [
       /^\/(?:conversations|assistants|threads)(?:$|\/)/,
       'This gateway keeps no conversations, assistants or threads. POST /v1/responses continues a response by `previous_response_id`',
     ],

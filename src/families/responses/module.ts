@@ -7,7 +7,8 @@ import { createTokenCounter } from '../text/upstream/counts.ts'
 import type { FamilyModule } from '../module.ts'
 import { responsesRules } from './rules/wire.ts'
 import { keptResponsesSurface } from './surface/kept.ts'
-import { responseCountSurface, responsesSurface } from './surface/routes.ts'
+import { compactSurface, responseCountSurface, responsesSurface } from './surface/routes.ts'
+import { compactWire } from './upstream/compact.ts'
 import { createKeptResponseProvider } from './upstream/kept.ts'
 import { responsesWire } from './upstream/wire.ts'
 
@@ -23,17 +24,19 @@ export const responses: FamilyModule = {
   open: ({ markerSecret }) => {
     const keptIds = createKeptIds(markerSecret)
     const provider = createTextProvider(responsesWire)
+    const compactor = createTextProvider(compactWire)
     const counter = createTokenCounter(responsesWire)
     const kept = createKeptResponseProvider()
     const upstream = { wire: responsesRules, provider, keptIds }
     return {
       surfaces: [
         responsesSurface(upstream),
+        compactSurface({ ...upstream, provider: compactor }),
         responseCountSurface({ ...upstream, counter, places: createCountPlaces() }),
         keptResponsesSurface({ keptIds, provider: kept }),
       ],
       close: async () =>
-        void (await Promise.all([provider.close(), counter.close(), kept.close()])),
+        void (await Promise.all([provider, compactor, counter, kept].map((one) => one.close()))),
       callOfAnswer: (tenantId, id) => keptIds.open(tenantId, 'response', id)?.callId,
     }
   },

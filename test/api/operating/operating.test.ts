@@ -463,6 +463,7 @@ void t.test('/openapi.json describes every route with its failures and its token
     '/v1/quote',
     '/v1/receipts/{id}',
     '/v1/responses',
+    '/v1/responses/compact',
     '/v1/responses/input_tokens',
     '/v1/responses/{id}',
     '/v1/usage',

@@ -80,7 +80,6 @@ t.test('each is served, not_offered, or 405 that names the methods of its path',
 t.test('a word of an official path is never an id', async (t) => {
   const words = [
     '/images/variations',
-    '/responses/compact',
     '/videos/characters',
     '/videos/characters/content',
     '/videos/edits',
@@ -94,6 +93,6 @@ t.test('a word of an official path is never an id', async (t) => {
     }
   for (const path of ['/videos/characters_1', '/responses/compacted', '/files/edits/content'])
     t.equal((await send('GET', path)).statusCode, 401, path)
-  for (const path of ['/images/generations/async', '/responses/input_tokens'])
+  for (const path of ['/images/generations/async', '/responses/compact', '/responses/input_tokens'])
     t.match(await send('GET', path), { statusCode: 405, headers: { allow: 'POST' } }, path)
 })

@@ -8,6 +8,9 @@ import {
   countFailures,
 } from '../../../api/kit/failures/call-failures.ts'
 import type { Surface } from '../../../api/kit/routes/surface.ts'
+import { memberOrUndefined } from '../../../api/kit/bodies/member-checks.ts'
+import { refuse } from '../../../domain/catalog/checks/fields.ts'
+import type { JsonObject } from '../../../kernel/json.ts'
 import { describeV1 } from '../../../api/v1/documentation.ts'
 import { AnyObject, open } from '../../text/surface/bodies.ts'
 import { readResponsesRequest, ResponsesBodySchema } from './request.ts'
@@ -87,6 +90,53 @@ export const responseCountSurface = (upstream: CountUpstream): Surface =>
         const { stream: _stream, ...asked } = readResponsesRequest(body)
         return asked
       },
+    },
+    upstream,
+  )
+
+const CompactedSchema = Type.Object(
+  {
+    id: Type.String(),
+    object: Type.String({ description: '`response.compaction`.' }),
+    output: Type.Array(AnyObject, {
+      description: 'The input of the next response: what is left, and a `compaction` item.',
+    }),
+    usage: AnyObject,
+  },
+  { ...open, named: 'CompactedResponse' },
+)
+
+/**
+ * Reads a conversation to compact: it is answered whole, and its summary has no bound that a caller could set.
+ * @throws DomainError `invalid_request`, naming the field
+ */
+function readCompaction(body: JsonObject): Omit<ReturnType<typeof readResponsesRequest>, 'stream'> {
+  if (memberOrUndefined(body, 'max_output_tokens') !== undefined)
+    refuse('max_output_tokens', '`max_output_tokens` is not accepted here: a summary has no bound')
+  const { stream, ...asked } = readResponsesRequest(body)
+  if (stream)
+    refuse('stream', '`stream` must not be true: a compacted conversation is not streamed')
+  return asked
+}
+
+/** Compacts conversations of responses, below `/v1`. */
+export const compactSurface = (upstream: TextUpstream): Surface =>
+  textSurface(
+    v1,
+    {
+      name: 'v1.responses.compact',
+      path: '/responses/compact',
+      body: ResponsesBodySchema,
+      documented: describeV1({
+        tag: 'Text',
+        operationId: 'compactResponse',
+        isCall: true,
+        summary: 'Compact a conversation',
+        ok: CompactedSchema,
+        failures: [...callFailures, ...continuationFailures],
+        further: callExamples('input'),
+      }),
+      read: (body) => ({ ...readCompaction(body), dialect: undefined }),
     },
     upstream,
   )
