@@ -11,7 +11,7 @@ import { type Ended, type Environment, tollgateProcess } from './support/tollgat
 
 const WAITS = 'waiting for a database that is not migrated yet'
 const LACKS = /^waiting: .* it lacks read model access,.* migration secret 1, .*tollgate migrate/
-const STATES_MS = 30_000
+const STATES_MS = 120_000
 
 const store = await startEventStore()
 t.teardown(() => store.stop())

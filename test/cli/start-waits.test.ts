@@ -12,7 +12,7 @@ import { tollgateProcess } from './support/tollgate.ts'
 
 /** A replica that starts while a store is away is alive and not ready, and serves once it is back. */
 
-const STATES_MS = 30_000
+const STATES_MS = 120_000
 
 const WAITING = 'waiting for a store that is away'
 

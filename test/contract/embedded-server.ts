@@ -14,7 +14,7 @@ import { replaceFaults } from '../helpers/child.ts'
 const ENTRY = new URL('../../infra/embedded/eventstore/main.ts', import.meta.url)
 /** An event store whose faults can be changed. */
 const FAULTY = new URL('../helpers/faulty-eventstore.ts', import.meta.url)
-const START_TIMEOUT_MS = 30_000
+const START_TIMEOUT_MS = 120_000
 const STOP_TIMEOUT_MS = 10_000
 
 /** How to start it; everything has a default. */

@@ -7,7 +7,7 @@ import { call, type Answer } from './support/client.ts'
 /** A process of each role has an operations port, whose readiness is that of its role. */
 
 /** Longer than the longest pause between two tries of a leader session. */
-const STATES_MS = 45_000
+const STATES_MS = 180_000
 
 const stack = await startStack({ env: { OPERATIONS_PORT: '0' } })
 t.teardown(() => stack.stop())

@@ -10,7 +10,7 @@ const skip = chromium.missing
 
 /** A real person from the first request to a video that shows them, at the page in a real browser. */
 
-t.setTimeout(120_000)
+t.setTimeout(1_200_000)
 
 const PUBLIC = ['93.184.216.34']
 const MODEL = 'domestic-video-2-0'

@@ -35,7 +35,7 @@ const dieEverywhere = atLength(false, true)
 t.setTimeout(1_200_000)
 
 const MODEL = 'domestic-video-2-0'
-const ENDED_MS = 20_000
+const ENDED_MS = 120_000
 /** Longer than what a dead process had in hand is kept for it. */
 const LEASE_MS = 130_000
 /** Longer than a verification may be confirmed, and than an upload is looked for. */

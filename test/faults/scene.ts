@@ -21,7 +21,7 @@ export async function freshDirectory(t: Test): Promise<string> {
 
 /** A running gateway whose surroundings a test breaks, one after the other. */
 
-const RECOVERY_TIMEOUT_MS = 45_000
+const RECOVERY_TIMEOUT_MS = 180_000
 const RECOVERY_PAUSE_MS = 250
 const KILL_PAUSE_MS = 50
 

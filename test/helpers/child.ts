@@ -4,7 +4,7 @@ import { createInterface } from 'node:readline'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { nodeArguments } from './checkout.ts'
 
-const START_MS = 30_000
+const START_MS = 120_000
 /** Maximum length of a child's error output that is kept. */
 const MAX_COMPLAINTS_CHARS = 4_000
 

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 /** Pause between two looks. */
 const LOOK_AGAIN_MS = 10
 /** No healthy run comes near it, on however busy a machine. */
-const WITHIN_MS = 30_000
+const WITHIN_MS = 120_000
 
 /** Asks until the answer is there, which `undefined` and `false` are not. @throws when it does not come in time */
 export async function eventually<Result>(

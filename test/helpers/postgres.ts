@@ -15,13 +15,13 @@ import { migrateOps } from '../../src/app/migrations.ts'
 import { checkout, nodeArguments } from './checkout.ts'
 
 /** Time to wait for the shared server: it may have to be initialised first. */
-const SERVER_TIMEOUT_MS = 60_000
+const SERVER_TIMEOUT_MS = 180_000
 const POLL_MS = 50
 /** Whoever is still connected then is cut off. */
 const LEAVE_TIMEOUT_MS = 1_000
-const MAINTENANCE_TIMEOUT_MS = 30_000
+const MAINTENANCE_TIMEOUT_MS = 120_000
 const INSUFFICIENT_PRIVILEGE = '42501'
-const CONNECT_TIMEOUT_MS = 20_000
+const CONNECT_TIMEOUT_MS = 60_000
 const SERVER = new URL('postgres-server.ts', import.meta.url)
 
 /** A database of one suite's own. End every connection to it, then drop it. */

@@ -35,7 +35,7 @@ import { acquireGatewayDatabase } from './postgres.ts'
 
 /** Public address every host of the tests resolves to unless the test says otherwise. */
 const PUBLIC_ADDRESS = '93.184.216.34'
-const CATCH_UP_MS = 20_000
+const CATCH_UP_MS = 120_000
 
 export interface StackOptions {
   readonly sandbox?: Partial<SandboxOptions>

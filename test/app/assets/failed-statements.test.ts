@@ -22,7 +22,7 @@ t.test('work whose postponement failed is done soon, long before its lease ends'
   })
   await world.pool.query('drop trigger refused on ops.asset_work; drop function public.refuse();')
   const active = async () => (await assetEventsOf(log, assetId)).length === 3
-  await eventually('it is active', active, 20_000)
+  await eventually('it is active', active, 90_000)
   await replica.stop()
   t.pass('it did not wait for 120 s')
 })

@@ -8,7 +8,7 @@ const world = await startWorld(t)
 const { log, pool } = world
 const LEASE_MS = 120_000
 /** Far below a lease. */
-const SOON_MS = 20_000
+const SOON_MS = 90_000
 const [channel] = world
   .replica()
   .assetDeps.channels.all.filter(({ library }) => library !== undefined)

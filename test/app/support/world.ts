@@ -163,7 +163,7 @@ export async function startWorld(t: Test, options: WorldOptions = {}): Promise<W
   const settle = async (): Promise<void> => {
     const end = (await log.endPosition()) ?? -1n
     for (const { name } of allProjections)
-      if (!(await waitForPosition(pool, name, end, 20_000)))
+      if (!(await waitForPosition(pool, name, end, 120_000)))
         throw new Error(`the ${name} read model did not catch up`)
   }
   const access: AccountCommandDeps = {

@@ -42,7 +42,7 @@ export function environmentOf(stack: {
 export const END = '\u0000end\u0000'
 
 const HOST = new URL('command-host.ts', import.meta.url)
-const RUN_MS = 60_000
+const RUN_MS = 180_000
 
 type Host = ChildProcessByStdio<null, Readable, Readable>
 

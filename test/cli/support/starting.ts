@@ -8,7 +8,7 @@ import { eventually } from '../../helpers/eventually.ts'
 import { type Environment, launch } from './tollgate.ts'
 
 /** Longer than the longest pause between two attempts, on a busy machine. */
-const SERVES_MS = 45_000
+const SERVES_MS = 180_000
 
 type Line = Readonly<Record<string, unknown>>
 

@@ -9,8 +9,8 @@ import { eventually } from '../../helpers/eventually.ts'
 import { bareEnvironment } from '../../helpers/child.ts'
 import { builtProduct } from '../../helpers/product.ts'
 
-const READY_MS = 60_000
-const RUN_MS = 60_000
+const READY_MS = 180_000
+const RUN_MS = 180_000
 /** A script has many commands, one after the other. */
 const SCRIPT_MS = 240_000
 /** Where nobody keeps a `.env` of real stores. */

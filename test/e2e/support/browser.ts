@@ -4,9 +4,9 @@ import { chromium as installed } from '../../helpers/requirements.ts'
 
 /** A real browser, as the operating system brings it. */
 
-const START_TIMEOUT_MS = 60_000
+const START_TIMEOUT_MS = 180_000
 /** For anything a page is waited for. */
-const PAGE_TIMEOUT_MS = 20_000
+const PAGE_TIMEOUT_MS = 90_000
 
 /** Starts it without a window, and without requests of its own. */
 function openBrowser(): Promise<Browser> {

@@ -15,7 +15,7 @@ export interface Answer {
 
 export const TASKS = '/provA/api/v3/contents/generations/tasks'
 
-const PATIENCE_MS = 30_000
+const PATIENCE_MS = 120_000
 
 /** Asks without `fetch`, whose streams and checks cost as much as all that the gateway does for a refusal. */
 export async function call(

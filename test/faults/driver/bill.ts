@@ -115,8 +115,8 @@ export function judgeLedger(
 /** The ledger as finance reads it: over HTTP, page by page. */
 
 const PAGE = 500
-const TIMEOUT_MS = 20_000
-const UNAVAILABLE_MS = 30_000
+const TIMEOUT_MS = 60_000
+const UNAVAILABLE_MS = 120_000
 const LOOK_AGAIN_MS = 500
 
 interface LedgerPage {

@@ -5,7 +5,7 @@ import type { Usage } from './tasks/family.ts'
 
 /** Reads the log by itself, with none of the product's code: what an outsider finds in it. */
 
-const READ_TIMEOUT_MS = 60_000
+const READ_TIMEOUT_MS = 180_000
 
 export interface LoggedEvent {
   /** Of its namespace, without that. */

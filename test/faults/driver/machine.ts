@@ -20,8 +20,8 @@ import {
 
 /** A gateway on embedded stores of its own, through as many lives as it takes. */
 
-const START_TIMEOUT_MS = 60_000
-const COMMAND_TIMEOUT_MS = 120_000
+const START_TIMEOUT_MS = 240_000
+const COMMAND_TIMEOUT_MS = 300_000
 const TAIL_LINES = 25
 /** Longer than a gateway takes that is busy and gives up. */
 const END_TIMEOUT_MS = 75_000

@@ -20,7 +20,7 @@ export type Target =
   | 'database-sessions'
   | 'everything'
 
-const PS_TIMEOUT_MS = 10_000
+const PS_TIMEOUT_MS = 60_000
 
 function parentOf(stat: string): number {
   // The name in parentheses may hold anything; state and parent follow it.

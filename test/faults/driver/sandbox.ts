@@ -11,8 +11,8 @@ import type { Usage } from './tasks/family.ts'
 
 /** The upstream of a run: the one process that is never killed, for it knows what was accepted. */
 
-const START_TIMEOUT_MS = 30_000
-const CONTROL_TIMEOUT_MS = 10_000
+const START_TIMEOUT_MS = 120_000
+const CONTROL_TIMEOUT_MS = 60_000
 const PAGE = 1_000
 /** What a gateway whose clock goes ahead signs is taken all the same. */
 const SIGNATURE_SKEW_MS = 400 * 3_600_000

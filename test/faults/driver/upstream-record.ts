@@ -2,7 +2,7 @@ import type { Sandbox } from './sandbox.ts'
 
 /** What upstream says of the calls and files it took, and of who asked for which. */
 
-const TIMEOUT_MS = 20_000
+const TIMEOUT_MS = 60_000
 const PAGE = 1_000
 /** The sandbox forgets requests beyond its last thousand: they are read long before that, as a rule. */
 const LOG_EVERY_MS = 250

@@ -17,7 +17,7 @@ const calls = traffic(dice.fork('traffic'), 'k')
 const died = new Set<string>()
 
 const BURST = 14
-const ENDED_MS = 30_000
+const ENDED_MS = 120_000
 
 /** Starts a life, makes its calls all at once, kills it, and waits for what its callers hear. */
 async function live(machine: Machine, crashAt: string | undefined, killAfterMs?: number) {

@@ -67,7 +67,7 @@ t.test('every read model follows the log and its later events', async (t) => {
   log.push(first, recordStep(recorder, { n: 50 }, 'submitted'))
   const end = log.events.at(-1)!.position
   for (const name of ['tasks', 'timeline'])
-    t.equal(await waitForPosition(pool, name, end, 10_000), true)
+    t.equal(await waitForPosition(pool, name, end, 60_000), true)
   const task = await findTask(pool, {
     tenantId: 'tenant_1',
     families: ['video-a'],
@@ -272,7 +272,7 @@ t.test('an event exactly at a checkpoint’s position is applied', async (t) => 
   await first.stop()
   startEngine(t, options)
   log.push(last)
-  t.equal(await waitForPosition(pool, 'ledger', last.position, 10_000), true)
+  t.equal(await waitForPosition(pool, 'ledger', last.position, 60_000), true)
   const stored = await readCheckpoint(pool, 'ledger')
   t.same(stored?.at, placeOf(last.position))
   t.equal(stored?.events, BigInt(events.length), 'every event was considered, none twice')
@@ -338,7 +338,7 @@ t.test('waits for positions share one query at a time', async (t) => {
   }
   const next = recordStep(recorder, { n: 900 }, 'requested')
   const waiting = Array.from({ length: 500 }, (_, n) =>
-    waitForPosition(counted, n % 2 === 0 ? 'tasks' : 'ledger', next.position, 10_000),
+    waitForPosition(counted, n % 2 === 0 ? 'tasks' : 'ledger', next.position, 60_000),
   )
   const impatient = waitForPosition(counted, 'tasks', next.position, 50)
   t.equal(await impatient, false)

@@ -44,7 +44,7 @@ async function suite(t: Test, version: ServerVersion): Promise<void> {
   const end = await log.endPosition()
   if (end === undefined) throw new Error('the log has events')
   for (const { name } of allProjections)
-    t.equal(await waitForPosition(pool, name, end, 20_000), true, name)
+    t.equal(await waitForPosition(pool, name, end, 120_000), true, name)
   const settled = events.filter(({ type }) => type === 'TaskSettled').length
   t.equal(Number((await chainHead(pool)).seq), settled, 'each settlement once')
   t.equal((await listLines(pool, {}, { limit: 500 })).items.length, settled)

@@ -39,7 +39,7 @@ import { libraryHistory } from '../../../projections/support/library.ts'
 import { ScriptedLog } from '../../../projections/support/memory-log.ts'
 import { closeOf, recordParties } from './closes.ts'
 
-const CAUGHT_UP_MS = 30_000
+const CAUGHT_UP_MS = 120_000
 const LIFE_NAMES = Object.keys(lives) as Life[]
 
 const token = { unit: 'token', per: 1_000_000 } as const

@@ -12,7 +12,7 @@ import { recordingStatements } from '../../support/recorded-statements.ts'
 import { createInput, startWorld, uncertain, type World } from '../../support/world.ts'
 
 /** Far below every lease of a task: of 150 s for a poll, of 600 s for the others. */
-const SOON_MS = 20_000
+const SOON_MS = 60_000
 
 /** Refuses statements as Postgres does where it is out of space; returns what ends that. */
 async function refuse(pool: Pool, which: string, first = ''): Promise<() => Promise<unknown>> {

@@ -5,7 +5,7 @@ import { eventually } from '../../../helpers/eventually.ts'
 import { createInput, startWorld, type World } from '../../support/world.ts'
 
 /** Far below a lease of 150 s. */
-const SOON_MS = 20_000
+const SOON_MS = 60_000
 const LOOKS = 5
 
 const task = (n: number, given: Partial<DuePoll> = {}): DuePoll => ({

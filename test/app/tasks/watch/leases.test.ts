@@ -11,7 +11,7 @@ import type { WorkerOrder } from './support/worker-child.ts'
 
 const CHILD = new URL('support/worker-child.ts', import.meta.url)
 /** Far below the leases of 60 and 120 s, far above the silence after which a worker is dead. */
-const SOON_MS = 30_000
+const SOON_MS = 40_000
 
 /** A worker in a separate process; it dies with the test at the latest. */
 function startWorker(t: Test, world: World, owner: string) {

@@ -31,7 +31,7 @@ export function addressWith(switches: readonly string[], marker?: string): strin
 
 const PAGE = 100
 /** A read model that a dead process left behind catches up within it. */
-const PATIENCE_MS = 20_000
+const PATIENCE_MS = 120_000
 const PAUSE_MS = 250
 
 export interface Shown {
@@ -127,7 +127,7 @@ export interface LibraryRecord {
   readonly verifications: readonly AcceptedVerification[]
 }
 
-const TIMEOUT_MS = 20_000
+const TIMEOUT_MS = 60_000
 const RECORD_PAGE = 1_000
 
 async function all<Item>(url: string): Promise<readonly Item[]> {

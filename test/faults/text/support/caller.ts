@@ -6,7 +6,7 @@ type Family = 'chat' | 'responses' | 'native' | 'messages'
 export const families: readonly Family[] = ['chat', 'responses', 'native', 'messages']
 
 /** Nobody waits longer for an answer. */
-const PATIENCE_MS = 60_000
+const PATIENCE_MS = 120_000
 
 export interface Asking {
   readonly family: Family

@@ -23,7 +23,7 @@ export interface Store {
   readonly stop: () => Promise<void>
 }
 
-const START_MS = 30_000
+const START_MS = 120_000
 
 const MAIN = new URL('../../../helpers/faulty-eventstore.ts', import.meta.url)
 

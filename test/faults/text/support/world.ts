@@ -28,9 +28,9 @@ import { startStore, type Store } from './store.ts'
 
 /** Gateways as processes of their own on stores that outlive them, and an upstream that never dies. */
 
-const CATCH_UP_MS = 20_000
+const CATCH_UP_MS = 120_000
 const LEDGER_PAGE = 500
-const HTTP_TIMEOUT_MS = 20_000
+const HTTP_TIMEOUT_MS = 60_000
 
 interface TextWorld<S extends EventStore = Store> {
   /** Of the seed and of this file. */

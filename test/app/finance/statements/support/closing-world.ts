@@ -285,7 +285,7 @@ function startEngine(pool: Pool, log: EventLog) {
 async function caughtUp(pool: Pool, log: EventLog): Promise<void> {
   const end = (await log.endPosition()) ?? -1n
   for (const { name } of allProjections)
-    if (!(await waitForPosition(pool, name, end, 20_000)))
+    if (!(await waitForPosition(pool, name, end, 120_000)))
       throw new Error(`the ${name} read model did not catch up`)
 }
 
