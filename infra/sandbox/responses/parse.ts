@@ -144,6 +144,12 @@ function formOf(body: Fields): AnswerForm {
     : { kind: 'text' }
 }
 
+/** Members of a response whose input is counted. */
+export const COUNTED = new Set(
+  `model input instructions previous_response_id conversation parallel_tool_calls reasoning text
+  tool_choice tools truncation`.split(/\s+/),
+)
+
 /** For members of other wires, this upstream names the replacement. */
 const MOVED: Readonly<Record<string, string>> = {
   response_format:

@@ -32,7 +32,7 @@ import {
   textPart,
 } from './body.ts'
 import { KeptResponses } from './kept.ts'
-import { lastUserText, parseResponses, type ResponsesRequest } from './parse.ts'
+import { COUNTED, lastUserText, parseResponses, type ResponsesRequest } from './parse.ts'
 import { unreachable } from '../../../src/kernel/assert.ts'
 
 /** One event before it is numbered. */
@@ -197,12 +197,6 @@ function create(
     textError(errorFrame(code, textMessage(code), written), faults)
   return answerOf({ headers, frames, failure }, call, faults)
 }
-
-/** Members of a response whose input is counted. */
-const COUNTED = new Set(
-  `model input instructions previous_response_id conversation parallel_tool_calls reasoning text
-  tool_choice tools truncation`.split(/\s+/),
-)
 
 /** Counts the tokens of an input; nothing is accepted. @throws Refusal */
 function countTokens(

@@ -12,7 +12,7 @@ export const ModelSchema = Type.Object({
   created: Type.Integer({ description: 'Unix seconds.' }),
   owned_by: Type.Literal('gateway'),
   type: Type.Literal('model'),
-  created_at: Type.String({ description: 'The same time as `created`, RFC 3339.' }),
+  created_at: Type.String({ description: 'Time of creation, RFC 3339.' }),
   max_tokens: Unknown,
   max_input_tokens: Unknown,
   capabilities: Unknown,
