@@ -123,6 +123,12 @@ async function play(t: Test, step: AgentStep, run: Run): Promise<void> {
   t.equal(answer.status, answers.status, answer.text.slice(0, 300))
   if (answer.status === 400) return checkRefused(t, step, answer.text, before)
   if (answer.status !== 200 || step.body === undefined) return
+  if (answers.counts !== undefined) {
+    t.ok(answer.body[answers.counts] > 0, answer.text)
+    t.equal(answer.headers.get('x-cost'), null)
+    t.same(callsAfter(before), [], 'counting is no call')
+    return
+  }
   const turn = turnOf(path, answer)
   t.equal(turn.ends, answers.ends, 'the answer is whole')
   if (step.name !== undefined) run.turns.set(step.name, turn)

@@ -26,6 +26,8 @@ export interface AgentStep {
     readonly says?: string
     /** Why the model stopped, or the type of the last item. */
     readonly ends?: string
+    /** The member of an answer that counts tokens: it is free. */
+    readonly counts?: string
     /** SKUs in addition to those of tokens. */
     readonly bills?: readonly string[]
   }
