@@ -17,7 +17,7 @@ import { readTimeRange, readZone, type TimeRange, timeRangeMembers } from './tim
 /** Conditions of one request: each reads one more value of a line. */
 const MAX_TAGS = 8
 
-export const Tag = Type.String({ maxLength: 256 })
+export const TagQuery = Type.String({ maxLength: 256 })
 
 /** Parameters of lists of what belongs to a tenant as a whole. */
 export const accountMembers = {
@@ -40,7 +40,7 @@ export const reportMembers = (surfaceNames: readonly string[]) => ({
   source_id: NameOf('Only of this task, by its platform id, or of this call.'),
   request_id: NameOf('Only of the request with this `x-request-id`.'),
   tag: Type.Optional(
-    Type.Union([Tag, Type.Array(Tag, { maxItems: MAX_TAGS })], {
+    Type.Union([TagQuery, Type.Array(TagQuery, { maxItems: MAX_TAGS })], {
       description: 'A tag that the request had, as `key:value`; may be given several times.',
     }),
   ),

@@ -1,5 +1,5 @@
 import { Type } from 'typebox'
-import { reportMembers, Tag } from '../../api/query/report-query.ts'
+import { reportMembers, TagQuery } from '../../api/query/report-query.ts'
 import { NameOf } from '../../api/query/schemas.ts'
 import { fieldOf, timeFields } from '../kit/fields.ts'
 import type { FilterField } from '../kit/filter.tsx'
@@ -10,7 +10,7 @@ const { surface: _surface, tag: _tag, format: _format, bom: _bom, ...members } =
 export const lineMembers = {
   ...members,
   surface: NameOf('Only of this surface.'),
-  tag: Type.Optional(Tag),
+  tag: Type.Optional(TagQuery),
 }
 
 export const lineFields: readonly FilterField[] = [
