@@ -122,6 +122,8 @@ async function play(t: Test, step: AgentStep, run: Run): Promise<void> {
   const answer = await call(`${url}${path}`, { headers, body, method })
   t.equal(answer.status, answers.status, answer.text.slice(0, 300))
   if (answer.status === 400) return checkRefused(t, step, answer.text, before)
+  if (method === 'GET')
+    t.match(answer.body, { has_more: false, data: [{ type: 'model', id: /./ }] })
   if (answer.status !== 200 || step.body === undefined) return
   if (answers.counts !== undefined) {
     t.ok(answer.body[answers.counts] > 0, answer.text)
