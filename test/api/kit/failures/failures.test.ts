@@ -75,13 +75,14 @@ function answered(envelope: Envelope, errors: readonly Error[]): number[] {
 }
 
 /** Below `/provA` one route has another shape, and no name but the prefix. */
-/** Surfaces of one path, which no other has below it. */
-const single: readonly string[] = ['/provA', '/v1/messages']
+const single: readonly string[] = ['/provA']
+/** Below `/v1` messages have a shape of their own. */
+const MESSAGES = '/v1/messages'
 
 function isBelow(path: string, prefix: string): boolean {
-  return single.includes(prefix) || single.includes(path)
-    ? path === prefix
-    : path.startsWith(`${prefix}/`)
+  if (single.includes(prefix) || single.includes(path)) return path === prefix
+  if (prefix !== MESSAGES && path.startsWith(MESSAGES)) return false
+  return path === MESSAGES ? prefix === path : path.startsWith(`${prefix}/`)
 }
 
 function documented(prefix: string): number[] {
