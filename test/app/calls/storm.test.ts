@@ -51,11 +51,21 @@ t.test(
       broken.set(marker, /cut|error|stall/.test(fault))
       if (fault.includes('stall')) stalls += 1
       const prompt = `[[sandbox words=20 frame-ms=2 ${fault}]] [[client=${marker}]]`
-      const { callId, frames } = await calls.stream(
-        textInput({ family, prompt, callerGone: gone.signal }),
-      )
-      markers.set(callId, marker)
-      delivered.set(callId, false)
+      const sent = (callId: string): void => {
+        markers.set(callId, marker)
+        delivered.set(callId, false)
+      }
+      const input = textInput({ family, prompt, callerGone: gone.signal })
+      const begun = await calls.stream(input).catch((error: unknown) => {
+        // A provider that is too busy to begin has failed.
+        if (!isDomainError(error) || typeof error.details['callId'] !== 'string') throw error
+        sent(error.details['callId'])
+        broken.set(marker, true)
+        return undefined
+      })
+      if (begun === undefined) return
+      const { callId, frames } = begun
+      sent(callId)
       let taken = 0
       try {
         for await (const _frame of frames) {

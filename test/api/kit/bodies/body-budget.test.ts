@@ -7,6 +7,7 @@ import { text } from 'node:stream/consumers'
 import type { IncomingMessage } from 'node:http'
 import t from 'tap'
 import { nodeArguments } from '../../../helpers/checkout.ts'
+import { eventually } from '../../../helpers/eventually.ts'
 import { MEMORY_PER_BYTE } from '../../../../src/api/kit/bodies/body-budget.ts'
 import { defaultLimits } from '../../../../src/api/app.ts'
 import { goodBody, principals, startApp, tasksPath } from '../../support/app.ts'
@@ -159,7 +160,8 @@ void t.test('a caller that hung up before its body was admitted reserves no memo
   await asked
   const [socket] = await connected
   gone.destroy()
-  await once(socket, 'close')
+  // It may be closed already.
+  await eventually('the connection is closed', () => socket.destroyed)
   const next = open(withLength, slowPort)
   letIn()
   next.end(body)
@@ -289,11 +291,8 @@ void t.test(
     )
     t.ok(announced.some(({ type }) => type === 'multipart/form-data'))
     let arrived = 0
-    const allArrived = new Promise<void>((resolve) => {
-      shared.server.on('request', () => {
-        arrived += 1
-        if (arrived === announced.length) resolve()
-      })
+    shared.server.on('request', () => {
+      arrived += 1
     })
     const asked = announced.map(({ path, method, type, bytes }) => {
       const isForm = type === 'multipart/form-data'
@@ -315,7 +314,7 @@ void t.test(
       else request.flushHeaders()
       return request
     })
-    await allArrived
+    await eventually('all arrive', () => arrived === announced.length)
     for (const secret of ['sk-two', 'sk-one']) {
       const other = open({ ...withLength, authorization: `Bearer ${secret}` }, to)
       other.end(body)
