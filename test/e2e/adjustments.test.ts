@@ -58,7 +58,9 @@ t.test('a part of a line is refunded once, and every report is net of it', async
   t.match(await used(), { amount: '0.011', refunded: '0.004', net: '0.007', requests: 1 })
   t.match((await reports.lines()).body.data.items[0], { adjusted: '0.004', net: '0.007' })
   t.match((await reports.get(`/receipts/${lineId}`)).body.data, { net: '0.007' })
-  const month = await reports.get(`/ledger/summary?time_preset=this_month&tz=${middayZone()}`)
+  const month = await reports.get(
+    `/ledger/summary?time_preset=this_month&tz=${encodeURIComponent(middayZone())}`,
+  )
   t.match(month.body.data.items[0], { refunded: '0.004', net: '0.007', requests: null })
 })
 

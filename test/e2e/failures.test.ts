@@ -108,7 +108,9 @@ t.test('filters, pages and files', async (t) => {
   const call1 = idOf(failed, 'x-call-id')
   const task = idOf(ended, 'x-platform-id')
   t.same(await ids('surface=v1.chat'), [call1])
-  t.same(await ids(`model=text-basic&time_preset=today&tz=${middayZone()}`), [call1])
+  t.same(await ids(`model=text-basic&time_preset=today&tz=${encodeURIComponent(middayZone())}`), [
+    call1,
+  ])
   t.same(await ids(`request_id=${idOf(ended, 'x-request-id')}`), [task])
   t.same(await ids('code=OutputVideoSensitiveContentDetected'), [task])
   t.same(await ids('status=failed'), [task, call1])
