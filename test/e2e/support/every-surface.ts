@@ -71,6 +71,12 @@ export const everySurface = async (
     own: texts,
   },
   {
+    surface: 'v1.responses.compact',
+    path: '/v1/responses/compact',
+    body: { model: 'text-basic', input: [{ role: 'user', content: 'Hello' }] },
+    own: texts,
+  },
+  {
     surface: 'v1.messages',
     path: '/v1/messages',
     body: { ...text, max_tokens: 64 },
