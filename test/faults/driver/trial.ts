@@ -32,7 +32,7 @@ const CHANNEL_TIMEOUT_MS = 1_500
 const QUEUED_MS = 600
 const RUNNING_MS = 1_500
 /** How long nothing more may find its end, once there are no more faults, before that is the end. */
-const SETTLE_STALL_MS = 90_000
+const SETTLE_STALL_MS = 300_000
 const SETTLE_PAUSE_MS = 1_000
 
 export interface TrialOptions {
