@@ -29,7 +29,14 @@ for (const tenantId of ['acme', 'beta']) {
   await grantCredit(past, { ...grant, currency: 'USD' })
 }
 await stack.caughtUp()
-const despite = ['--despite', 'audit_old', '--despite', 'audit_found', '--reason', 'the audit runs tonight'] as const
+const despite = [
+  '--despite',
+  'audit_old',
+  '--despite',
+  'audit_found',
+  '--reason',
+  'the audit runs tonight',
+] as const
 
 t.test('status 2 names the option that is missing or that another one excludes', async (t) => {
   for (const [args, message] of [
