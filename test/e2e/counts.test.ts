@@ -10,7 +10,7 @@ import { type Answer, call, callOnce, queriesOf } from './support/client.ts'
 
 /** The tokens of a prompt are counted by its provider, on three wires: free, bounded, and recorded nowhere. */
 
-/** An account of messages that does not count has a model of its own. */
+/** The model of an account of messages that does not count. */
 const stack = await startStack({
   channels: (channels) =>
     channels.flatMap((channel) => {
@@ -63,7 +63,7 @@ const post = (path: string, body: object, token = demo.modelToken): Promise<Answ
     body: JSON.stringify(body),
   })
 
-/** A token of a user of its own, whose limits no other test uses. */
+/** A token of another user, whose limits no other test uses. */
 async function newToken(name: string): Promise<string> {
   const { tenantId } = demo
   const userId = `user_${name}`

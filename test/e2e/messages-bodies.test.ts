@@ -12,7 +12,7 @@ import { call } from './support/client.ts'
 /** Bodies of messages as a provider gets them: large ones, odd ones and halves of them. */
 
 const MIB = 1024 * 1024
-/** Of the last request that came. */
+/** The body of the last request that came. */
 let received = Buffer.alloc(0)
 const provider = createServer((request, response) => {
   void buffer(request).then((body) => {

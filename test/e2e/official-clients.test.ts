@@ -39,7 +39,7 @@ async function position(): Promise<string> {
   return (await finance.lines('limit=1')).body.data.as_of
 }
 
-/** What the records of a marker owe in all. */
+/** The sum that the records of a marker owe. */
 function owedBy(marker: string): Readonly<Record<string, number>> {
   const sums: Record<string, number> = {}
   for (const record of recordsOf(marker))

@@ -155,6 +155,17 @@ function hasContent({ body }: ResponsesRequest): boolean {
   return Array.isArray(include) && include.includes('reasoning.encrypted_content')
 }
 
+/** Reads a body with the items and the response that it names, as its account keeps them. @throws Refusal */
+function readRequest(
+  { kit, kept }: Pick<Parts, 'kit' | 'kept'>,
+  body: Fields | null,
+  credential: Asker['credential'],
+) {
+  const asked = body === null ? null : kept.withItems(body, credential)
+  const request = parseResponses(asked, kit.options, (read) => kept.continued(read, credential))
+  return { asked, request }
+}
+
 /** Answers a responses request. A failure is a response too: 200 and `failed`. */
 function create(
   { kit, text, kept }: Parts,
@@ -163,8 +174,7 @@ function create(
   faults: Faults,
 ): Answer | StreamAnswer {
   const { credential } = asker
-  const asked = body === null ? null : kept.withItems(body, credential)
-  const request = parseResponses(asked, kit.options, (read) => kept.continued(read, credential))
+  const { request } = readRequest({ kit, kept }, body, credential)
   const { ids } = text
   const script = text.plan(request, asker, faults)
   const reported = responsesUsage(script.usage, request.model.caches, faults)
@@ -208,8 +218,7 @@ function countTokens(
   const unknown = Object.keys(body ?? {}).find((name) => !COUNTED.has(name))
   if (unknown !== undefined)
     throw new Refusal('unknown_parameter', `Unknown parameter: '${unknown}'.`, unknown)
-  const asked = body === null ? null : kept.withItems(body, credential)
-  const request = parseResponses(asked, kit.options, (read) => kept.continued(read, credential))
+  const { request } = readRequest({ kit, kept }, body, credential)
   return {
     status: 200,
     headers: textHeaders(text.ids.next('req_'), faults),
@@ -228,8 +237,7 @@ function compact(
   if (bounded !== undefined)
     throw new Refusal('unknown_parameter', `Unknown parameter: '${bounded}'.`, bounded)
   const { credential } = asker
-  const asked = body === null ? null : kept.withItems(body, credential)
-  const request = parseResponses(asked, kit.options, (read) => kept.continued(read, credential))
+  const { asked, request } = readRequest({ kit, kept }, body, credential)
   const { ids } = text
   const script = text.plan(request, asker, faults)
   const reported = responsesUsage(script.usage, request.model.caches, faults)
@@ -246,12 +254,9 @@ function compact(
     : [{ role: 'user', content: asked?.['input'] }]
   const sealed = Buffer.from(script.answer.text).toString('base64')
   const output = [
-    ...left.map((item) => ({
-      id: ids.next('msg_'),
-      type: 'message',
-      status: 'completed',
-      ...item,
-    })),
+    ...left.map((item) => {
+      return { id: ids.next('msg_'), type: 'message', status: 'completed', ...item }
+    }),
     { id: ids.next('cmp_'), type: 'compaction', encrypted_content: sealed },
   ]
   const answer = { id, object: 'response.compaction', created_at: text.nowSeconds(), output, usage }

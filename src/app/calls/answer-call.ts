@@ -168,7 +168,7 @@ export async function quoteCall<Input extends CallInput, Request, Seen>(
 }
 
 /**
- * What a call would send and which channels may serve it, whatever it costs.
+ * Works out the request of a call and the channels that may serve it, without its price.
  * @throws DomainError `model_not_allowed`, `unknown_model`, those of `resolve`
  */
 export function resolveCall<Input extends CallInput, Request, Seen>(

@@ -36,7 +36,7 @@ const passedWords: Readonly<Record<PassableCode, string>> = {
   audit_found: 'in spite of the findings of the audit',
   audit_old: 'without a recent audit',
 }
-/** Between the codes of blockers in one hidden field. */
+/** The separator of codes of blockers in one hidden field. */
 const SEPARATOR = ' '
 
 interface FormProps {

@@ -34,7 +34,7 @@ const frames = [
 /** With so many frames the result is whole. */
 const WHOLE = 6
 const END = '"stop_reason":"'
-/** What the whole result is billed as. */
+/** The usage that the whole result is billed for. */
 const billed = { input: 5, 'cached-input': 3, output: 10 }
 
 type Gateway = ReturnType<typeof gateway>

@@ -5,13 +5,13 @@ import type { Answer } from './client.ts'
 export interface Turn {
   /** Why it ended, or the type of its last item; undefined where it is not whole. */
   readonly ends: string | undefined
-  /** What goes back as the model's part of the conversation. */
+  /** The model's part of the conversation, which goes back in the next turn. */
   readonly said: readonly unknown[]
   /** The id of the first tool that it used. */
   readonly tool: string | undefined
 }
 
-// oxlint-disable-next-line typescript/no-explicit-any -- every wire has a shape of its own
+// oxlint-disable-next-line typescript/no-explicit-any -- every wire has another shape
 type Loose = any
 
 /** The JSON of each event; `[DONE]` has none. */

@@ -105,7 +105,7 @@ interface Filling {
   readonly turns: ReadonlyMap<string, Turn>
 }
 
-/** What a provider received. */
+/** A request as the provider received it. */
 export interface Received {
   readonly path: string
   readonly headers: IncomingHttpHeaders

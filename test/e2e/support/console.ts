@@ -64,7 +64,7 @@ export async function addController(
   { access, other: { tenantId } }: Pick<Stack, 'access' | 'other'>,
   userId: string,
 ): Promise<string> {
-  // Of another tenant than those whose money it is.
+  // The controller belongs to another tenant than those whose money it is.
   await addUser(access, { tenantId, userId, name: userId })
   const { secret } = await issueToken(access, {
     tenantId,

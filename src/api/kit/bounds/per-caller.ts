@@ -28,7 +28,7 @@ declare module 'fastify' {
     readonly startsNothing?: boolean
     /** Marks a POST that keeps something and is never billed; a function decides for each request. */
     readonly isFree?: boolean | ((request: FastifyRequest) => boolean)
-    /** Marks a POST that keeps nothing, is never billed and has limits of its own. */
+    /** Marks a POST that keeps nothing and is never billed; other limits than those of calls apply to it. */
     readonly hasOwnLimits?: boolean
   }
 }

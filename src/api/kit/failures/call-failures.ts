@@ -8,7 +8,7 @@ import {
 } from './surface-failures.ts'
 import type { FailureStatus } from './failure-row.ts'
 import type { FailureCode } from './failure-table.ts'
-import { beforeSending, tokenFailures, withBody } from './route-failures.ts'
+import { beforeReserving, beforeSending, tokenFailures } from './route-failures.ts'
 
 /** The failures of calls of a model, before the envelope of a surface gives them its shape. */
 
@@ -126,18 +126,8 @@ export const callFailures: readonly FailureCode[] = [
 
 /** The failures of counting the tokens of a prompt, which is free and recorded nowhere. */
 export const countFailures: readonly FailureCode[] = [
-  ...tokenFailures,
-  ...withBody,
-  'body_empty',
-  'overloaded',
-  'invalid_request',
-  'unknown_model',
-  'model_not_allowed',
-  'tenant_suspended',
-  'user_suspended',
-  'no_channel',
+  ...beforeReserving,
   'not_offered',
-  'database_unavailable',
   'call_refused',
   'refused_invalid',
   'refused_account',

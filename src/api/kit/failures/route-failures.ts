@@ -23,8 +23,8 @@ export const withBody = [
   'media_type_unsupported',
 ] as const satisfies FailureCode[]
 
-/** The failures of every route that calls a model, before anything is sent. */
-export const beforeSending: readonly FailureCode[] = [
+/** The failures of every route that asks for a model, before anything is reserved. */
+export const beforeReserving: readonly FailureCode[] = [
   ...tokenFailures,
   ...withBody,
   'body_empty',
@@ -34,13 +34,18 @@ export const beforeSending: readonly FailureCode[] = [
   'model_not_allowed',
   'tenant_suspended',
   'user_suspended',
+  'no_channel',
+  'database_unavailable',
+]
+
+/** The failures of every route that calls a model, before anything is sent. */
+export const beforeSending: readonly FailureCode[] = [
+  ...beforeReserving,
   'price_not_configured',
   'insufficient_balance',
   'budget_reached',
-  'no_channel',
   'log_unavailable',
   'log_outcome_unknown',
-  'database_unavailable',
 ]
 
 /** The names of failures in managing accounts and tokens. */

@@ -22,7 +22,7 @@ export interface TaskWire extends Pick<
   'family' | 'maxListIds' | 'maxListSize' | 'maxListPages' | 'showsMarkers'
 > {
   readonly credentialHeaders: CredentialHeaders
-  /** Below the channel's base URL. */
+  /** The path below the channel's base URL. */
   readonly createPath: (submission: TaskSubmission) => string
   /**
    * A creation in upstream's form, with the marker where lists show it; large media are in pieces.

@@ -69,7 +69,7 @@ export const MessageCountBodySchema = Type.Object(promptMembers(message(AnyObjec
   examples: [example],
 })
 
-/** Bodies as described above, but for the items of their lists. */
+/** Members of bodies without the items of their lists, which are checked one by one. */
 const outermostMembers = promptMembers(Unchecked, Unchecked)
 const OutermostCallSchema = Type.Object({ ...outermostMembers, ...callMembers }, open)
 const OutermostCountSchema = Type.Object(outermostMembers, open)

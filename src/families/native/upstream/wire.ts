@@ -222,7 +222,7 @@ export const nativeWire: CountingWire = {
   frameReader: nativeFrameReader,
   count: {
     path: ({ upstreamModel }) => `/models/${encodeURIComponent(upstreamModel)}:countTokens`,
-    // What is more than turns is counted as a part of a whole request.
+    // The service counts turns alone; with further members it takes a whole request.
     body: ({ body, upstreamModel }) =>
       Object.keys(body).every((name) => name === 'contents')
         ? body

@@ -18,7 +18,7 @@ import { textSettings } from '../settings.ts'
 import { createTextFamily, requestAt } from './family.ts'
 import { type TextCallInput, type TextDeps, textRefusal } from './types.ts'
 
-/** For one count, whatever number of providers is asked. */
+/** The time of one count, for all providers that are asked. */
 const TIMEOUT_MS = 10_000
 /** Providers asked for one count. */
 const MAX_CHANNELS = 3
@@ -108,7 +108,7 @@ export interface CountPlaces {
   readonly enter: (channel: Channel, sharer: Sharer) => () => void
 }
 
-/** One for all routes of a wire. */
+/** Makes the places that all routes of a wire share. */
 export function createCountPlaces(max = MAX_COUNTS_PER_CHANNEL): CountPlaces {
   const channels = new Map<string, { readonly shared: SharedUse; running: number }>()
   return {

@@ -131,9 +131,9 @@ interface ReadAnswer extends Pick<TextAnswer, 'body' | 'tally'> {
   readonly upstreamId?: string | undefined
 }
 
-/** How a wire counts the tokens of a prompt. */
+/** The request by which a wire counts the tokens of a prompt. */
 interface WireCount {
-  /** Below the channel's base URL. */
+  /** The path below the channel's base URL. */
   readonly path: (request: TextRequest) => string
   readonly body: (request: TextRequest) => JsonObject | JsonParts
   /** The member of an answer that has the figure. */
@@ -149,7 +149,7 @@ export interface TextWire {
   readonly usualHeaders?: (request: TextRequest) => Readonly<Record<string, string>>
   /** The outermost members of its requests: messages of a provider say by them what is at fault. */
   readonly members: readonly string[]
-  /** Below the channel's base URL. */
+  /** The path below the channel's base URL. */
   readonly path: (request: TextRequest, streamed: boolean) => string
   readonly requestBody: (request: TextRequest, streamed: boolean) => JsonObject | JsonParts
   /** The error of a body that has no result, whatever its status; undefined for any other. */

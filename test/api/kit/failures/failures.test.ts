@@ -76,7 +76,7 @@ function answered(envelope: Envelope, errors: readonly Error[]): number[] {
 
 /** Below `/provA` one route has another shape, and no name but the prefix. */
 const single: readonly string[] = ['/provA']
-/** Below `/v1` messages have a shape of their own. */
+/** Errors of messages have another shape than the rest of `/v1`. */
 const MESSAGES = '/v1/messages'
 
 function isBelow(path: string, prefix: string): boolean {

@@ -7,7 +7,7 @@ const times = (count: number, one: (at: number) => unknown) =>
 const ask = (more: object) => ({ model: 'm', max_tokens: 5, messages: [user('Hi')], ...more })
 const user = (content: unknown) => ({ role: 'user', content })
 
-/** How often the reading of a body pauses. */
+/** The number of pauses in the reading of a body. */
 function pausesOf(body: object): number {
   const work = readMessages({ ...body })
   for (let pauses = 0; ; pauses += 1) if (work.next().done === true) return pauses
