@@ -163,7 +163,7 @@ export function VoidedFiles({
 }): JSX.Element {
   const files = [...formats.map((format) => `statement.${format}`), POSTINGS]
   return (
-    <>
+    <span>
       {files.map((file, at) => (
         <span key={file}>
           {at === 0 ? '' : ', '}
@@ -172,7 +172,7 @@ export function VoidedFiles({
           </a>
         </span>
       ))}
-    </>
+    </span>
   )
 }
 

@@ -22,7 +22,7 @@ import { type Progress, progressMembers, progressOf } from './progress.ts'
 
 /** Facts of the page of one month: its statement, or the figures as the statement will have them. */
 
-/** Late lines that the page shows; all of them are in the files. */
+/** Late lines that the page shows; the files of the closed month have all of them. */
 export const MAX_LATE_LINES = 20
 
 export const monthQuery = Type.Object({

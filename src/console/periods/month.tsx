@@ -208,7 +208,9 @@ function LateLines({ facts, view }: Props): JSX.Element | null {
             empty="The late postings are credits and refunds."
           />
           {lateLines.facts.length < MAX_LATE_LINES ? null : (
-            <p class="note">The newest {MAX_LATE_LINES}; all of them are in the files.</p>
+            <p class="note">
+              The newest {MAX_LATE_LINES}; the files of the closed month have all of them.
+            </p>
           )}
         </>
       )}
