@@ -21,6 +21,8 @@ interface Guarded {
   readonly ends: readonly string[]
   /** Lets time pass, as far as the guard can tell. */
   readonly pass: (ms: number) => void
+  /** Resolves when servers have accepted its subscription so often: only an open one is cut off by a restart. */
+  readonly follows: (times: number) => Promise<unknown>
 }
 
 function guarded(
@@ -30,6 +32,7 @@ function guarded(
 ): Guarded {
   const ends: string[] = []
   let nowMs = 0
+  let acceptances = 0
   const guard = new LogGuard({
     clock: { nowMs: () => nowMs },
     logger: silentLog,
@@ -42,12 +45,22 @@ function guarded(
   const stop = new AbortController()
   t.teardown(() => (stop.abort(), guard.stop(), bare.close()))
   // Each process follows something of the log, which a restart of its server cuts off.
-  void follow(log, stop.signal)
-  return { log, ends, pass: (ms) => void (nowMs += ms) }
+  void follow(log, stop.signal, async () => (acceptances += 1))
+  return {
+    log,
+    ends,
+    pass: (ms) => void (nowMs += ms),
+    follows: (times) => eventually('it follows the log', () => acceptances >= times),
+  }
 }
 
-async function follow(log: EventLog, signal: AbortSignal): Promise<void> {
-  for await (const _message of log.subscribe({ streamPrefix: 'account-', signal })) continue
+async function follow(
+  log: EventLog,
+  signal: AbortSignal,
+  onOpened: () => Promise<unknown>,
+): Promise<void> {
+  for await (const _message of log.subscribe({ streamPrefix: 'account-', signal, onOpened }))
+    continue
 }
 
 async function storeWithACopy(t: Test) {
@@ -64,14 +77,19 @@ const belongs = (): Promise<void> => Promise.resolve()
 
 t.test('a log that lost the newest event is not gone on with, though it belongs', async (t) => {
   const { store, copy, place } = await storeWithACopy(t)
-  const { log, ends, pass } = guarded(t, place, belongs)
+  const writer = guarded(t, place, belongs)
+  const { log, ends, pass } = writer
   const reader = guarded(t, place, belongs)
   const bystander = guarded(t, place, belongs)
+  const allFollow = (times: number) =>
+    Promise.all([writer, reader, bystander].map(({ follows }) => follows(times)))
+  await allFollow(1)
   await log.append('task-a', [cancelled('task-a', 'first')], 'no_stream')
   t.equal((await bystander.log.readStream('task-a')).length, 1)
   await store.copyTo(copy)
   await log.append('task-a', [cancelled('task-a', 'second')], 0n)
   t.equal((await reader.log.readStream('task-a')).length, 2)
+  await allFollow(2)
 
   await store.serveFrom(copy)
   // Of another process, so that the stream is as long as it was.
@@ -111,10 +129,12 @@ t.test('an event of a subscription is known as well', async (t) => {
 
 t.test('a node that is behind for a moment is waited for', async (t) => {
   const { store, copy, place } = await storeWithACopy(t)
-  const { log, ends, pass } = guarded(t, place, belongs)
+  const { log, ends, pass, follows } = guarded(t, place, belongs)
+  await follows(1)
   await log.append('task-a', [cancelled('task-a', 'first')], 'no_stream')
   await store.copyTo(copy)
   await log.append('task-a', [cancelled('task-a', 'second')], 0n)
+  await follows(2)
   await store.serveFrom(copy)
   await eventually('it is refused', async () => log.denial())
   pass(BEHIND_MS - 1)
