@@ -280,9 +280,9 @@ export async function listAccounts(
 ): Promise<readonly LedgerAccount[]> {
   const { rows } = await db.query<Omit<LedgerAccount, 'openedAtMs'> & { opened_at: Date }>(
     `select t.tenant_id as "tenantId", b.currency, t.opened_at,
-            case when a.data is not null then jsonb_build_object(
-              'timeZone', a.data::jsonb ->> 'timeZone', 'revision', a.data::jsonb -> 'revision',
-              'graceHours', a.data::jsonb -> 'graceHours') end as billing,
+            case when a.data is not null then json_build_object(
+              'timeZone', a.data -> 'timeZone', 'revision', a.data -> 'revision',
+              'graceHours', a.data -> 'graceHours') end as billing,
             p.month as "lastMonth"
      from ${accountsSql}
      where ($1::text[] is null or b.tenant_id = any($1)) and ($2::text is null or b.currency = $2)

@@ -63,8 +63,11 @@ function accountsOfPage(shown: readonly Counted[], { skip, limit }: Input) {
     const to = skip + limit - passed
     passed += size
     if (from >= size || to <= 0) continue
+    // Tenants of a group are sorted: those behind the page are behind it in any case.
     const all = of.flatMap(({ group: { tenantIds, currency } }) =>
-      tenantIds.map((tenantId) => ({ tenantId, currency, key: `${tenantId} ${currency}` })),
+      tenantIds
+        .slice(0, to)
+        .map((tenantId) => ({ tenantId, currency, key: `${tenantId} ${currency}` })),
     )
     all.sort((a, b) => (a.key < b.key ? -1 : 1))
     accounts.push(...all.slice(from, to))

@@ -9,7 +9,7 @@ import { monthAfter } from '../../../domain/statement/periods.ts'
 import type { Currency } from '../../../kernel/money.ts'
 import { accountKey, blockersOf, type ClosingFacts, readClosingFacts } from './blockers.ts'
 import type { PreviewDeps } from './preview.ts'
-import { closingMonth, firstMonth, ledgerPosition, zoneOf } from './closing-account.ts'
+import { closingMonth, ledgerPosition, monthIn, zoneOf } from './closing-account.ts'
 import { readIssuer } from './issuer.ts'
 import type { BoardRow, MonthOf } from './types.ts'
 
@@ -31,10 +31,10 @@ type OpenRow = Extract<BoardRow, { readonly status: 'open' }>
 
 /** An open month, with all that blocks it. */
 export function openRow(account: LedgerAccount, month: string, facts: ClosingFacts): OpenRow {
-  const { tenantId, currency, billing, lastMonth, openedAtMs } = account
+  const { tenantId, currency, billing, lastMonth } = account
   const profile = billing ?? NO_BILLING
   const zone = zoneOf(profile)
-  const next = lastMonth === null ? firstMonth(zone, openedAtMs).month : monthAfter(lastMonth)
+  const next = lastMonth === null ? openingMonth(account) : monthAfter(lastMonth)
   const of = { tenantId, currency, month }
   const closing = closingMonth({ profile, zone, next: { month: next } }, of)
   return { ...of, status: 'open', blockers: blockersOf(closing, facts) }
@@ -69,9 +69,11 @@ export async function boardRows(
   { month, tenantIds, currency }: BoardOf,
   facts: ClosingFacts,
 ): Promise<readonly BoardRow[]> {
-  const closed = await periodsOfMonth(db, { month, tenantIds })
+  const [closed, accounts] = await Promise.all([
+    periodsOfMonth(db, { month, tenantIds }),
+    listAccounts(db, { tenantIds, currency }),
+  ])
   const closes = new Map(closed.map((row) => [accountKey(row.closed), row]))
-  const accounts = await listAccounts(db, { tenantIds, currency })
   return accounts.flatMap((account) => {
     const row = closes.get(accountKey(account))
     if (row !== undefined) return [closedRow(row)]
@@ -84,7 +86,7 @@ export function openingMonth({
   openedAtMs,
   billing,
 }: Pick<LedgerAccount, 'openedAtMs' | 'billing'>): string {
-  return firstMonth(zoneOf(billing ?? NO_BILLING), openedAtMs).month
+  return monthIn(zoneOf(billing ?? NO_BILLING), openedAtMs)
 }
 
 /** One account month by month, oldest first, up to the month that runs. */
@@ -99,7 +101,7 @@ export async function monthsOf(
   const [account] = await listAccounts(db, { tenantIds: [tenantId], currency })
   if (account === undefined) return closed
   const zone = zoneOf(account.billing ?? NO_BILLING)
-  const running = zone.dayAt(clock.nowMs()).slice(0, 7)
+  const running = monthIn(zone, clock.nowMs())
   const last = closed.at(-1)
   const open: BoardRow[] = []
   let month = last === undefined ? openingMonth(account) : monthAfter(last.month)

@@ -116,7 +116,12 @@ export function firstMonth(
   openedAtMs: number,
 ): Pick<PeriodClosed, 'month' | 'from'> {
   const { fromMs } = zone.monthAt(openedAtMs)
-  return { month: zone.dayAt(openedAtMs).slice(0, 7), from: zone.secondAt(fromMs) }
+  return { month: monthIn(zone, openedAtMs), from: zone.secondAt(fromMs) }
+}
+
+/** The month of the zone, `YYYY-MM`, at a time in Unix milliseconds. */
+export function monthIn(zone: TimeZone, unixMs: number): string {
+  return zone.dayAt(unixMs).slice(0, 7)
 }
 
 /** When a month, `YYYY-MM`, ends in a zone: Unix milliseconds. */

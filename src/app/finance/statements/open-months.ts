@@ -1,7 +1,7 @@
 import { listAccounts } from '../../../../projections/ledger/query.ts'
 import type { Queryable } from '../../../../projections/engine/queryable.ts'
 import { monthAfter } from '../../../domain/statement/periods.ts'
-import { firstMonth, zoneOf } from './closing-account.ts'
+import { monthIn, zoneOf } from './closing-account.ts'
 
 /** How long ago a month ended: in the last month, in the one before, or earlier. */
 export const openMonthAges = ['1', '2', '3+'] as const
@@ -26,8 +26,8 @@ export async function countOpenMonths(
   for (const { billing, lastMonth, openedAtMs } of await listAccounts(db, everyone)) {
     if (billing === null || billing.revision === 0) continue
     const zone = zoneOf(billing)
-    const next = lastMonth === null ? firstMonth(zone, openedAtMs).month : monthAfter(lastMonth)
-    const open = countOf(zone.dayAt(nowMs).slice(0, 7)) - countOf(next)
+    const next = lastMonth === null ? monthIn(zone, openedAtMs) : monthAfter(lastMonth)
+    const open = countOf(monthIn(zone, nowMs)) - countOf(next)
     if (open >= 1) counts['1'] += 1
     if (open >= 2) counts['2'] += 1
     counts['3+'] += Math.max(0, open - 2)
