@@ -13,6 +13,7 @@ import { createEventLog } from '../eventlog/log/client.ts'
 import type { EventLog } from '../eventlog/log/types.ts'
 import { monotonicClock, systemClock } from '../kernel/clock.ts'
 import { isDomainError } from '../kernel/errors.ts'
+import { createBusyShare } from '../platform/busy-share.ts'
 import { releaseStartMemory } from '../platform/v8-flags.ts'
 import { auditAll } from '../start/audit.ts'
 import { storesOfParent } from '../start/child-stores.ts'
@@ -31,8 +32,6 @@ const STATEMENT_TIMEOUT_MS = 300_000
 const QUERY_TIMEOUT_MS = STATEMENT_TIMEOUT_MS + 10_000
 /** Postgres ends the lead of a process that is frozen for this long. */
 const SILENT_MS = 60_000
-/** Rests are so many times as long as the work between them: callers have Postgres to themselves most of the time. */
-const REST_TIMES = 3
 
 async function run(path: string): Promise<NightlyOutcome> {
   // Callers and read models come before audits.
@@ -48,7 +47,7 @@ async function run(path: string): Promise<NightlyOutcome> {
   // A lead that is lost meanwhile ends nothing: two audits at once are double work, and no more.
   const lead = await tryLead(pool, NIGHTLY_AUDIT, { silentMs: SILENT_MS })
   if (lead === undefined) return 'led'
-  restBetween(pool, createRest(REST_TIMES, monotonicClock))
+  restBetween(pool, createRest({ busyShare: createBusyShare(), clock: monotonicClock }))
   const log = createEventLog({ url, namespace, log: logger })
   const projected = await readFirstPlace(pool, allProjections)
   if (projected !== undefined) log.passed(projected)

@@ -10,6 +10,7 @@ import {
 import { readVariable } from '../config.ts'
 import { monotonicClock } from '../kernel/clock.ts'
 import { pause } from '../kernel/pause.ts'
+import { createBusyShare } from '../platform/busy-share.ts'
 import { releaseStartMemory } from '../platform/v8-flags.ts'
 import { DATABASE_VARIABLE } from '../start/statements.ts'
 import { openPool } from '../storage/postgres/pool.ts'
@@ -22,12 +23,13 @@ import { messageOf } from './explain.ts'
 const CONNECTIONS = 2
 const QUERY_TIMEOUT_MS = 60_000
 
-/** Rests are so many times as long as the work between them: a low priority does not reach the processes of Postgres. */
-const REST_TIMES = 0.5
-
 /** Rests of a job, which end it once it is withdrawn. */
 function restsOf(withdrawn: AbortSignal): () => Promise<void> {
-  const rest = createRest(REST_TIMES, monotonicClock, (ms) => pause(ms, withdrawn))
+  const rest = createRest({
+    busyShare: createBusyShare(),
+    clock: monotonicClock,
+    pauseFor: (ms) => pause(ms, withdrawn),
+  })
   return async () => {
     await rest()
     withdrawn.throwIfAborted()

@@ -19,7 +19,7 @@ type Row = Omit<AccountGroup, 'tenantIds' | 'openedAtMs' | 'billing'> & {
   readonly tenants: string
 }
 
-/** Groups do not tell how often details were set. */
+/** How often details were set does not stand in groups. */
 const SET_ONCE = 1
 
 /**

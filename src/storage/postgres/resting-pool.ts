@@ -7,18 +7,35 @@ import { onceReleased } from './pool-share.ts'
 const LEAST_WORK_MS = 25
 /** Longest rest, after work that cannot be divided. */
 const LONGEST_REST_MS = 5_000
+/** Where other work has no more of the machine, no rest is needed: a job's own statements in Postgres count as such. */
+const CALM_SHARE = 0.3
+/** From this share on a rest is the longest: so many times as long as the work before it. */
+const BUSY_SHARE = 0.5
+const MOST_TIMES = 4
 
-/** Rests that are so many times as long as the work between them. */
-export function createRest(
-  times: number,
-  clock: Clock,
-  pauseFor: (ms: number) => Promise<void> = pause,
-): () => Promise<void> {
+interface RestOptions {
+  /** The share of the processors, from 0 to 1, that other work has (`createBusyShare`). */
+  readonly busyShare: () => number
+  readonly clock: Clock
+  readonly pauseFor?: (ms: number) => Promise<void>
+}
+
+/**
+ * Rests after work, which are the longer the less of the machine other work leaves free. A low priority alone is not
+ * enough: it does not reach the processes of Postgres.
+ */
+export function createRest({
+  busyShare,
+  clock,
+  pauseFor = pause,
+}: RestOptions): () => Promise<void> {
   let sinceMs = clock.nowMs()
   return async () => {
     const workedMs = clock.nowMs() - sinceMs
     if (workedMs < LEAST_WORK_MS) return
-    await pauseFor(Math.min(workedMs * times, LONGEST_REST_MS))
+    const busy = (busyShare() - CALM_SHARE) / (BUSY_SHARE - CALM_SHARE)
+    const times = MOST_TIMES * Math.min(busy, 1)
+    if (times > 0) await pauseFor(Math.min(workedMs * times, LONGEST_REST_MS))
     sinceMs = clock.nowMs()
   }
 }

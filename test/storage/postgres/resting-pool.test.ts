@@ -38,23 +38,39 @@ t.test('a connection that cannot be opened does not keep the others waiting', as
   await t.rejects(pool.query('select 1'), { code: 'ECONNREFUSED' })
 })
 
-t.test('a rest is some times as long as the work before it', async (t) => {
+t.test('a rest is the longer the less of the machine is free', async (t) => {
   let nowMs = 0
+  let busy = 1
   const rests: number[] = []
-  const rest = createRest(3, { nowMs: () => nowMs }, async (ms) => {
-    await Promise.resolve()
-    rests.push(ms)
-    nowMs += ms
+  const rest = createRest({
+    busyShare: () => busy,
+    clock: { nowMs: () => nowMs },
+    pauseFor: async (ms) => {
+      await Promise.resolve()
+      rests.push(Math.round(ms))
+      nowMs += ms
+    },
   })
   nowMs += 20
   await rest()
   t.same(rests, [], 'short work needs none yet')
   nowMs += 20
   await rest()
-  t.same(rests, [120], 'together with the work before it')
+  t.same(rests, [160], 'together with the work before it')
   await rest()
-  t.same(rests, [120], 'a rest is no work')
+  t.same(rests, [160], 'a rest is no work')
+  busy = 0.4
+  nowMs += 100
+  await rest()
+  t.same(rests, [160, 200], 'half as long where other work has less of it')
+  busy = 0.3
+  nowMs += 100
+  await rest()
+  busy = 1
+  nowMs += 30
+  await rest()
+  t.same(rests, [160, 200, 120], 'none on a calm machine, and none for the work before')
   nowMs += 60_000
   await rest()
-  t.same(rests, [120, 5_000], 'after work that cannot be divided')
+  t.same(rests, [160, 200, 120, 5_000], 'after work that cannot be divided')
 })
