@@ -70,7 +70,11 @@ function responseTurn({ text, body }: Answer): Turn {
   const items: readonly Loose[] =
     body?.output ??
     events.flatMap(({ type, item }) => (type === 'response.output_item.done' ? [item] : []))
-  const isWhole = body?.status === 'completed' || events.at(-1)?.type === 'response.completed'
+  const isWhole =
+    body?.status === 'completed' ||
+    // A compacted conversation has no status.
+    body?.object === 'response.compaction' ||
+    events.at(-1)?.type === 'response.completed'
   return {
     ends: isWhole ? items.at(-1)?.type : undefined,
     said: items,
