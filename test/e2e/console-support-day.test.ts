@@ -135,8 +135,10 @@ async function day(t: Test, page: Page, hand: Hand, name: string): Promise<void>
   await sees(/Settled once: /)
   await unfold('Refund')
   await write('Reason (shown in the ledger)', 'flickers')
-  const amountField = page.getByLabel(/^Amount in/)
-  const amount = await amountField.inputValue()
+  const [, amount] =
+    /^All of it \(([0-9.]+) /.exec(await page.getByLabel('Refund', { exact: true }).innerText()) ??
+    []
+  await choose('Code (for reports)', 'quality')
   await press('Propose refund')
   t.match(
     await sees(/Proposed refund of a line/),

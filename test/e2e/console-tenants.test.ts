@@ -389,6 +389,64 @@ t.test('a refund is posted once, within what was charged', async (t) => {
   await sendOddly(t, `${path}/refund`, form)
 })
 
+/** Choices of the refund form of a life: their words and values, the empty one included. */
+async function refundChoices(path: string) {
+  const { text } = await ask(path, { cookie: operator })
+  const [, options = ''] = /<select[^>]* name="line_id"[^>]*>([^]*?)<\/select>/.exec(text) ?? []
+  const found = options.matchAll(/<option[^>]* value(?:="([^"]*)")?[^>]*>([^<]*)</g)
+  return [...found].map(([, value = '', words = '']) => ({ words, value }))
+}
+
+t.test('a refund is of the whole life or of what is left of one line, once', async (t) => {
+  const { path } = await settledCall()
+  const shown = (await ask(path, { cookie: operator })).text
+  t.match(shown, /<select[^>]* name="code"[^>]*><option value[^"]*>Choose</, 'no code is preset')
+  t.notMatch(shown, /name="amount"[^>]* value="[^"]/, 'and no amount')
+  const [none, whole, one, ...others] = await refundChoices(path)
+  t.same(none, { words: 'Choose', value: '' })
+  t.equal(others.length, 1, 'input and output')
+  const [, total] = /^All of it \(([0-9.]+) [A-Z]{3}\)$/.exec(whole?.words ?? '') ?? []
+  const [, left] =
+    /^text-basic-[a-z]+-token \(([0-9.]+) [A-Z]{3}\), call_/.exec(one?.words ?? '') ?? []
+  const form = { line_id: whole?.value ?? '', amount: '', code: 'quality', reason: 'slow' }
+  const send = (more: Readonly<Record<string, string>>) =>
+    ask(`${path}/refund`, { cookie: operator, form: { ...form, ...more } })
+  const ofTwo = await send({ key: 'w1', amount: '0.000001' })
+  t.match(ofTwo, { status: 400, text: /is for one line: choose it/ })
+  for (const wrong of [{ line_id: '' }, { line_id: 'call_1:1 1..2' }, { code: '' }])
+    t.match(await send({ key: 'w2', ...wrong }), { status: 400, text: /refund-fault/ })
+  t.equal(await netOf(path), '0', 'nothing was refunded')
+  const ofOne = { key: 'w3', line_id: one?.value ?? '' }
+  for (const sent of [ofOne, ofOne]) t.match(await send(sent), { status: 303 })
+  t.equal(await netOf(path), left)
+  t.match(await send({ key: 'w4' }), { status: 409 }, 'more than what is left by now')
+  const [rest, nothingElse] = await refundChoices(path)
+  t.equal(nothingElse, undefined)
+  const ofRest = { key: 'w5', line_id: rest?.value ?? '' }
+  const twice = await Promise.all([send(ofRest), send(ofRest)])
+  t.same(
+    twice.map(({ status }) => status),
+    [303, 303],
+    'a double click',
+  )
+  t.equal(await netOf(path), total)
+})
+
+t.test('a refund of a whole life that ended half-way goes on where it is sent again', async (t) => {
+  const { path } = await settledCall()
+  const [, whole] = await refundChoices(path)
+  const all = whole?.value ?? ''
+  const send = (choice: string) => {
+    const form = { key: 'whole', line_id: choice, amount: '', code: 'quality', reason: 'slow' }
+    return ask(`${path}/refund`, { cookie: operator, form })
+  }
+  // As if the process had died after the first line.
+  t.match(await send(all.split(',')[0] ?? ''), { status: 303 })
+  t.match(await send(all), { status: 303 })
+  t.match(whole?.words, `(${await netOf(path)} `)
+  t.notMatch((await ask(path, { cookie: operator })).text, '<summary>Refund<', 'nothing is left')
+})
+
 t.test('support proposes a refund, and finance above its limit', async (t) => {
   const approver = await sessionOf({ userId: 'second', role: 'finance' })
   const { path, lineId } = await settledCall()
