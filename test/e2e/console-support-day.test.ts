@@ -136,8 +136,7 @@ async function day(t: Test, page: Page, hand: Hand, name: string): Promise<void>
   await unfold('Refund')
   await write('Reason (shown in the ledger)', 'flickers')
   const [, amount] =
-    /^All of it \(([0-9.]+) /.exec(await page.getByLabel('Refund', { exact: true }).innerText()) ??
-    []
+    /^All of it \(([0-9.]+) /.exec(await page.locator('select[name=line_id]').innerText()) ?? []
   await choose('Code (for reports)', 'quality')
   await press('Propose refund')
   t.match(
