@@ -24,9 +24,9 @@ const CONNECTIONS = 2
 const QUERY_TIMEOUT_MS = 60_000
 
 /** Rests of a job, which end it once it is withdrawn. */
-function restsOf(withdrawn: AbortSignal): () => Promise<void> {
+function restsOf(busyShare: () => number, withdrawn: AbortSignal): () => Promise<void> {
   const rest = createRest({
-    busyShare: createBusyShare(),
+    busyShare,
     clock: monotonicClock,
     pauseFor: (ms) => pause(ms, withdrawn),
   })
@@ -61,6 +61,7 @@ function run(): void {
   })
   releaseStartMemory()
   onStopRequest(() => process.exit(0))
+  const busyShare = createBusyShare()
   /** Ends the job that runs; the parent gives one at a time. */
   let running = { id: 0, withdrawn: new AbortController() }
   process.on('message', (received) => {
@@ -71,7 +72,7 @@ function run(): void {
     }
     running = { id: message.id, withdrawn: new AbortController() }
     const { signal: withdrawn } = running.withdrawn
-    const rest = restsOf(withdrawn)
+    const rest = restsOf(busyShare, withdrawn)
     void answer(message, { db: pool, rest, withdrawn }).then((done) => process.send?.(done))
   })
 }

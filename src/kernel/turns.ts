@@ -7,7 +7,7 @@ import { monotonicClock } from './clock.ts'
  */
 export type Work<Result> = Generator<void, Result, void>
 
-/** A turn ends with the part in which this time is over: a part takes up to 6 ms, and nothing may hold the event loop for 10 ms. */
+/** A turn ends with the part in which this time is over. */
 const TURN_MS = 3
 
 /** Does all of the work without yielding. */

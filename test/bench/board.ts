@@ -31,7 +31,7 @@ const NOW_MS = Date.parse('2026-02-10T00:00:00Z')
 const CLOSE_CHARACTERS = 1_500
 
 /** Tenants, their billing details, balances and closes as their events leave them. */
-export async function fill(pool: Pool): Promise<void> {
+async function fill(pool: Pool): Promise<void> {
   await pool.query(
     `insert into access.tenants (tenant_id, name, search_name, opened_at, position)
      select 'tenant_' || n, 'T', 't', timestamptz '2024-01-01', n from generate_series(1, $1::int) n`,

@@ -107,7 +107,7 @@ function choices(lines: readonly Line[], currency: string) {
   const words = (amountPico: bigint): string => `(${formatAmount(amountPico)} ${currency})`
   const all = lines.reduce((sum, line) => sum + parseAmount(leftOf(line)), 0n)
   const whole = [choiceOf(lines), `All of it ${words(all)}`] as const
-  if (lines.length <= 1) return [whole]
+  if (lines.length <= 1) return lines.length === 0 ? [] : [whole]
   const each = lines.map((line) => {
     const left = words(parseAmount(leftOf(line)))
     return [choiceOf([line]), `${line.sku} ${left}, ${line.line_id}`] as const
