@@ -412,7 +412,7 @@ t.test('a refund is of the whole life or of what is left of one line, once', asy
   const send = (more: Readonly<Record<string, string>>) =>
     ask(`${path}/refund`, { cookie: operator, form: { ...form, ...more } })
   const ofTwo = await send({ key: 'w1', amount: '0.000001' })
-  t.match(ofTwo, { status: 400, text: /is for one line: choose it/ })
+  t.match(ofTwo, { status: 400, text: /choose the line, or leave the amount empty/ })
   for (const wrong of [{ line_id: '' }, { line_id: 'call_1:1 1..2' }, { code: '' }])
     t.match(await send({ key: 'w2', ...wrong }), { status: 400, text: /refund-fault/ })
   t.equal(await netOf(path), '0', 'nothing was refunded')

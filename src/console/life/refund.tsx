@@ -63,7 +63,8 @@ function partsIn(choice: string, written: string | undefined): readonly Part[] {
     const [lineId = '', left] = part.split(' ')
     return { lineId, amount: written ?? left }
   })
-  if (written !== undefined && parts.length > 1) throw wrongAmount('is for one line: choose it')
+  if (written !== undefined && parts.length > 1)
+    throw wrongAmount('is of one line: choose the line, or leave the amount empty')
   return parts.map(({ lineId, amount }) => {
     if (amount === undefined) throw wrongAmount('is required')
     return { lineId, amount }
