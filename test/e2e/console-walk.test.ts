@@ -100,6 +100,7 @@ const pages = [
   `/console/tenants/${demo.tenantId}/activity?token_id=none`,
   '/console/operations',
   '/console/find',
+  '/console/find?refused=secret',
   '/console/proposals',
   '/console/tenants',
   `/console/tenants/${demo.tenantId}`,

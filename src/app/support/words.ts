@@ -25,11 +25,27 @@ export const MIN_PREFIX = 6
 const MAX_KEY = 255
 const MAX_NAME = 100
 
-/** A secret of a token, perhaps within other text. */
-const SECRET = /(?<![A-Za-z0-9])(?:sk|pat|qak|adm)-[\w-]{43}/
+/** A secret of a token or of a session of the console, or most of one, perhaps within other text. */
+const SECRET = /(?<![A-Za-z0-9])(?:sk|pat|qak|adm|tcs)-([\w-]{20,})/g
+/** Characters of a whole secret after its prefix. */
+const WHOLE_SECRET = 43
 
-/** Whether a text holds the secret of a token: it must not be looked up, or kept anywhere. */
-export const holdsSecret = (text: string): boolean => SECRET.test(text)
+/** Part of a secret is random, with letters of both cases and digits; names of users and tokens are not. */
+const looksRandom = (text: string): boolean =>
+  [/[a-z]/, /[A-Z]/, /\d/].every((sign) => sign.test(text))
+
+/**
+ * Whether a text holds the secret of a token, or a part of one that was cut off: it must not be looked up, or
+ * kept anywhere.
+ */
+export const holdsSecret = (text: string): boolean =>
+  [...text.matchAll(SECRET)].some(
+    ([, random = '']) => random.length >= WHOLE_SECRET || looksRandom(random),
+  )
+
+/** Whether an address holds a secret, also within what was escaped in it. */
+export const addressHoldsSecret = (url: string): boolean =>
+  holdsSecret(url.replaceAll(/%2d/gi, '-').replaceAll(/%[\da-f]{2}/gi, ' '))
 
 /** How ids begin, by the word before their ULID, and where they are looked up. */
 const kinds: Readonly<Record<string, readonly [by: 'source' | 'call' | 'request', stem: string]>> =

@@ -46,7 +46,7 @@ function currentOf({ href, below = [] }: Place, path: string): 'page' | 'true' |
 
 function Find({ word }: { readonly word: string }): JSX.Element {
   return (
-    <form class="find" action={findHref()} method="get" role="search" aria-label="Find">
+    <form class="find" action={findHref()} method="post" role="search" aria-label="Find">
       <input
         type="search"
         name="q"

@@ -1,14 +1,26 @@
+import type { FastifyInstance } from 'fastify'
 import type { JSX } from 'preact'
 import { Type } from 'typebox'
 import { readSearch, SearchQuerySchema } from '../../api/query/search.ts'
 import { timeRangeMembers } from '../../api/query/time-range.ts'
 import type { Principal } from '../../app/access/principal.ts'
+import { holdsSecret } from '../../app/support/words.ts'
 import { isLifeKind } from '../../domain/lives.ts'
 import { fromTimestamp } from '../../kernel/clock.ts'
-import { activityHref, lifeHref, lineHref, overviewHref, paths, tokenHref } from '../kit/href.ts'
+import { fieldReader, writtenIn } from '../form-routes.ts'
+import {
+  activityHref,
+  findHref,
+  lifeHref,
+  lineHref,
+  overviewHref,
+  paths,
+  tokenHref,
+} from '../kit/href.ts'
 import { Table, type TableColumn } from '../kit/table.tsx'
 import { Command, Id, Moment } from '../kit/values.tsx'
-import { Redirect, type Page, type View } from '../page.tsx'
+import { answerPage, type ConsoleServices, type Page, Redirect, type View } from '../page.tsx'
+import { secretHref } from '../session/guard.ts'
 
 type Found = Awaited<ReturnType<typeof readSearch>>
 type FoundItem = Found['items'][number]
@@ -20,7 +32,7 @@ interface Asked extends Found {
 }
 
 /** Undefined: nothing was looked for yet. */
-type FindFacts = Asked | undefined
+type FindFacts = Asked | 'secret' | undefined
 
 /** The page of what was found, which the reader may see; undefined where the console has none. */
 function hrefOfItem(
@@ -46,6 +58,23 @@ const examples = [
   ['acme, ann, batch jobs', 'the name or the id of a tenant, a user or a token'],
   ['{"error":{"message":…}}', 'a whole error or log line: the ids in it are found'],
 ] as const
+
+/** The page for those who pasted a secret: nothing of it was kept. */
+function Secret(): JSX.Element {
+  return (
+    <section class="panel problem" role="alert">
+      <h1>That was the secret of a token</h1>
+      <p>
+        It was not looked up, and neither this page, its address nor the log of the gateway has it.
+        To find the token, search for the last four characters of its secret.
+      </p>
+      <p class="note">
+        Rotate the token if others may have seen the secret: on the page of the token, or with{' '}
+        <Command>tollgate token rotate</Command>.
+      </p>
+    </section>
+  )
+}
 
 function Tips(): JSX.Element {
   return (
@@ -154,6 +183,7 @@ function FindPage({ found, view }: { readonly found: Asked; readonly view: View 
 const query = Type.Object({
   ...SearchQuerySchema.properties,
   q: Type.Optional(SearchQuerySchema.properties.q),
+  refused: Type.Optional(Type.Literal('secret', { description: 'What was not looked for.' })),
   tz: timeRangeMembers.tz,
 })
 
@@ -162,8 +192,8 @@ export const findPage: Page<typeof query, FindFacts> = {
   path: paths.find,
   roles: ['finance', 'support'],
   query,
-  read: async ({ support }, who, { token, query: { tz, q, ...asked } }) => {
-    if (q === undefined) return undefined
+  read: async ({ support }, who, { token, query: { tz, q, refused, ...asked } }) => {
+    if (q === undefined) return refused
     const found = await readSearch(support, who, { ...asked, q })
     const [only, second] = found.items
     const href =
@@ -171,8 +201,42 @@ export const findPage: Page<typeof query, FindFacts> = {
     if (href !== undefined && !found.more) return new Redirect(href)
     return { ...found, word: q, tenantId: asked.tenant_id }
   },
-  tenantsOf: (found) => [found?.tenantId],
-  title: (found) => (found === undefined ? 'Find' : `${found.word.slice(0, 40)} – find`),
-  word: (found) => found?.word ?? '',
-  show: (found, view) => (found === undefined ? <Tips /> : <FindPage found={found} view={view} />),
+  tenantsOf: (found) => (typeof found === 'object' ? [found.tenantId] : []),
+  title: (found) => (typeof found === 'object' ? `${found.word.slice(0, 40)} – find` : 'Find'),
+  word: (found) => (typeof found === 'object' ? found.word : ''),
+  show: (found, view) => {
+    if (found === undefined) return <Tips />
+    return found === 'secret' ? <Secret /> : <FindPage found={found} view={view} />
+  },
+}
+
+/** Four thousand characters of three bytes, each escaped. */
+const MAX_WORD_BYTES = 36_000 + 1_024
+/** Longer addresses are refused by servers on the way. */
+const MAX_ADDRESS = 6_000
+
+const readWord = fieldReader(Type.Object({ q: query.properties.q }))
+
+/**
+ * Takes the text of the search field by POST, and leads to its address: a secret that was pasted is seen before
+ * it stands in an address, or in the log of a proxy.
+ */
+export function findRoute(app: FastifyInstance, services: ConsoleServices): void {
+  app.post(
+    paths.find,
+    {
+      config: { roles: findPage.roles, startsNothing: true },
+      bodyLimit: MAX_WORD_BYTES,
+      schema: { hide: true },
+    },
+    (request, reply) => {
+      const { q: word } = writtenIn(request, ['q'])
+      if (word === undefined || word === '') return reply.redirect(findHref(), 303)
+      if (holdsSecret(word)) return reply.redirect(secretHref(), 303)
+      const asked = readWord({ q: word.replaceAll('\0', ' ') })
+      const href = findHref(asked)
+      if (href.length <= MAX_ADDRESS) return reply.redirect(href, 303)
+      return answerPage(services, findPage, request, reply, { id: '', query: asked })
+    },
+  )
 }

@@ -2,7 +2,7 @@ import { formRoute } from '../form-routes.ts'
 import { pageRoute } from '../page.tsx'
 import type { Subject } from '../subject.ts'
 import { lifeActions, lifeForm } from './actions.tsx'
-import { findPage } from './find.tsx'
+import { findPage, findRoute } from './find.tsx'
 import { lifePage } from './life.tsx'
 import { refundForm } from './refund.tsx'
 
@@ -10,6 +10,7 @@ import { refundForm } from './refund.tsx'
 export const life: Subject = {
   register: (app, services) => {
     pageRoute(app, services, findPage)
+    findRoute(app, services)
     pageRoute(app, services, lifePage)
     formRoute(app, services, lifePage, refundForm(services))
     for (const action of lifeActions)

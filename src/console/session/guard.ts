@@ -1,5 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { RequestError } from '../../api/kit/request-error.ts'
+import { addressHoldsSecret } from '../../app/support/words.ts'
+import { findHref } from '../kit/href.ts'
 
 /** The headers of every answer of the console, and which requests it refuses before anything else. */
 
@@ -36,10 +38,22 @@ function isOwn({ headers: sent, protocol }: FastifyRequest): boolean {
   return origin !== undefined && URL.canParse(own) && new URL(own).origin === origin
 }
 
-/** Sets the headers and refuses changes that the page of another site sends. */
+/** The address that replaces one with the secret of a token: the browser keeps this one. */
+export const secretHref = (): string => findHref({ refused: 'secret' })
+
+/**
+ * Sets the headers, leads away from an address that holds the secret of a token, and refuses changes that the
+ * page of another site sends.
+ */
 export function useGuard(app: FastifyInstance): void {
   app.addHook('onRequest', (request, reply, done) => {
     void reply.headers(guardHeaders)
+    if (addressHoldsSecret(request.url)) {
+      // The script would follow a redirect and put a part of the page into its own.
+      if (request.headers['hx-request'] === undefined) reply.redirect(secretHref(), 303)
+      else reply.header('hx-redirect', secretHref()).send()
+      return
+    }
     if (reading.has(request.method) || isOwn(request)) return done()
     done(new RequestError('address_not_allowed', 'This form was not sent from the console'))
   })

@@ -196,7 +196,8 @@ export function requireSession(
       places: placesFor(principal),
     }
     requireRole(request, principal)
-    const purpose = request.method === 'POST' ? 'change' : 'read'
+    const { startsNothing = request.method !== 'POST' } = request.routeOptions.config
+    const purpose = startsNothing ? 'read' : 'change'
     if (!request.is404) await deps.tenantAccess.check(principal, purpose)
     request.principal = principal
     return undefined

@@ -1,5 +1,11 @@
 import t from 'tap'
-import { holdsSecret, type Lookup, MAX_WORDS, wordsIn } from '../../../src/app/support/words.ts'
+import {
+  addressHoldsSecret,
+  holdsSecret,
+  type Lookup,
+  MAX_WORDS,
+  wordsIn,
+} from '../../../src/app/support/words.ts'
 import { newSecret } from '../../../src/kernel/ids.ts'
 
 const ULID = '01M8BM4QZ6R3T8V5X2Y7W9ABCD'
@@ -87,8 +93,11 @@ t.test('the secret of a token is recognised within any text', (t) => {
     const secret = newSecret(prefix)
     for (const text of [secret, `Bearer ${secret}`, `"${secret}",`, `key=${secret}xyz`])
       t.ok(holdsSecret(text), prefix)
-    t.notOk(holdsSecret(secret.slice(0, -1)))
+    t.ok(holdsSecret(`${prefix}aB3${'x'.repeat(17)}`), 'one that was cut off')
+    t.notOk(holdsSecret(`${prefix}aB3${'x'.repeat(16)}`), 'too little of one')
+    t.ok(addressHoldsSecret(`/console/find?q=Bearer%20${secret.replace('-', '%2D')}`))
   }
   t.notOk(holdsSecret(`task-${'a'.repeat(50)}`), 'a word that ends so')
+  t.notOk(holdsSecret('adm-desk-of-the-night-shift-2'), 'a name')
   t.end()
 })
