@@ -50,7 +50,11 @@ export const proposals = rowsOf<ProposalEvent>()({
     },
     key: ['tenant_id', 'proposal_id'],
     once: true,
-    indexes: { listed: '(proposed_at, proposal_id)', tenant: '(tenant_id, proposed_at)' },
+    indexes: {
+      listed: '(proposed_at, proposal_id)',
+      tenant: '(tenant_id, proposed_at)',
+      open: `(expires_at) where state = 'proposed'`,
+    },
   }),
   stream: accountStream,
   of: ({ data }) => data.proposalId,
@@ -69,7 +73,7 @@ const end = proposals.table.merging('ended', [
 /** Grants, adjustments and credit limits that wait, or waited, for the approval of a second user. */
 export const proposalsProjection: Projection = {
   name: 'proposals',
-  version: 1,
+  version: 2,
   ...fromTables(
     { proposals: proposals.table },
     { totals: `select state as name, count(*)::text as total from proposals group by state` },

@@ -45,6 +45,35 @@ export async function listProposals(
   return rows.map((row) => ({ ...toProposal(row), state: row.state_now }))
 }
 
+/** Counts the proposals of other users that wait for an approval, of all tenants, up to a bound. */
+export async function countToDecide(
+  db: Queryable,
+  {
+    tenantId,
+    userId,
+    nowMs,
+    atMost,
+  }: {
+    /** The user who would decide them. */
+    readonly tenantId: string
+    readonly userId: string
+    readonly nowMs: number
+    readonly atMost: number
+  },
+): Promise<number> {
+  const { rows } = await db.query<{ count: number }>({
+    name: 'proposals.to_decide',
+    text: `select count(*)::int as count from (
+             select from proposals.proposals
+             where state = 'proposed' and expires_at > to_timestamp($3::bigint / 1000.0)
+               and (proposed_by is null
+                    or (proposed_by ->> 'tenantId', proposed_by ->> 'userId') <> ($1, $2))
+             limit $4) found`,
+    values: [tenantId, userId, nowMs, atMost],
+  })
+  return rows[0]?.count ?? 0
+}
+
 /** Grants and adjustments that wait for an approval, by account; of all tenants without a list of them. */
 export async function countOpenProposals(
   db: Queryable,

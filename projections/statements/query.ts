@@ -116,6 +116,31 @@ export async function waitingVoids(
   return rows
 }
 
+/** Counts the voids that other users proposed and that wait for an approval, of all tenants, up to a bound. */
+export async function countVoidsToDecide(
+  db: Queryable,
+  of: {
+    /** The user who would decide them. */
+    readonly tenantId: string
+    readonly userId: string
+    readonly nowMs: number
+    readonly atMost: number
+  },
+): Promise<number> {
+  const { rows } = await db.query<{ count: number }>({
+    name: 'statements.voids_to_decide',
+    text: `select count(*)::int as count from (
+             select from statements.periods
+             where state = 'void_proposed'
+               and (void_proposal ->> 'expiresAt')::timestamptz > to_timestamp($3::bigint / 1000.0)
+               and (jsonb_typeof(void_proposal -> 'by') is distinct from 'object'
+                    or (void_proposal -> 'by' ->> 'tenantId', void_proposal -> 'by' ->> 'userId') <> ($1, $2))
+             limit $4) found`,
+    values: [of.tenantId, of.userId, of.nowMs, of.atMost],
+  })
+  return rows[0]?.count ?? 0
+}
+
 /** The keys that sign statements, or did, as verifiers take them, in the order of the log. */
 export async function publishedKeys(db: Queryable): Promise<readonly string[]> {
   const { rows } = await db.query<{ readonly vkey: string }>({

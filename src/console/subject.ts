@@ -6,14 +6,31 @@ import type { ConsoleServices } from './page.tsx'
 /** Subjects of the console: each is a folder, whose `routes.ts` says what the console has of it. */
 export interface Subject {
   /** The place of the subject in the head of every page, and who sees it there. */
-  readonly place?: Place & { readonly isShownTo: (token: Principal) => boolean }
+  readonly place?: Omit<Place, 'waiting'> & {
+    readonly isShownTo: (token: Principal) => boolean
+    /** How much waits there for a decision of the token's user, such as `3`; undefined: nothing. @throws what its reads throw */
+    readonly waitingFor?: (
+      services: ConsoleServices,
+      token: Principal,
+    ) => Promise<string | undefined>
+  }
   /** Registers its pages and their forms. */
   readonly register: (app: FastifyInstance, services: ConsoleServices) => void
 }
 
-/** The places that a token sees in the head, in the order of the subjects. */
-export function placesFor(subjects: readonly Subject[], token: Principal): readonly Place[] {
-  return subjects.flatMap(({ place }) =>
-    place === undefined || !place.isShownTo(token) ? [] : [place],
+/** The places that a token sees in the head, in the order of the subjects. A count that cannot be read is left out. */
+export function placesFor(
+  subjects: readonly Subject[],
+  services: ConsoleServices,
+  token: Principal,
+): Promise<readonly Place[]> {
+  const shown = subjects.flatMap(({ place }) => (place?.isShownTo(token) === true ? [place] : []))
+  return Promise.all(
+    shown.map(async ({ href, name, below, waitingFor }) => ({
+      href,
+      name,
+      ...(below && { below }),
+      waiting: await waitingFor?.(services, token).catch(() => undefined),
+    })),
   )
 }

@@ -98,7 +98,9 @@ export function createConsole(
     sessionRoutes(app, { ...deps, codes, sessions, countSignIn }, signInPages)
     // A context of their own: files and the sign-in have no session.
     await app.register((signedIn, _options, done) => {
-      requireSession(signedIn, { ...deps, sessions }, (token) => placesFor(subjects, token))
+      requireSession(signedIn, { ...deps, sessions }, (token) =>
+        placesFor(subjects, services, token),
+      )
       useQueryBounds(signedIn, services)
       for (const subject of subjects) subject.register(signedIn, services)
       done()

@@ -1,6 +1,7 @@
 import t from 'tap'
 import type { Principal } from '../../src/app/access/principal.ts'
 import { renderPage } from '../../src/console/kit/layout.tsx'
+import type { ConsoleServices } from '../../src/console/page.tsx'
 import { placesFor, type Subject } from '../../src/console/subject.ts'
 import { subjects } from '../../src/console/surface.tsx'
 
@@ -29,7 +30,10 @@ const added: Subject = {
   register: () => undefined,
 }
 
-function headFor(token: Principal, path: string): string {
+/** Nothing is read: a count that cannot be read is left out. */
+const noServices = {} as ConsoleServices
+
+async function headFor(token: Principal, path: string): Promise<string> {
   return renderPage({
     title: 'A page',
     path,
@@ -38,7 +42,7 @@ function headFor(token: Principal, path: string): string {
       lastFour: 'abcd',
       sees: 'all tenants',
       role: 'operator',
-      places: placesFor([...subjects, added], token),
+      places: await placesFor([...subjects, added], noServices, token),
     },
     children: '',
   })
@@ -49,36 +53,58 @@ const namesIn = (page: string): readonly string[] =>
     ([, name = '']) => name,
   )
 
-t.test('a subject that is added to the list has its place in the head', (t) => {
+t.test('a subject that is added to the list has its place in the head', async (t) => {
   const own = ['Overview', 'Ledger', 'Months', 'Failed', 'Proposals', 'Tenants', 'Operations']
-  t.same(namesIn(headFor(operator, '/console')), [...own, 'New', 'API'])
+  t.same(namesIn(await headFor(operator, '/console')), [...own, 'New', 'API'])
   t.match(
-    headFor(operator, '/console/a-new-one/2026-10'),
+    await headFor(operator, '/console/a-new-one/2026-10'),
     '<a href="/console/a-new-one" aria-current="true">New</a>',
     'it is current on the pages below it',
   )
-  t.end()
 })
 
-t.test('each token sees the places of its kind and role', (t) => {
-  const namesFor = (token: Partial<Principal>) =>
-    placesFor([...subjects, added], { ...operator, ...token }).map(({ name }) => name)
+t.test('each token sees the places of its kind and role', async (t) => {
+  const namesFor = async (token: Partial<Principal>) => {
+    const places = await placesFor([...subjects, added], noServices, { ...operator, ...token })
+    return places.map(({ name }) => name)
+  }
   const of = (kind: Principal['kind'], role?: Principal['role']) => namesFor({ kind, role })
-  t.same(of('query'), ['Overview', 'Ledger', 'Months', 'Failed', 'New'])
-  t.same(of('query', 'support'), ['Overview', 'Failed'])
+  t.same(await of('query'), ['Overview', 'Ledger', 'Months', 'Failed', 'New'])
+  t.same(await of('query', 'support'), ['Overview', 'Failed'])
   const administered = ['Overview', 'Ledger', 'Months', 'Failed', 'Proposals', 'Tenants', 'New']
-  t.same(of('admin', 'finance'), administered)
-  t.same(namesFor({ scope: { level: 'all_users' } }), administered)
-  t.end()
+  t.same(await of('admin', 'finance'), administered)
+  t.same(await namesFor({ scope: { level: 'all_users' } }), administered)
 })
 
-t.test('a page of prices is below the ledger, and one of a token below the tenants', (t) => {
-  const currentAt = (path: string) =>
-    /aria-current="true">([^<]+)</.exec(headFor(operator, path))?.[1]
-  t.equal(currentAt('/console/prices/2026-01'), 'Ledger')
-  t.equal(currentAt('/console/ledger/summary'), 'Ledger')
-  t.equal(currentAt('/console/tokens/token_1'), 'Tenants')
-  t.equal(currentAt('/console/tenants/ten_1'), 'Tenants')
-  t.equal(currentAt('/console/life/call_1'), undefined)
-  t.end()
+t.test('a page of prices is below the ledger, and one of a token below the tenants', async (t) => {
+  const currentAt = async (path: string) =>
+    /aria-current="true">([^<]+)</.exec(await headFor(operator, path))?.[1]
+  t.equal(await currentAt('/console/prices/2026-01'), 'Ledger')
+  t.equal(await currentAt('/console/ledger/summary'), 'Ledger')
+  t.equal(await currentAt('/console/tokens/token_1'), 'Tenants')
+  t.equal(await currentAt('/console/tenants/ten_1'), 'Tenants')
+  t.equal(await currentAt('/console/life/call_1'), undefined)
 })
+
+t.test(
+  'a place says how much waits there, and a count that cannot be read is left out',
+  async (t) => {
+    const of = (waitingFor: () => Promise<string | undefined>): Subject => ({
+      ...added,
+      place: { href: '/console/a', name: 'Waiting', isShownTo: () => true, waitingFor },
+    })
+    const places = await placesFor(
+      [
+        of(() => Promise.resolve('3')),
+        of(() => Promise.reject(new Error('the database is away'))),
+        of(() => Promise.resolve(undefined)),
+      ],
+      noServices,
+      operator,
+    )
+    t.same(
+      places.map(({ waiting }) => waiting),
+      ['3', undefined, undefined],
+    )
+  },
+)

@@ -242,7 +242,7 @@ async function voidOne(t: Test, page: Page, hand: Hand): Promise<void> {
 
   t.comment('it waits beside the proposals')
   await signIn(page, walk, ben)
-  await follow('Proposals')
+  await follow(/^Proposals/)
   const waiting = await sees(/Voids of statements/)
   t.match(waiting, /void CO-002-0001.*a refund was dated wrongly/s)
   await follow('void CO-002-0001')

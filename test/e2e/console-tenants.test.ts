@@ -81,7 +81,7 @@ t.test('tenants are listed for operators, and an administrator is led to its own
   t.equal(led.status, 303)
   t.equal(led.headers.get('location'), tenantPath)
   const own = await ask(tenantPath, { cookie: administrator })
-  t.match(own, { status: 200, text: /Change user limits/ })
+  t.match(own, { status: 200, text: /Change the user/ })
   t.notMatch(own.text, /Suspend tenant|Change tenant limits/)
   t.match(own.text, `href="${tokenPath}"`)
   const reader = await signInToConsole(url, demo.queryToken)
@@ -217,6 +217,11 @@ t.test('an administrator suspends a user of its own', async (t) => {
   t.match(await send({ user_id: '' }), { status: 400, text: /user_id is required/ })
   t.match(await send({}), { status: 303 })
   t.match(await ask(tenantPath, { cookie: administrator }), { text: /suspended: left/ })
+  const chosen = await ask(`${tenantPath}?user=ann`, { cookie: administrator })
+  t.match(chosen.text, /Resume ann/)
+  t.notMatch(chosen.text, /Suspend ann/)
+  const missing = await ask(`${tenantPath}?user=bob`, { cookie: administrator })
+  t.match(missing, { status: 200, text: /no such user|no user bob|user does not exist/i })
   const revision = await revisionOf('status')
   t.match(await send({ status: 'open', expected_revision: revision }), { status: 303 })
   t.same((await settingOf('status')).suspended_users, [])
@@ -237,6 +242,12 @@ t.test('limits of one subject are replaced, and those of others stay', async (t)
     { subject: 'tenant', requests_per_minute: 600 },
     { subject: 'user', user_id: 'ann', requests_per_minute: 6 },
   ])
+  const chosen = await ask(`${tenantPath}?user=ann`, { cookie: administrator })
+  t.match(
+    chosen.text,
+    /name="requests_per_minute"[^>]*value="6"/,
+    'the form of a user begins with its limits, so that none is dropped unseen',
+  )
   for (const text of ['0', '-1', '1.5', 'many', '1e3']) {
     const refused = await send({ requests_per_minute: text, expected_revision: '2' })
     t.match(refused, { status: 400, text: /aria-describedby="limits-fault"/ }, text)
@@ -462,8 +473,24 @@ t.test('support proposes a refund, and finance above its limit', async (t) => {
   t.match(first, /^\/console\/proposals\//)
   t.equal(first, second)
   t.equal(await netOf(path), '0', 'no money moved')
+  const waiting = async (cookie: string) => {
+    const { text } = await ask('/console', { cookie })
+    return /<span class="waiting">(\d+)/.exec(text)?.[1]
+  }
+  const before = Number(await waiting(approver))
+  t.ok(before >= 1, 'the head counts what its reader may decide')
+  t.equal(await waiting(support), undefined, 'support decides nothing')
+  const open = await ask(first, { cookie: approver })
+  for (const shown of [`${path}"`, `/console/ledger/lines/${encodeURIComponent(lineId)}"`])
+    t.match(open.text, shown, 'it leads to the life and the line')
+  t.match(open.text, /it cost<.*given back<.*remains<.*remains after approval</s)
+  t.notMatch((await ask(first, { cookie: support })).text, 'href="/console/ledger/lines')
   t.match(await ask(`${first}/approve`, { cookie: approver, form: { key: 'k2' } }), { status: 303 })
   t.equal(await netOf(path), '0.000001')
+  t.equal(Number((await waiting(approver)) ?? 0), before - 1)
+  const posted = await ask(first, { cookie: approver })
+  t.match(posted.text, /approved by<\/dt><dd>Second \(second of /, 'by the name of the person')
+  t.match(posted.text, `href="/console/ledger/lines/${encodeURIComponent(lineId)}#refunds"`)
   const limits = { limits: [{ currency: 'CNY', above: '0' }], lapseHours: 1 } as const
   const { body } = await call(`${url}/api/query/v1/lives/${path.split('/').at(-1)}`, {
     token: demo.queryToken,

@@ -118,6 +118,11 @@ t.test('a grant above the limit waits for a second user, and is posted once', as
   t.match(again, { status: 202, body: { data: { id, changed: false } } })
   t.equal(again.headers.get('idempotent-replayed'), 'true')
   t.same(await granted(posting.id), [], 'it moves no money')
+  const toDecide = async (token: string) =>
+    (await ask(token, 'GET', '/proposals/waiting')).body.data
+  t.same(await toDecide(ben), { proposals: 1, voids: 0 }, 'it waits for another user')
+  for (const token of [ann.secret, annAgain, own])
+    t.same(await toDecide(token), { proposals: 0, voids: 0 }, 'and for none who may not decide it')
 
   for (const token of [ann.secret, annAgain])
     t.match(await approve(posting.id, token), {

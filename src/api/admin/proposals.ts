@@ -2,10 +2,14 @@ import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import type { FastifyInstance } from 'fastify'
 import { Type } from 'typebox'
 import { proposalStates } from '../../../projections/proposals/query.ts'
-import type { ManagedProposals } from '../../app/accounts/managed-proposals.ts'
+import { type ManagedProposals, MAX_TO_DECIDE } from '../../app/accounts/managed-proposals.ts'
 import { actorOf, KnownId, Reason, success, successOf } from '../kit/routes/account-surface.ts'
 import { cursorMembers, NextCursor, readPage } from '../kit/routes/queries.ts'
-import { changeFailures, accountReadFailures } from '../kit/failures/route-failures.ts'
+import {
+  changeFailures,
+  accountReadFailures,
+  tokenFailures,
+} from '../kit/failures/route-failures.ts'
 import type { Services } from '../kit/services.ts'
 import { adminScopeOf, describeAdmin } from './envelope.ts'
 import { ChangedProposalSchema, ProposalSchema, toProposal } from './proposal-answers.ts'
@@ -24,6 +28,22 @@ const RejectionSchema = Type.Object(
     additionalProperties: false,
     examples: [{ reason: 'the invoice is not paid' }],
   },
+)
+
+const Count = (description: string) =>
+  Type.Integer({ minimum: 0, maximum: MAX_TO_DECIDE, description })
+const ToDecideAnswerSchema = successOf(
+  Type.Object(
+    {
+      proposals: Count(
+        `Postings, credit limits and settings that other users propose; ${MAX_TO_DECIDE}: so many or more.`,
+      ),
+      voids: Count(
+        `Statements that other users propose to void; ${MAX_TO_DECIDE}: so many or more.`,
+      ),
+    },
+    { named: 'ProposalsToDecide' },
+  ),
 )
 
 /** Routes of proposals: postings, credit limits and changes of settings that need a second user. */
@@ -52,6 +72,18 @@ export function proposalRoutes(
       )
       return success({ items: items.map((row) => toProposal(row, request)), next_cursor })
     },
+  })
+  const waiting = describeAdmin({
+    operationId: 'countProposalsToDecide',
+    summary: 'Count the proposals and voids of other users that wait for a decision of yours',
+    ok: ToDecideAnswerSchema,
+    failures: [...tokenFailures, 'role_denied'],
+  })
+  app.get('/proposals/waiting', {
+    config: { roles: ['finance'] },
+    schema: waiting,
+    handler: async (request) =>
+      success(await proposals.toDecide(adminScopeOf(request), actorOf(request))),
   })
   const one = describeAdmin({
     operationId: 'getProposal',

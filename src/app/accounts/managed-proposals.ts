@@ -1,4 +1,6 @@
+import { countVoidsToDecide } from '../../../projections/statements/query.ts'
 import {
+  countToDecide,
   listProposals,
   type ProposalRow,
   type ProposalState,
@@ -36,6 +38,14 @@ export interface ManagedProposals {
       readonly limit: number
     },
   ) => Promise<readonly ProposalRow[]>
+  /**
+   * How many proposals and voids of other users wait for a decision of this one, as the read models have them; none
+   * for others than operators.
+   */
+  readonly toDecide: (
+    adminScope: AdminScope,
+    by: Pick<Actor, 'tenantId' | 'userId'>,
+  ) => Promise<ToDecide>
   /** A proposal as the log has it. @throws DomainError `proposal_not_found` */
   readonly find: (adminScope: AdminScope, name: ProposalName) => Promise<ProposalRow>
   /**
@@ -50,6 +60,15 @@ export interface ManagedProposals {
     input: ProposalName & { readonly reason: string },
   ) => Promise<Decided>
 }
+
+/** Counts of what waits for the decision of a user, each up to `MAX_TO_DECIDE`. */
+export interface ToDecide {
+  readonly proposals: number
+  readonly voids: number
+}
+
+/** More of them are no longer counted. */
+export const MAX_TO_DECIDE = 100
 
 /** `changed` is false where the proposal was decided so before. */
 type Decided = Pick<DecidedProposal, 'proposal' | 'changed'>
@@ -101,6 +120,15 @@ export function createManagedProposals(deps: ManagementDeps): ManagedProposals {
       if (tenantId !== undefined) await findTenant(deps, adminScope, tenantId)
       await requireCaughtUp(deps, 'proposals')
       return listProposals(db, { ...page, tenantId, nowMs: clock.nowMs() })
+    },
+    toDecide: async (adminScope, { tenantId, userId }) => {
+      if (adminScope.kind !== 'all') return { proposals: 0, voids: 0 }
+      const of = { tenantId, userId, nowMs: clock.nowMs(), atMost: MAX_TO_DECIDE }
+      const [proposals, voids] = await allSettledOrThrow([
+        countToDecide(db, of),
+        countVoidsToDecide(db, of),
+      ])
+      return { proposals, voids }
     },
     approve: async (adminScope, by, { tenantId, proposalId }) => {
       requireOperator(adminScope)

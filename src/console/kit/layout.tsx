@@ -9,6 +9,8 @@ export interface Place {
   readonly name: string
   /** Where the addresses of the pages below it begin: it stays the current one there. */
   readonly below?: readonly string[]
+  /** What waits there for the reader, such as `3`; absent: nothing. */
+  readonly waiting?: string | undefined
 }
 
 /** The reference of the API, which is no page of the console. */
@@ -76,6 +78,15 @@ function Head({ path, reader, word = '' }: PageOptions): JSX.Element | null {
         {[...reader.places, API].map((place) => (
           <a key={place.href} href={place.href} aria-current={currentOf(place, path)}>
             {place.name}
+            {place.waiting === undefined ? null : (
+              <>
+                {' '}
+                <span class="waiting">
+                  {place.waiting}
+                  <span class="unseen"> to decide</span>
+                </span>
+              </>
+            )}
           </a>
         ))}
       </nav>

@@ -10,7 +10,7 @@ import {
   type PriceChange,
   type SettingChange,
 } from '../../domain/account/setting-changes.ts'
-import { adminPath, lineHref } from '../kit/href.ts'
+import { adminPath, findHref, lineHref } from '../kit/href.ts'
 import type { PanelFacts } from '../kit/panel.tsx'
 import { Table, type TableColumn } from '../kit/table.tsx'
 import { Facts, Id, Money } from '../kit/values.tsx'
@@ -37,8 +37,8 @@ export function effectOf({ posting, tenantId }: ProposalRow): string {
     : `It posts ${amount} ${currency} to ${tenantId}`
 }
 
-/** Every term of the posting, for the user who approves it. */
-export function termsOf(posting: Posting) {
+/** Every term of the posting, for the user who approves it; lines are linked for those who see the ledger. */
+export function termsOf(posting: Posting, seesLedger: boolean) {
   if (posting.kind === 'grant')
     return [
       ['credit', posting.credit ?? 'paid'],
@@ -58,9 +58,12 @@ export function termsOf(posting: Posting) {
     corrects.kind === 'line'
       ? ([
           'refunds the line',
-          <Id id={corrects.lineId} href={lineHref(corrects.lineId)} />,
+          <Id id={corrects.lineId} href={seesLedger ? lineHref(corrects.lineId) : undefined} />,
         ] as const)
-      : (['corrects the grant', <Id id={corrects.grantId} />] as const),
+      : ([
+          'corrects the grant',
+          <Id id={corrects.grantId} href={findHref({ q: corrects.grantId })} />,
+        ] as const),
     ['code', code ?? 'none'],
     ['adjustment', <Id id={posting.adjustmentId} />],
   ] as const

@@ -16,6 +16,7 @@ import type { CountSignIn } from '../../app/spending/throttle/sign-ins.ts'
 import { isOperator } from '../../domain/token/events.ts'
 import { sharerOf } from '../../domain/token/sharer.ts'
 import { addressBlock } from '../../kernel/address-ranges.ts'
+import { allSettledOrThrow } from '../../kernel/all-settled.ts'
 import { sha256Hex } from '../../kernel/ids.ts'
 import type { EntryCodes } from './entry-codes.ts'
 import { failureOf } from '../failure.ts'
@@ -171,7 +172,7 @@ export function sessionRoutes(
 export function requireSession(
   app: FastifyInstance,
   deps: Omit<SessionDeps, 'codes' | 'countSignIn'>,
-  placesFor: (token: Principal) => readonly Place[],
+  placesFor: (token: Principal) => Promise<readonly Place[]>,
 ): void {
   app.decorateRequest('reader', undefined)
   // Set before it is read, as `reader` is: an array as the usual value would be one for all requests.
@@ -191,10 +192,11 @@ export function requireSession(
     request.viewedTenants = session?.viewedTenants ?? []
     requireTokenAddress(request, principal)
     // First, so that a refusal has the head of the page, with its places.
-    request.reader = {
-      ...(await readerOf(deps.db, principal)),
-      places: placesFor(principal),
-    }
+    const [reader, places] = await allSettledOrThrow([
+      readerOf(deps.db, principal),
+      placesFor(principal),
+    ])
+    request.reader = { ...reader, places }
     requireRole(request, principal)
     const { startsNothing = request.method !== 'POST' } = request.routeOptions.config
     const purpose = startsNothing ? 'read' : 'change'

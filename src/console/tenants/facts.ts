@@ -1,6 +1,7 @@
 import { type Static, Type } from 'typebox'
-import { readUsers, toTenant } from '../../api/admin/tenants.ts'
+import { readUsers, toTenant, toUser } from '../../api/admin/tenants.ts'
 import { toBudget } from '../../api/kit/answers/balances.ts'
+import { KnownId } from '../../api/kit/routes/account-surface.ts'
 import { cursorMembers } from '../../api/kit/routes/queries.ts'
 import { readTokens } from '../../api/kit/tokens/routes.ts'
 import { timeRangeMembers } from '../../api/query/time-range.ts'
@@ -21,6 +22,8 @@ const cursor = cursorMembers.cursor
 export const tenantQuery = Type.Object({
   users: cursor,
   tokens: cursor,
+  /** The user whose status and limits are changed. */
+  user: Type.Optional(KnownId),
   tz: timeRangeMembers.tz,
 })
 type Query = Static<typeof tenantQuery>
@@ -35,6 +38,8 @@ export interface TenantFacts {
   readonly status: SettingValueOf<'status'>
   readonly balances: PanelFacts<Balances>
   readonly users: PanelFacts<Users>
+  /** The user that was chosen; undefined: none was. */
+  readonly user: PanelFacts<ReturnType<typeof toUser>> | undefined
   readonly tokens: PanelFacts<Tokens>
   readonly limits: PanelFacts<SettingValueOf<'limits'>>
   readonly budgets: PanelFacts<readonly Budget[]>
@@ -56,12 +61,16 @@ export async function readTenant(
   const scope = adminScopeOfSession(token, 'Tenants')
   const tenant = toTenant(await tenants.find(scope, id))
   const ofSupport = <Read>(reading: () => Promise<Read>) => panelFacts(token, ['support'], reading)
-  const [status, balances, users, owned, limits, budgets] = await Promise.all([
+  const { user: userId } = asked
+  const [status, balances, users, user, owned, limits, budgets] = await Promise.all([
     settings.show(managedStatus, scope, id),
     panelFacts(token, ['finance'], async () =>
       (await readBalance(services, who, { tenant_id: id })).page(),
     ),
     ofSupport(() => readUsers(tenants, scope, id, pageOf(asked.users))),
+    userId === undefined
+      ? undefined
+      : ofSupport(async () => toUser(await tenants.user(scope, id, userId))),
     ofSupport(() => readTokens(tokens, scope, { tenant_id: id, ...pageOf(asked.tokens) })),
     ofSupport(() => settings.show(managedLimits, scope, id)),
     ofSupport(async () => {
@@ -69,5 +78,5 @@ export async function readTenant(
       return found.map(toBudget)
     }),
   ])
-  return { query: asked, tenant, status, balances, users, tokens: owned, limits, budgets }
+  return { query: asked, tenant, status, balances, users, user, tokens: owned, limits, budgets }
 }

@@ -10,7 +10,7 @@ import { type LimitedSubject, type SubjectLimits } from '../../domain/account/li
 import { isOperator, MAX_TOKEN_LIMIT } from '../../domain/token/events.ts'
 import { limitNames } from '../../domain/token/limits.ts'
 import type { PageForm } from '../form-routes.ts'
-import { ActionForm, UnplacedFault } from '../kit/form.tsx'
+import { ActionForm } from '../kit/form.tsx'
 import { tenantHref } from '../kit/href.ts'
 import { grouped } from '../kit/values.tsx'
 import type { View } from '../page.tsx'
@@ -37,6 +37,14 @@ function subjectOf(fields: {
   throw new RequestError('parameter_invalid', 'user_id is required', 'user_id')
 }
 
+/** The page to go on to, with the user chosen that was changed. */
+const pageAfter = (tenantId: string, subject: LimitedSubject): string =>
+  subject.kind === 'user' ? tenantHref(tenantId, { user: subject.userId }) : tenantHref(tenantId)
+
+/** The page of a refused form about a user has that user chosen. */
+const pageOfSubject = ({ user_id: user }: Readonly<Record<string, string>>) =>
+  user === undefined || user === '' ? {} : { user }
+
 const statusFields = Type.Object({
   ...subjectFields,
   status: Type.Enum(['open', 'suspended']),
@@ -48,6 +56,7 @@ export const statusForm = (settings: Settings): PageForm<typeof statusFields> =>
   name: 'status',
   roles: [],
   fields: statusFields,
+  queryOf: pageOfSubject,
   act: async (request, { id: tenantId, fields }) => {
     const { status, reason = '', expected_revision: basis } = fields
     const subject = subjectOf(fields)
@@ -64,7 +73,7 @@ export const statusForm = (settings: Settings): PageForm<typeof statusFields> =>
               },
             },
     })
-    return tenantHref(tenantId)
+    return pageAfter(tenantId, subject)
   },
 })
 
@@ -89,6 +98,7 @@ export const limitForm = (settings: Settings): PageForm<typeof limitFields> => (
   name: 'limits',
   roles: [],
   fields: limitFields,
+  queryOf: pageOfSubject,
   act: async (request, { id: tenantId, fields }) => {
     const subject = subjectOf(fields)
     const scope = adminScopeOf(request)
@@ -108,11 +118,12 @@ export const limitForm = (settings: Settings): PageForm<typeof limitFields> => (
       basis: fields.expected_revision,
       wanted: () => ({ limits: isLimited ? [...others, changed] : others }),
     })
-    return tenantHref(tenantId)
+    return pageAfter(tenantId, subject)
   },
 })
 
-interface FormProps {
+/** A form of the page of a tenant. */
+export interface FormProps {
   readonly facts: TenantFacts
   readonly view: View
 }
@@ -127,7 +138,8 @@ function heldInWords({ balances }: TenantFacts): string {
   return `: ${held.length === 0 ? 'nothing' : held.join(' and ')} is held for them now`
 }
 
-function StatusOfTenant({ facts, view }: FormProps): JSX.Element | null {
+/** The form that suspends or resumes the tenant, for operators. */
+export function StatusOfTenant({ facts, view }: FormProps): JSX.Element | null {
   const { tenant, status } = facts
   const { token, fault, requestKey } = view
   if (!isOperator(token) || status.status === 'closed') return null
@@ -154,64 +166,36 @@ function StatusOfTenant({ facts, view }: FormProps): JSX.Element | null {
   )
 }
 
-const statuses = [
-  ['suspended', 'suspended'],
-  ['open', 'open'],
-] as const
-
-function StatusOfUser({ facts, view }: FormProps): JSX.Element {
-  const { tenant, status } = facts
-  const suspended = status.suspendedUsers.map(({ userId }) => userId)
-  return (
-    <ActionForm
-      name="status"
-      title="Suspend or resume a user"
-      page={tenantHref(tenant.id)}
-      requestKey={view.requestKey}
-      button="Set status"
-      fault={view.fault}
-      hidden={{ subject: 'user', expected_revision: String(status.revision) }}
-      fields={[
-        { name: 'user_id', label: 'User' },
-        { name: 'status', label: 'Status', options: statuses },
-        {
-          name: 'reason',
-          label: 'Reason (shown to callers; leave empty for open)',
-          isOptional: true,
-        },
-      ]}
-    >
-      The tokens of a suspended user can start nothing new. Running calls and tasks continue.{' '}
-      {suspended.length === 0 ? 'No user is suspended now.' : `Suspended: ${suspended.join(', ')}.`}
-    </ActionForm>
-  )
-}
-
-function Limits({
+/** The form for the limits of a tenant or of one user, with those that it has now. */
+export function Limits({
   facts,
   view,
-  kind,
-}: FormProps & { readonly kind: LimitedSubject['kind'] }): JSX.Element | null {
+  subject,
+}: FormProps & { readonly subject: LimitedSubject }): JSX.Element | null {
   const { tenant, limits } = facts
   if ('why' in limits) return null
-  const now = kind === 'tenant' ? limits.facts.limits.find(isOf({ kind })) : undefined
+  const now = limits.facts.limits.find(isOf(subject))
   const figure = (name: string, label: string, limit: number | undefined) => ({
     name,
     label,
     isOptional: true as const,
     value: limit === undefined ? '' : String(limit),
   })
+  const { kind } = subject
   return (
     <ActionForm
       name="limits"
-      title={kind === 'tenant' ? 'Change tenant limits' : 'Change user limits'}
+      title={kind === 'tenant' ? 'Change tenant limits' : `Change limits of ${subject.userId}`}
       page={tenantHref(tenant.id)}
       requestKey={view.requestKey}
       button="Set limits"
       fault={view.fault}
-      hidden={{ subject: kind, expected_revision: String(limits.facts.revision) }}
+      hidden={{
+        subject: kind,
+        ...(kind === 'user' && { user_id: subject.userId }),
+        expected_revision: String(limits.facts.revision),
+      }}
       fields={[
-        ...(kind === 'user' ? [{ name: 'user_id', label: 'User' }] : []),
         figure('requests_per_minute', 'Requests per minute', now?.requestsPerMinute),
         figure('tokens_per_minute', 'Tokens per minute', now?.tokensPerMinute),
         figure('concurrent_calls', 'Calls at once', now?.concurrentCalls),
@@ -220,36 +204,9 @@ function Limits({
     >
       {kind === 'tenant'
         ? 'The limits apply to all users of the tenant together, from the next request on.'
-        : 'The limits apply to all tokens of the user together. They replace the limits of the user in the table above.'}{' '}
-      An empty field means no limit.
+        : 'The limits apply to all tokens of the user together, from the next request on.'}{' '}
+      The fields have the limits that are set now. An empty field means no limit.
     </ActionForm>
-  )
-}
-
-/** The forms that the reader may use. */
-export function TenantForms(props: FormProps): JSX.Element {
-  const { facts, view } = props
-  if (view.token.role !== undefined)
-    return <p class="panel note">Changes need an admin token without a role.</p>
-  if (facts.status.status === 'closed')
-    return (
-      <>
-        <UnplacedFault fault={view.fault} />
-        <p class="panel note">This tenant is closed for good.</p>
-      </>
-    )
-  const isOperators = isOperator(view.token)
-  const { fault } = view
-  return (
-    <>
-      {isOperators || fault?.written['subject'] !== 'tenant' ? null : (
-        <UnplacedFault fault={fault} />
-      )}
-      <StatusOfTenant {...props} />
-      <StatusOfUser {...props} />
-      {isOperators ? <Limits {...props} kind="tenant" /> : null}
-      <Limits {...props} kind="user" />
-    </>
   )
 }
 

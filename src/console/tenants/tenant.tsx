@@ -16,7 +16,8 @@ import { Table, type TableColumn } from '../kit/table.tsx'
 import { Facts, Id, Money, Moment, type ZoneClock } from '../kit/values.tsx'
 import type { Page, View } from '../page.tsx'
 import { type Budget, type TenantFacts, readTenant, tenantQuery, type Users } from './facts.ts'
-import { Commands, TenantForms } from './forms.tsx'
+import { Commands } from './forms.tsx'
+import { TenantForms } from './tenant-forms.tsx'
 import { limitsInWords, type ShownToken, TimeOr } from './token-words.tsx'
 
 /** One tenant: its status, money, users, tokens, limits and budgets, with the forms that change them. */
@@ -24,6 +25,7 @@ import { limitsInWords, type ShownToken, TimeOr } from './token-words.tsx'
 const userColumns = (
   tenantId: string,
   clock: ZoneClock,
+  mayChange: boolean,
 ): readonly TableColumn<Users['items'][number]>[] => [
   { name: 'name', narrow: 'lead', cell: ({ name }) => name },
   {
@@ -38,6 +40,16 @@ const userColumns = (
     name: 'added',
     cell: ({ added_at: at }) => <Moment atMs={fromTimestamp(at)} clock={clock} />,
   },
+  ...(mayChange
+    ? [
+        {
+          name: 'forms',
+          cell: ({ id }: Users['items'][number]) => (
+            <a href={`${tenantHref(tenantId, { user: id })}#user`}>change</a>
+          ),
+        },
+      ]
+    : []),
 ]
 
 const tokenColumns = (clock: ZoneClock): readonly TableColumn<ShownToken>[] => [
@@ -122,7 +134,14 @@ function More({
   )
 }
 
-function Access({ facts, clock }: { readonly facts: TenantFacts; readonly clock: ZoneClock }) {
+function Access({
+  facts,
+  view: { clock, token },
+}: {
+  readonly facts: TenantFacts
+  readonly view: View
+}) {
+  const mayChange = token.role === undefined && facts.status.status !== 'closed'
   return (
     <>
       <FactsPanel
@@ -133,7 +152,7 @@ function Access({ facts, clock }: { readonly facts: TenantFacts; readonly clock:
           <>
             <Table
               label="Users of the tenant"
-              columns={userColumns(facts.tenant.id, clock)}
+              columns={userColumns(facts.tenant.id, clock, mayChange)}
               rows={items}
               keyOf={({ id }) => id}
               empty="The tenant has no users yet."
@@ -218,7 +237,7 @@ function TenantPage({ facts, view }: { readonly facts: TenantFacts; readonly vie
         />
       </Panel>
       <Tiles of={balances} />
-      <Access facts={facts} clock={clock} />
+      <Access facts={facts} view={view} />
       <Bounds facts={facts} />
       <TenantForms facts={facts} view={view} />
       <Commands tenantId={tenant.id} />

@@ -363,6 +363,7 @@ void t.test('/openapi.json describes every route with its failures and its token
     '/api/admin/price-books/{version}/diff',
     '/api/admin/price-books/{version}/what-if',
     '/api/admin/proposals',
+    '/api/admin/proposals/waiting',
     '/api/admin/tenants',
     '/api/admin/tenants/{tenant_id}',
     '/api/admin/tenants/{tenant_id}/adjustments',

@@ -113,6 +113,7 @@ const noTenants: ManagedTenants = {
 const noProposals: ManagedProposals = {
   list: () => Promise.resolve([]),
   find: noTenant,
+  toDecide: () => Promise.resolve({ proposals: 0, voids: 0 }),
   approve: noTenant,
   reject: noTenant,
 }

@@ -1,0 +1,128 @@
+import type { JSX } from 'preact'
+import { isOperator } from '../../domain/token/events.ts'
+import { ActionForm, UnplacedFault } from '../kit/form.tsx'
+import { activityHref, tenantHref } from '../kit/href.ts'
+import { Panel } from '../kit/panel.tsx'
+import { Facts } from '../kit/values.tsx'
+import { type FormProps, Limits, StatusOfTenant } from './forms.tsx'
+
+/**
+ * The forms below the page of a tenant. A user is chosen first, so that each of its forms shows what is set for that
+ * user, with and without script.
+ */
+
+/** The form that suspends the user, or that resumes it. */
+function StatusOfUser({
+  facts: { tenant, status },
+  view,
+  userId,
+}: FormProps & { readonly userId: string }): JSX.Element {
+  const suspension = status.suspendedUsers.find((one) => one.userId === userId)
+  const isOpen = suspension === undefined
+  return (
+    <ActionForm
+      name="status"
+      title={`${isOpen ? 'Suspend' : 'Resume'} ${userId}`}
+      page={tenantHref(tenant.id)}
+      requestKey={view.requestKey}
+      button={isOpen ? 'Suspend user' : 'Resume user'}
+      fault={view.fault}
+      hidden={{
+        subject: 'user',
+        user_id: userId,
+        status: isOpen ? 'suspended' : 'open',
+        expected_revision: String(status.revision),
+      }}
+      fields={isOpen ? [{ name: 'reason', label: 'Reason (shown to callers)' }] : []}
+    >
+      {isOpen
+        ? 'The tokens of the user can start nothing new. Running calls and tasks continue.'
+        : `The tokens of the user can be used again. Reason of the suspension: ${suspension.reason}`}
+    </ActionForm>
+  )
+}
+
+/** Chooses a user by its id. */
+function Chooser({ tenantId, value }: { readonly tenantId: string; readonly value: string }) {
+  return (
+    <form class="filter" method="get" action={`${tenantHref(tenantId)}#user`}>
+      <label>
+        <span>Change the user</span>
+        <input
+          type="text"
+          name="user"
+          value={value}
+          required
+          autocomplete="off"
+          spellcheck={false}
+          maxLength={128}
+        />
+      </label>
+      <button type="submit">Choose</button>
+    </form>
+  )
+}
+
+/** The chosen user, or the field that chooses one. */
+function ChosenUser(props: FormProps): JSX.Element {
+  const { facts, view } = props
+  const { tenant, user: of, query, status, limits } = facts
+  const { fault } = view
+  const isFaultOfUser = fault !== undefined && fault.written['subject'] !== 'tenant'
+  if (of === undefined || 'why' in of)
+    return (
+      <>
+        {isFaultOfUser ? <UnplacedFault fault={fault} /> : null}
+        {of === undefined || isFaultOfUser ? null : <p class="panel fault">{of.why}</p>}
+        <Chooser tenantId={tenant.id} value={query.user ?? ''} />
+      </>
+    )
+  const { id, name } = of.facts
+  const suspension = status.suspendedUsers.find((one) => one.userId === id)
+  const isLimited =
+    'facts' in limits &&
+    limits.facts.limits.some(({ subject }) => subject.kind === 'user' && subject.userId === id)
+  return (
+    <>
+      <Panel id="user" title={`User ${name}`}>
+        <Facts
+          facts={[
+            ['user', <code>{id}</code>],
+            ['status', suspension === undefined ? 'open' : `suspended: ${suspension.reason}`],
+            ['limits', isLimited ? 'set' : 'none of its own'],
+            ['calls and tasks', <a href={activityHref(tenant.id, { user_id: id })}>activity</a>],
+          ]}
+        />
+      </Panel>
+      <StatusOfUser {...props} userId={id} />
+      <Limits {...props} subject={{ kind: 'user', userId: id }} />
+      <Chooser tenantId={tenant.id} value="" />
+    </>
+  )
+}
+
+/** The forms that the reader may use. */
+export function TenantForms(props: FormProps): JSX.Element {
+  const { facts, view } = props
+  if (view.token.role !== undefined)
+    return <p class="panel note">Changes need an admin token without a role.</p>
+  if (facts.status.status === 'closed')
+    return (
+      <>
+        <UnplacedFault fault={view.fault} />
+        <p class="panel note">This tenant is closed for good.</p>
+      </>
+    )
+  const isOperators = isOperator(view.token)
+  const { fault } = view
+  return (
+    <>
+      {isOperators || fault?.written['subject'] !== 'tenant' ? null : (
+        <UnplacedFault fault={fault} />
+      )}
+      <StatusOfTenant {...props} />
+      {isOperators ? <Limits {...props} subject={{ kind: 'tenant' }} /> : null}
+      <ChosenUser {...props} />
+    </>
+  )
+}
