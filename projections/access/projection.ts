@@ -85,6 +85,8 @@ export const tokens = rowsOf<TokenEvent>()({
       scope: nullable(json<QueryScope>()),
       /** Narrows a query or an admin token within its scope; null: it may do everything there. */
       role: nullable(text<TokenRole>()),
+      /** The person who signs in by name; null: its secret is used. */
+      subject: nullable(text()),
       /** External model names it may use; null means all. */
       models: nullable(texts()),
       /** Ranges of addresses (CIDR) it may be used from; null means from anywhere. */
@@ -106,6 +108,7 @@ export const tokens = rowsOf<TokenEvent>()({
       tenant: '(tenant_id, position)',
       issuer: '(issued_by) where issued_by is not null',
       last_four: '(last_four)',
+      subject: '(subject) where subject is not null',
     },
   }),
   stream: tokenStream,
@@ -177,7 +180,7 @@ const ofSecrets: StreamTable = {
 /** Tenants, users and tokens (hashes only). */
 export const accessProjection: Projection = {
   name: 'access',
-  version: 11,
+  version: 12,
   ...fromTables(
     { tenants: tenants.table, users: users.table, accounts, tokens: tokens.table, secrets },
     {

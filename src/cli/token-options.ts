@@ -1,3 +1,4 @@
+import { secretsOfSubject } from '../../projections/access/query.ts'
 import { checkTokenModels, createKnownModels } from '../app/accounts/known-models.ts'
 import {
   MAX_TOKEN_LIMIT,
@@ -10,6 +11,7 @@ import {
   tokenRoles,
 } from '../domain/token/events.ts'
 import { type LimitName, limitNames, type TokenLimitChanges } from '../domain/token/limits.ts'
+import { isSubject, MAX_SUBJECT_LENGTH, subjectNamed } from '../domain/token/subject.ts'
 import { catalog } from '../families/index.ts'
 import { systemClock, toTimestamp } from '../kernel/clock.ts'
 import { note, UsageError } from './output.ts'
@@ -120,6 +122,25 @@ export function roleOf(kind: TokenKind, text: string | undefined): TokenRole | u
   if (role === undefined) throw new UsageError(`--role must be ${tokenRoles.join(' or ')}`)
   if (!mayHaveRole(kind)) throw new UsageError('--role is for a query or an admin token')
   return role
+}
+
+/** @throws UsageError for a kind without subjects, and for a text that cannot be one */
+export function subjectOf(kind: TokenKind, text: string | undefined): string | undefined {
+  if (text === undefined) return undefined
+  if (!mayHaveRole(kind)) throw new UsageError('--subject is for a query or an admin token')
+  if (isSubject(text)) return subjectNamed(text)
+  throw new UsageError(
+    `--subject must have 1 to ${MAX_SUBJECT_LENGTH} characters, without blanks at its ends`,
+  )
+}
+
+/** Names the tokens of a subject that its next sign-in does not use. */
+export async function noteOthersOf({ pool }: Session, subject: string): Promise<void> {
+  const [, ...others] = await secretsOfSubject(pool, subject)
+  if (others.length > 0)
+    note(
+      `${subject} signs in with this token from now on, not with ${others.map(({ tokenId }) => tokenId).join(', ')}`,
+    )
 }
 
 /** By default a query token reads its user's data and an admin token is an operator's. */

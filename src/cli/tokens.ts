@@ -11,6 +11,7 @@ import { requireUsers } from '../app/accounts/users.ts'
 import { disableIssued } from '../app/accounts/issued-tokens.ts'
 import { shownTokens } from '../app/accounts/known-token.ts'
 import { toTimestamp } from '../kernel/clock.ts'
+import { membersGiven } from '../kernel/json.ts'
 import { CommandError, note, print, show, table, toJson, UsageError } from './output.ts'
 import type { Session } from './session.ts'
 import {
@@ -21,9 +22,11 @@ import {
   limitsText,
   type LimitOptions,
   modelsOf,
+  noteOthersOf,
   roleOf,
   scopeOf,
   splitList,
+  subjectOf,
 } from './token-options.ts'
 import { type ActorOption, changing, depsOf, JSON_OPTION, LIST_LIMIT, onStores } from './command.ts'
 
@@ -57,6 +60,10 @@ function addIssue(group: Command): void {
     .option(
       '--role <role>',
       'for a query or an admin token: finance or support, which narrows it to what they need',
+    )
+    .option(
+      '--subject <name>',
+      'for a query or an admin token: the person who signs in to the console by name, as OIDC_CLAIM names them; no secret is shown',
     )
     .option('--users <ids>', 'user ids, comma-separated, with specified_users')
     .option('--models <names>', 'only these models, comma-separated')
@@ -137,6 +144,7 @@ async function issueTokenCommand(
       name?: string
       scope?: string
       role?: string
+      subject?: string
       users?: string
       models?: string
       addresses?: string
@@ -145,6 +153,7 @@ async function issueTokenCommand(
     },
 ): Promise<void> {
   const kind = kindOf(options.kind)
+  const subject = subjectOf(kind, options.subject)
   const scope = scopeOf(kind, options.scope, options.users)
   const role = roleOf(kind, options.role)
   const limits = limitsOf(options)
@@ -155,17 +164,20 @@ async function issueTokenCommand(
     tenantId: options.tenant,
     userId: options.user,
     kind,
-    name: options.name ?? `${kind} token`,
-    ...(scope ? { scope } : {}),
-    ...(role ? { role } : {}),
+    name: options.name ?? subject ?? `${kind} token`,
+    ...membersGiven({ scope, role, subject }),
     ...(options.models ? { models: await modelsOf(session, options.models) } : {}),
     ...(options.addresses ? { addresses: splitList(options.addresses) } : {}),
     ...(limits ? { limits } : {}),
     ...(options.expires ? { expiresAt: expiryOf(options.expires) } : {}),
   })
-  note('the secret is shown only now')
-  show({ tokenId: issued.tokenId, secret: issued.secret }, options.json)
-  await session.projected('access', issued.position)
+  const { tokenId, secret, position } = issued
+  if (subject === undefined) {
+    note('the secret is shown only now')
+    show({ tokenId, secret }, options.json)
+  } else show({ tokenId, subject }, options.json)
+  await session.projected('access', position)
+  if (subject !== undefined) await noteOthersOf(session, subject)
 }
 
 async function rotateTokenCommand(

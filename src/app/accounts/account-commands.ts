@@ -10,6 +10,7 @@ import {
   tokenPrefixes,
   tokenStream,
 } from '../../domain/token/events.ts'
+import { subjectNamed } from '../../domain/token/subject.ts'
 import { namedAddresses } from '../../domain/token/addresses.ts'
 import type { Bounds } from '../../domain/token/bounds.ts'
 import type { TokenChanges } from '../../domain/token/changes.ts'
@@ -141,6 +142,8 @@ export interface IssueTokenInput {
   readonly scope?: QueryScope
   /** For query and admin tokens only, as a scope. */
   readonly role?: TokenRole
+  /** The person who signs in by name, for query and admin tokens only: the secret is given to no one. */
+  readonly subject?: string
   /** For model tokens only, like limits. */
   readonly models?: readonly string[]
   readonly limits?: TokenLimits
@@ -159,11 +162,12 @@ export async function issueToken(
 ): Promise<IssuedSecret> {
   const tokenId = newId('token', deps.clock.nowMs())
   const secret = newSecret(tokenPrefixes[input.kind])
-  const { models, addresses, ...facts } = input
+  const { models, addresses, subject, ...facts } = input
   const changed = await decideOnToken(deps, tokenId, {
     kind: 'issue',
     data: {
       ...facts,
+      ...(subject === undefined ? {} : { subject: subjectNamed(subject) }),
       ...(models === undefined ? {} : { models: namedModels(deps, models) }),
       ...(addresses === undefined ? {} : { addresses: [...namedAddresses(addresses)] }),
       tokenId,

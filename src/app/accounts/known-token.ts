@@ -43,6 +43,7 @@ export function knownToken(tokenId: string, token: IssuedToken): KnownToken {
     name: token.name,
     scope: token.scope,
     role: token.role,
+    subject: token.subject,
     models: token.models,
     addresses: token.addresses,
     limits: token.limits,

@@ -33,6 +33,7 @@ function factsOf({ token, issued }: TokenFacts, clock: ZoneClock) {
   const time = (at: string | null, none: string) => <TimeOr at={at} none={none} clock={clock} />
   return [
     ['secret', <code>{`${token.prefix}…${token.last_four}`}</code>],
+    ['signs in by name', token.subject ?? 'no'],
     ['kind', token.role === null ? token.kind : `${token.kind}, ${token.role}`],
     ['tenant', <a href={tenantHref(token.tenant_id)}>{token.tenant_id}</a>],
     ['user', token.user_id],
@@ -53,6 +54,38 @@ function factsOf({ token, issued }: TokenFacts, clock: ZoneClock) {
   ] as const
 }
 
+function RotateForm({
+  token,
+  page,
+  view,
+}: {
+  readonly token: ShownToken
+  readonly page: string
+  readonly view: View
+}): JSX.Element {
+  return (
+    <ActionForm
+      name="rotate"
+      title="Rotate secret"
+      page={page}
+      requestKey={view.requestKey}
+      button="Rotate"
+      fault={view.fault}
+      hidden={{ expected_last_four: token.last_four }}
+      fields={[
+        {
+          name: 'overlap_seconds',
+          label: 'Seconds until the old secret stops working',
+          value: String(DEFAULT_OVERLAP_S),
+        },
+      ]}
+    >
+      The token gets a new secret, which the next page shows once. The secret that ends in{' '}
+      <code>{token.last_four}</code> stops working after the time below.
+    </ActionForm>
+  )
+}
+
 function Forms({ facts, view }: { readonly facts: TokenFacts; readonly view: View }): JSX.Element {
   const { token, issued } = facts
   const { requestKey, fault, clock } = view
@@ -68,25 +101,11 @@ function Forms({ facts, view }: { readonly facts: TokenFacts; readonly view: Vie
   const page = tokenHref(token.id)
   return (
     <>
-      <ActionForm
-        name="rotate"
-        title="Rotate secret"
-        page={page}
-        requestKey={requestKey}
-        button="Rotate"
-        fault={fault}
-        hidden={{ expected_last_four: token.last_four }}
-        fields={[
-          {
-            name: 'overlap_seconds',
-            label: 'Seconds until the old secret stops working',
-            value: String(DEFAULT_OVERLAP_S),
-          },
-        ]}
-      >
-        The token gets a new secret, which the next page shows once. The secret that ends in{' '}
-        <code>{token.last_four}</code> stops working after the time below.
-      </ActionForm>
+      {token.subject === null ? (
+        <RotateForm token={token} page={page} view={view} />
+      ) : (
+        <UnplacedFault fault={fault} />
+      )}
       <ActionForm
         name="disable"
         title="Disable token"

@@ -15,6 +15,7 @@ import {
   type TokenRole,
 } from './events.ts'
 import { checkLimits, checkModels } from './limits.ts'
+import { checkSubject } from './subject.ts'
 
 /** One token, with the hash of its secret, never the secret itself (P7). */
 type TokenState = { readonly phase: 'none' } | IssuedToken
@@ -26,6 +27,8 @@ export interface IssuedToken extends Changeable {
   readonly userId: string
   readonly scope: QueryScope | undefined
   readonly role: TokenRole | undefined
+  /** The person who signs in by name; undefined: its secret is used. */
+  readonly subject: string | undefined
   readonly secretHash: string
   readonly lastFour: string
   /** Hashes this token ever had: a secret is never used twice. */
@@ -111,6 +114,7 @@ export const tokenDecider: Decider<TokenState, TokenCommand, TokenEvent> = {
           name: data.name,
           scope: data.scope,
           role: data.role,
+          subject: data.subject,
           models: data.models,
           addresses: data.addresses,
           limits: data.limits ?? {},
@@ -155,6 +159,7 @@ function issue(data: TokenEventData<'TokenIssued'>, state: TokenState): readonly
     throw new DomainError('token_exists', 'the token already exists', { tokenId })
   }
   checkScope(data)
+  checkSubject(data)
   if (expiresAt !== undefined && fromTimestamp(expiresAt) <= fromTimestamp(issuedAt))
     throw new DomainError('token_expiry_invalid', 'a token must expire after it is issued', {
       tokenId,
@@ -173,6 +178,13 @@ function rotate(
   const { tokenId, secretHash, lastFour, oldValidUntil, expectedLastFour, manager, at } = command
   if (state.phase === 'none') return notFound(tokenId)
   if (state.disabledAt !== undefined) return disabled(tokenId, 'a disabled token cannot be rotated')
+  // With its secret, another person could act under this name.
+  if (state.subject !== undefined)
+    throw new DomainError(
+      'scope_denied',
+      `this token is used by ${state.subject} alone, who signs in by name: it has no secret to rotate`,
+      {},
+    )
   if (manager !== undefined)
     requireWithin(manager, state, {
       words:

@@ -92,6 +92,8 @@ export const tokenEvents = {
     scope: Type.Optional(QueryScopeSchema),
     /** For query and admin tokens only; absent: everything within its scope. */
     role: Type.Optional(Type.Union(tokenRoles.map((role) => Type.Literal(role)))),
+    /** The person, as the identity provider names them, who signs in to the console; no one has its secret. */
+    subject: Type.Optional(Type.String()),
     /** External model names this token may use; absent means all. */
     models: Type.Optional(Type.Array(Type.String())),
     addresses: Addresses,
@@ -140,8 +142,12 @@ export const tokenFacts: FactsOf<typeof tokenEvents> = {
     source: ofToken,
     at: (d) => d.issuedAt,
     begins: true,
-    words: ({ kind, role, name, issuedBy }) =>
-      `${kind} token ${name}${role === undefined ? '' : ` of the role ${role}`}${issuedBy === undefined ? '' : `, issued by ${issuedBy}`}`,
+    words: ({ kind, role, name, subject, issuedBy }) =>
+      [
+        `${kind} token ${name}${role === undefined ? '' : ` of the role ${role}`}`,
+        ...(subject === undefined ? [] : [`for sign-ins of ${subject}`]),
+        ...(issuedBy === undefined ? [] : [`issued by ${issuedBy}`]),
+      ].join(', '),
   },
   TokenRotated: {
     source: ofToken,

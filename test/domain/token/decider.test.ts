@@ -11,6 +11,7 @@ import {
   tokenRoles,
 } from '../../../src/domain/token/events.ts'
 import type { TokenLimitChanges } from '../../../src/domain/token/limits.ts'
+import { subjectNamed } from '../../../src/domain/token/subject.ts'
 
 const tokenId = 'token_1'
 const at = '2026-01-02T03:04:05.000Z'
@@ -74,6 +75,25 @@ t.test('a query token has a scope, an admin token covers its tenant or all tenan
     t.throws(() => after().when({ kind: 'issue', data: { ...issued, ...part } }), {
       code: 'token_scope_invalid',
     })
+})
+
+t.test('a query or an admin token may be of a person who signs in by name', async (t) => {
+  const data = { ...issued, kind: 'query', subject: 'mia@example.com' } as const
+  const named = { kind: 'issue', data } as const
+  t.strictSame(after().when(named), [{ type: 'TokenIssued', data }])
+  t.throws(() => after(named).when(rotate), { code: 'scope_denied' }, 'no one gets its secret')
+  t.equal(after(named).when(disable).length, 1)
+  const refused = { code: 'token_scope_invalid', details: { param: 'subject' } }
+  for (const kind of ['model', 'profile'] as const)
+    t.throws(() => after().when({ kind: 'issue', data: { ...data, kind } }), refused, kind)
+  for (const subject of ['', ' mia', 'mia ', 'm\nia', 'm\u202eia', 'x'.repeat(201)])
+    t.throws(() => after().when({ kind: 'issue', data: { ...data, subject } }), refused, subject)
+})
+
+t.test('an address is compared without regard to the case of A to Z alone', async (t) => {
+  t.equal(subjectNamed('Mia@Example.COM'), 'mia@example.com')
+  t.equal(subjectNamed('auth0|AbC'), 'auth0|AbC')
+  t.not(subjectNamed('\u212Aate@example.com'), 'kate@example.com', 'the Kelvin sign is no k')
 })
 
 t.test('only a query or an admin token has a role', async (t) => {

@@ -11,6 +11,7 @@ import { accountEvents } from '../../../src/domain/account/events.ts'
 /** The digest of the schemas of account events, by the version of the read model that keeps them. */
 const digestByVersion: Readonly<Record<number, string>> = {
   11: 'efa7f36fe01bfd19',
+  12: 'efa7f36fe01bfd19',
 }
 
 function digestOf(schemas: Readonly<Record<string, object>>): string {

@@ -171,6 +171,7 @@ function issued({ data, position }: Extract<RecordedEvent, { type: 'TokenIssued'
     ...namedAs(data.name),
     scope: data.scope,
     role: data.role ?? null,
+    subject: data.subject ?? null,
     models: data.models,
     addresses: data.addresses,
     limits: data.limits,

@@ -204,6 +204,10 @@ const tokenFields = {
   role: Type.Union([Type.Enum([...tokenRoles]), Type.Null()], {
     description: 'Role of a query or an admin token; null: everything within its scope.',
   }),
+  subject: Type.Union([Type.String(), Type.Null()], {
+    description:
+      'The person who signs in to the console by name, as the identity provider names them: the token has no secret that anyone knows. null: it is used by its secret.',
+  }),
   issued_by: Type.Union([Type.String(), Type.Null()], {
     description:
       'Id of the token that issued it; null: issued by an operator at the command line, or not recorded.',
