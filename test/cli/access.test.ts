@@ -285,6 +285,32 @@ t.test('a query or an admin token is issued with a role, and lists show it', asy
     t.match(await issue(...args), { code: 2, stderr: message })
 })
 
+t.test('a token of a person who signs in by name shows no secret', async (t) => {
+  const pool = new Pool({ connectionString: stack.databaseUrl })
+  t.teardown(() => pool.end())
+  const [user] = await asked<{ userId: string }[]>('tenant', 'users', '--tenant', tenant)
+  const who = ['--tenant', tenant, '--user', user?.userId ?? '']
+  const issue = ['token', 'issue', ...who, '--subject', 'Mia@Example.com', '--role', 'support']
+  const issued = await asked<{ tokenId: string }>(...issue, '--kind', 'query')
+  t.same(issued, { tokenId: issued.tokenId, subject: 'mia@example.com' })
+  t.match(await run(...issue, '--kind', 'admin'), {
+    stderr: new RegExp(`signs in with this token from now on, not with ${issued.tokenId}`),
+  })
+  const [newest, older, ...others] = await secretsOfSubject(pool, 'mia@example.com')
+  t.equal(older?.tokenId, issued.tokenId)
+  t.same(others, [])
+  t.equal((await run('token', 'disable', newest?.tokenId ?? '')).code, 0)
+  const left = await secretsOfSubject(pool, 'mia@example.com')
+  t.same(left, [older], 'a disabled one is not used')
+  t.match(await run('token', 'rotate', issued.tokenId), { code: 1, stderr: /no secret to rotate/ })
+  t.match(await run(...issue, '--kind', 'model'), {
+    stderr: /--subject is for a query or an admin/,
+  })
+  t.match(await run('token', 'list', '--tenant', tenant), {
+    stdout: /query \(support\) .*mia@exam/,
+  })
+})
+
 t.test('a billing profile is set by its members, and shown', async (t) => {
   const set = (...args: string[]) => run('billing', 'set', '--tenant', tenant, ...args)
   t.match((await run('billing', 'show', '--tenant', tenant)).stdout, /statements for: not set/)
@@ -383,30 +409,4 @@ t.test('a written event is reported although the read model does not advance', a
   t.match(JSON.parse(issued.stdout), { secret: /^sk-/ }, 'the secret is shown only now')
   t.match(issued.stderr, /it is written, but the access read model is behind/)
   t.match(granted, { code: 0, stdout: /^grantId: /, stderr: /the ledger read model is behind/ })
-})
-
-t.test('a token of a person who signs in by name shows no secret', async (t) => {
-  const pool = new Pool({ connectionString: stack.databaseUrl })
-  t.teardown(() => pool.end())
-  const [user] = await asked<{ userId: string }[]>('tenant', 'users', '--tenant', tenant)
-  const who = ['--tenant', tenant, '--user', user?.userId ?? '']
-  const issue = ['token', 'issue', ...who, '--subject', 'Mia@Example.com', '--role', 'support']
-  const issued = await asked<{ tokenId: string }>(...issue, '--kind', 'query')
-  t.same(issued, { tokenId: issued.tokenId, subject: 'mia@example.com' })
-  t.match(await run(...issue, '--kind', 'admin'), {
-    stderr: new RegExp(`signs in with this token from now on, not with ${issued.tokenId}`),
-  })
-  const [newest, older, ...others] = await secretsOfSubject(pool, 'mia@example.com')
-  t.equal(older?.tokenId, issued.tokenId)
-  t.same(others, [])
-  t.equal((await run('token', 'disable', newest?.tokenId ?? '')).code, 0)
-  const left = await secretsOfSubject(pool, 'mia@example.com')
-  t.same(left, [older], 'a disabled one is not used')
-  t.match(await run('token', 'rotate', issued.tokenId), { code: 1, stderr: /no secret to rotate/ })
-  t.match(await run(...issue, '--kind', 'model'), {
-    stderr: /--subject is for a query or an admin/,
-  })
-  t.match(await run('token', 'list', '--tenant', tenant), {
-    stdout: /query \(support\) .*mia@exam/,
-  })
 })
