@@ -1,16 +1,17 @@
 import { checkDataDir } from '../../infra/embedded/data-dir.ts'
 import { requireLongSecret } from '../app/access/secret-agreement.ts'
-import { ChannelFileError } from '../app/channels/load.ts'
 import type { Channel } from '../app/ports/provider.ts'
 import { type Config, ConfigError, readConfig } from '../config.ts'
-import { type Role, roles } from '../start/server.ts'
+import { type Role, roles } from '../start/roles.ts'
 import { exitCodeOf, exitCodes } from './exit-codes.ts'
 import { isForOperators, messageOf } from './explain.ts'
 import { CommandError, UsageError } from './output.ts'
-import { requireStoreUrls, storeUrlWarnings } from './store-urls.ts'
-import { readChannels, requirePriceBook, requirePricesOf } from './upstreams.ts'
+import { requireEmbeddedStores } from './stores.ts'
 
-/** Checks of a configuration: each runs whatever the others find, and all faults are listed together. */
+/**
+ * Checks of a configuration: each runs whatever the others find, and all faults are listed together. What a check
+ * needs is loaded only where the configuration has something for it: a start on embedded stores begins those first.
+ */
 
 /** One check; it throws what is wrong, and returns warnings. */
 export type Check = () => Promise<readonly string[] | void>
@@ -43,15 +44,23 @@ export async function requireConfiguration(
   warn: (what: string) => void,
 ): Promise<readonly Channel[] | undefined> {
   let channels: readonly Channel[] | undefined
+  const { external, priceBookFile, channelsFile } = config
   await runChecks([
     async () => requireOperationsPort(config, wanted),
-    async () => requireStoreUrls(config.external),
-    () => requirePriceBook(config),
     async () => {
-      channels = await readChannels(config)
+      if (external === undefined) requireEmbeddedStores()
+      else (await import('./store-urls.ts')).requireStoreUrls(external)
+    },
+    async () => {
+      if (priceBookFile !== undefined)
+        await (await import('./upstreams.ts')).requirePriceBook(config)
+    },
+    async () => {
+      if (channelsFile !== undefined)
+        channels = await (await import('./upstreams.ts')).readChannels(config)
     },
   ])
-  for (const warning of warningsOf(config)) warn(warning)
+  for (const warning of await warningsOf(config)) warn(warning)
   return channels
 }
 
@@ -72,7 +81,8 @@ export async function checkConfiguration(
     },
     async () => {
       channels = await requireConfiguration(config, wanted, (what) => warnings.push(what))
-      await requirePricesOf(config, channels)
+      if (channels !== undefined)
+        await (await import('./upstreams.ts')).requirePricesOf(config, channels)
     },
     () => checkDataDir(config.dataDir),
     ...(further?.(config) ?? [
@@ -94,9 +104,13 @@ function requireOperationsPort(config: Config, wanted: ReadonlySet<Role>): void 
   ])
 }
 
-function warningsOf({ external, trustedProxies, shutdownDelayMs }: Config): readonly string[] {
+async function warningsOf({
+  external,
+  trustedProxies,
+  shutdownDelayMs,
+}: Config): Promise<readonly string[]> {
   return [
-    ...(external === undefined ? [] : storeUrlWarnings(external)),
+    ...(external === undefined ? [] : (await import('./store-urls.ts')).storeUrlWarnings(external)),
     ...(trustedProxies.length > 0 && shutdownDelayMs === 0
       ? [
           'SHUTDOWN_DELAY_MS is 0 behind the proxies of TRUSTED_PROXIES: a restart fails requests on connections that they keep',
@@ -115,13 +129,14 @@ export async function runChecks(checks: readonly Check[]): Promise<readonly stri
     one.status === 'rejected' ? [one.reason] : [],
   )
   const [first, ...others] = failures
-  if (others.length > 0) throw listed(failures)
+  if (others.length > 0) throw await listed(failures)
   if (first !== undefined) throw first
   return ended.flatMap((one) => (one.status === 'fulfilled' ? (one.value ?? []) : []))
 }
 
 /** Several failures as one; its exit code is that of a wrong configuration where there is one among them. */
-function listed(failures: readonly unknown[]): Error {
+async function listed(failures: readonly unknown[]): Promise<Error> {
+  const { ChannelFileError } = await import('../app/channels/load.ts')
   const defect = failures.find((failure) => !isForOperators(failure))
   if (defect instanceof Error) return defect
   const words = failures.flatMap((failure): readonly string[] => {

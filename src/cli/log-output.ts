@@ -1,5 +1,5 @@
 import pino, { type Logger } from 'pino'
-import { ANSWERED, logRedaction } from '../api/kit/routes/observe.ts'
+import { ANSWERED, logRedaction } from '../api/kit/routes/log-lines.ts'
 import type { Config } from '../config.ts'
 import { exitCodes } from './exit-codes.ts'
 import { owned } from '../platform/owned.ts'

@@ -19,7 +19,7 @@ const HEAP: HeapBounds = { halfYoungMib: 8, growthPercent: 50 }
  */
 export function openProjector(
   config: Config,
-  stores: Stores,
+  stores: Omit<Stores, 'close'>,
   log: Log,
   onGiveUp: (reason: string) => void,
 ): Supervised {

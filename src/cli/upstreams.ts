@@ -1,8 +1,6 @@
 import type { ServedModel } from '../domain/catalog/catalog.ts'
 import { readFile } from 'node:fs/promises'
 import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
-import { superviseChild } from '../../infra/embedded/supervised-child.ts'
 import { parseChannels } from '../app/channels/load.ts'
 import { sandboxChannels } from '../app/channels/sandbox.ts'
 import { catalog, channelFamilies, families } from '../families/index.ts'
@@ -11,21 +9,8 @@ import { bookOf, publishedBooks } from '../app/finance/prices/publish.ts'
 import { servedModels } from '../app/channels/served-models.ts'
 import type { Channel } from '../app/ports/provider.ts'
 import { readVariable, type Config, ConfigError } from '../config.ts'
-import type { Log } from '../kernel/log.ts'
-import { programFile } from '../platform/program-files.ts'
 import { messageOf } from './explain.ts'
 import { withLog } from './session.ts'
-import { forward } from '../start/child-log.ts'
-import { reportRestart } from './stores.ts'
-
-/** Accounts that calls are sent to: configured ones, or the sandbox when there are none. */
-interface Upstreams {
-  readonly channels: readonly Channel[]
-  readonly sandboxUrl: string | undefined
-  readonly close: () => Promise<void>
-}
-
-const SANDBOX_READY_TIMEOUT_MS = 30_000
 
 /** The configured accounts, undefined without any. @throws ConfigError; ChannelFileError naming every fault */
 export async function readChannels(config: Config): Promise<readonly Channel[] | undefined> {
@@ -49,42 +34,10 @@ export async function readServedModels(
   return config.sandbox ? servedModels(channelsOfSandbox('http://sandbox')) : undefined
 }
 
-function channelsOfSandbox(baseUrl: string): readonly Channel[] {
+/** The accounts of a sandbox at this address. */
+export function channelsOfSandbox(baseUrl: string): readonly Channel[] {
   const accounts = families.flatMap(({ sandbox }) => sandbox)
   return sandboxChannels(catalog, accounts, { baseUrl })
-}
-
-/** The configured accounts, or the sandbox, started for it. */
-export async function openUpstreams(
-  config: Config,
-  configured: readonly Channel[] | undefined,
-  log: Log,
-  onGiveUp: (reason: string) => void,
-): Promise<Upstreams> {
-  if (configured !== undefined)
-    return { channels: configured, sandboxUrl: undefined, close: () => Promise.resolve() }
-  const sandbox = superviseChild({
-    name: 'sandbox',
-    modulePath: programFile('infra/sandbox/main.ts'),
-    args: (last) => [
-      '--data',
-      join(config.dataDir, 'sandbox'),
-      '--time-scale',
-      String(config.sandboxTimeScale),
-      '--port',
-      last === undefined ? '0' : new URL(last.url).port,
-    ],
-    onLine: (line) => forward(log, 'sandbox', line),
-    readyTimeoutMs: SANDBOX_READY_TIMEOUT_MS,
-    onRestart: (restart) => reportRestart(log, 'sandbox', restart),
-    onGiveUp: (reason) => onGiveUp(`sandbox keeps failing: ${reason}`),
-  })
-  const { url } = await sandbox.ready
-  return {
-    channels: channelsOfSandbox(url),
-    sandboxUrl: url,
-    close: () => sandbox.stop(),
-  }
 }
 
 async function readChannelsFile(path: string): Promise<string> {
@@ -99,11 +52,7 @@ async function readChannelsFile(path: string): Promise<string> {
  * Checks that configured accounts serve nothing that has no price. The log is asked only where the
  * price book of the configuration lacks one: a published book may have it. @throws UnpricedModelsError
  */
-export async function requirePricesOf(
-  config: Config,
-  channels: readonly Channel[] | undefined,
-): Promise<void> {
-  if (channels === undefined) return
+export async function requirePricesOf(config: Config, channels: readonly Channel[]): Promise<void> {
   const book = await readConfiguredBook(config.priceBookFile)
   const needed = { catalog, served: servedModels(channels), book, inPart: false }
   try {

@@ -41,6 +41,7 @@ import { type OpenedStorage, openStorage } from '../storage/open.ts'
 import type { ObjectStore } from '../storage/types.ts'
 import { auditInChild } from './nightly-audit.ts'
 import { startProjector } from './projector.ts'
+import type { Role } from './roles.ts'
 import { type Addresses, listen, listenForProbes, type ListenOptions } from './listen.ts'
 import { healthByRole } from './operations.ts'
 import {
@@ -50,10 +51,6 @@ import {
   type ServicesOptions,
   startServices,
 } from './services.ts'
-
-/** What a process does; every role may run in any number of processes. */
-export type Role = 'api' | 'projector' | 'worker'
-export const roles: readonly Role[] = ['api', 'projector', 'worker']
 
 interface GatewayOptions extends ListenOptions, ServicesOptions {
   readonly eventStoreUrl: string

@@ -1,4 +1,4 @@
-import { ANSWERED } from '../../src/api/kit/routes/observe.ts'
+import { ANSWERED } from '../../src/api/kit/routes/log-lines.ts'
 import { createProcessLog } from '../../src/cli/log-output.ts'
 
 /** Writes the line of one request and ends. */

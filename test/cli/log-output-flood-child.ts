@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import { ANSWERED } from '../../src/api/kit/routes/observe.ts'
+import { ANSWERED } from '../../src/api/kit/routes/log-lines.ts'
 import { createProcessLog } from '../../src/cli/log-output.ts'
 
 /** Lines of 1 kB: several times what may wait. */

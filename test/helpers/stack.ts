@@ -11,7 +11,7 @@ import type { SandboxOptions } from '../../infra/sandbox/options.ts'
 import { startSandbox, type Sandbox } from '../../infra/sandbox/server.ts'
 import { waitForPosition } from '../../projections/engine/wait.ts'
 import { allProjections } from '../../projections/registry.ts'
-import { logRedaction } from '../../src/api/kit/routes/observe.ts'
+import { logRedaction } from '../../src/api/kit/routes/log-lines.ts'
 import {
   type AccountCommandDeps,
   addUser,
@@ -23,7 +23,8 @@ import { openDemoTenant } from '../../src/app/accounts/demo.ts'
 import type { Channel } from '../../src/app/ports/provider.ts'
 import { loadConfig } from '../../src/config.ts'
 import { type Clock, systemClock } from '../../src/kernel/clock.ts'
-import { roles, startGateway, type Gateway, type Role } from '../../src/start/server.ts'
+import { type Role, roles } from '../../src/start/roles.ts'
+import { type Gateway, startGateway } from '../../src/start/server.ts'
 import {
   newNamespace,
   startEventStore,

@@ -115,6 +115,7 @@ async function initialise(
   runner: Runner,
   binaries: Binaries,
   signal: AbortSignal,
+  launched: () => void,
 ): Promise<void> {
   const workshop = await mkdtemp(join(root, INIT_PREFIX))
   const made = join(workshop, 'cluster')
@@ -137,7 +138,9 @@ async function initialise(
     // One sync of the whole file system instead of one for each of a thousand files.
     ...(process.platform === 'linux' ? ['--sync-method=syncfs'] : []),
   ]
-  const { how, lines } = await complete(runner, binaries.initdb, args, '/', signal)
+  const completed = complete(runner, binaries.initdb, args, '/', signal)
+  launched()
+  const { how, lines } = await completed
   if (how !== 'exited with status 0') {
     await rm(workshop, { recursive: true, force: true })
     throw new PostgresFailure(`initdb ${how}: ${lines.join('\n')}`)
@@ -179,7 +182,7 @@ async function clearWorkshops(root: string): Promise<void> {
 }
 
 /**
- * Opens the cluster below `root`; creates it first if there is none.
+ * Opens the cluster below `root`; creates it first if there is none, and calls `launched` while that runs.
  * @throws PostgresFailure for another major version, an account or folder that cannot be used, a
  *   failed initdb.
  */
@@ -187,6 +190,7 @@ export async function openCluster(
   root: string,
   binaries: Binaries,
   signal: AbortSignal,
+  launched: () => void,
 ): Promise<Cluster> {
   const directory = join(root, 'cluster')
   const account = chooseAccount(directory)
@@ -195,7 +199,7 @@ export async function openCluster(
   await clearWorkshops(root)
   const password = await passwordOf(root)
   if (statSync(directory, { throwIfNoEntry: false }) === undefined) {
-    await initialise(root, directory, password, runner, binaries, signal)
+    await initialise(root, directory, password, runner, binaries, signal, launched)
   } else {
     await checkVersion(directory, runner, binaries, signal)
     if (account !== undefined) giveTo(account, directory)

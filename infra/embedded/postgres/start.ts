@@ -27,6 +27,8 @@ interface StartOptions {
   readonly durable: boolean
   readonly maxConnections?: number
   readonly log: PostgresLog
+  /** Called, perhaps again, while a program of Postgres works: this process may do something long meanwhile. */
+  readonly launched?: (() => void) | undefined
   readonly signal: AbortSignal
 }
 
@@ -57,7 +59,7 @@ function logServerLine(log: PostgresLog, line: string): void {
  * @throws PostgresFailure, DirectoryLockedError, file system errors; the abort reason when aborted.
  */
 export async function startEmbeddedPostgres(options: StartOptions): Promise<EmbeddedPostgres> {
-  const { log, signal } = options
+  const { log, signal, launched = () => undefined } = options
   await createRoot(options.root)
   const root = realpathSync(options.root)
   const lock = await lockDirectory(root, LOCK_WAIT_MS, signal)
@@ -70,7 +72,7 @@ export async function startEmbeddedPostgres(options: StartOptions): Promise<Embe
       signal,
     )
     signal.throwIfAborted()
-    const cluster = await openCluster(root, binaries, signal)
+    const cluster = await openCluster(root, binaries, signal, launched)
     const { account } = cluster.runner
     if (account?.shared === true) {
       log(
@@ -88,7 +90,10 @@ export async function startEmbeddedPostgres(options: StartOptions): Promise<Embe
       cluster,
       binaries.postgres,
       settingsOf(folder, clusterNameOf(directory), options),
-      (line) => logServerLine(log, line),
+      (line) => {
+        launched()
+        logServerLine(log, line)
+      },
       signal,
     )
     // Without its server, what is being prepared fails.

@@ -20,15 +20,17 @@ export type PostgresOptions = Partial<Omit<SuperviseOptions, 'name'>> & {
   /** Folder for everything of the server, below the data directory. */
   readonly root: string
   readonly log: PostgresLog
+  /** Called, again and again, once a program of Postgres works. */
+  readonly launched?: () => void
 }
 
 /** One life of the server, from the look for its predecessor to its end. */
-function live({ root, log, signEveryMs }: PostgresOptions, reports: Reports): Life {
+function live({ root, log, launched, signEveryMs }: PostgresOptions, reports: Reports): Life {
   const stopping = new AbortController()
   const { signal } = stopping
   let kill: () => void = () => undefined
   const run = async (): Promise<string> => {
-    const server = await startEmbeddedPostgres({ root, durable: true, log, signal })
+    const server = await startEmbeddedPostgres({ root, durable: true, log, launched, signal })
     const stop = (): void => void server.stop()
     if (signal.aborted) stop()
     signal.addEventListener('abort', stop, { once: true })

@@ -3,38 +3,7 @@ import { Counter, Histogram, type Registry } from 'prom-client'
 import type { DomainError } from '../../../kernel/errors.ts'
 import { beginAtZero } from '../../../platform/counters.ts'
 import { callerOf } from '../tokens/authenticate.ts'
-
-/** Headers that hold tokens: those of every mount's `keyHeaders` are among them. */
-const secretHeaders = [
-  'authorization',
-  'cookie',
-  'set-cookie',
-  'x-api-key',
-  'x-native-api-key',
-  'x-goog-api-key',
-]
-
-/**
- * For the logger's `redact`: if a request, a response or headers are ever logged whole, these stay
- * out (P7). The gateway's own lines never hold them.
- */
-export const logRedaction = {
-  paths: [
-    'body',
-    '*.authorization',
-    '*.cookie',
-    '*.body',
-    // Queries hold signatures and one-time credentials.
-    'req.url',
-    'req.query',
-    ...secretHeaders.flatMap((name) => [
-      `*.headers["${name}"]`,
-      `headers["${name}"]`,
-      `["${name}"]`,
-    ]),
-  ],
-  censor: '[redacted]',
-}
+import { ANSWERED } from './log-lines.ts'
 
 /** The route's pattern, never the path as sent: bounded for metrics and free of ids in logs. */
 function routeOf(request: FastifyRequest): string {
@@ -46,9 +15,6 @@ const CALLER_LEFT = 499
 
 /** Routes that are asked by machines, again and again. */
 const watched: ReadonlySet<string> = new Set(['/healthz', '/readyz', '/metrics'])
-
-/** Message of the log line of an answered request. */
-export const ANSWERED = 'request'
 
 declare module 'fastify' {
   interface FastifyReply {

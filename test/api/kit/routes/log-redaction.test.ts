@@ -1,6 +1,6 @@
 import pino from 'pino'
 import t from 'tap'
-import { logRedaction } from '../../../../src/api/kit/routes/observe.ts'
+import { logRedaction } from '../../../../src/api/kit/routes/log-lines.ts'
 import { v1 } from '../../../../src/api/v1/mount.ts'
 import { families } from '../../../../src/families/index.ts'
 
