@@ -114,7 +114,11 @@ function shortUrl({ url }: FastifyRequest, query: unknown): string {
 }
 
 /** A form sends a field that was not filled in as an empty text. */
-function leaveOutEmpty(request: FastifyRequest, _reply: FastifyReply, done: () => void): void {
+export function leaveOutEmpty(
+  request: FastifyRequest,
+  _reply: FastifyReply,
+  done: () => void,
+): void {
   const given = Object.entries(Object(request.query)).filter(([, value]) => value !== '')
   request.query = Object.fromEntries(given)
   done()

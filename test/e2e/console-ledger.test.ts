@@ -281,6 +281,81 @@ t.test('movements of a day on which the clocks change are those of the zone', as
   t.match(await ask('/console/ledger/movements', operator), { status: 200, text: /Name a tenant/ })
 })
 
+/** The links to files of a page. */
+const filesOf = (text: string): readonly string[] =>
+  [...text.matchAll(/href="(\/console[^"]+\/file\?[^"]+)"/g)].map(([, href = '']) =>
+    href.replaceAll('&amp;', '&'),
+  )
+
+/** The route of the API that answers the rows of each page. */
+const routeOf: Readonly<Record<string, string>> = {
+  '/console/ledger/lines': '/ledger/lines',
+  '/console/ledger/summary': '/usage',
+  '/console/ledger/movements': '/movements',
+  '/console/failed': '/failures',
+  '/console/failed/refused': '/refusals',
+  [`/console/tenants/${demo.tenantId}/activity`]: '/lives',
+  '/console/periods': '/periods',
+}
+
+t.test('each file of a page is that of the API, of all its rows as of its position', async (t) => {
+  const pages = [
+    ['/console/ledger/lines?time_preset=7d&currency=USD', 4],
+    ['/console/ledger/summary?by=day&and=model&tz=Asia%2FKolkata', 2],
+    ['/console/ledger/movements?tz=Asia%2FKolkata', 4],
+    ['/console/failed', 4],
+    [`/console/tenants/${demo.tenantId}/activity?type=call`, 2],
+    ['/console/periods?month=2026-10&show=ready', 2],
+  ] as const
+  for (const [page, files] of pages) {
+    const links = filesOf((await ask(page)).text)
+    t.equal(links.length, files, page)
+    // Later calls are no part of what the page shows.
+    await chat(demo.modelToken)
+    await stack.caughtUp()
+    for (const link of links) {
+      const { pathname, searchParams } = new URL(link, url)
+      const at = pathname.slice(0, -'/file'.length)
+      t.equal(searchParams.has('as_of'), !/refused|periods/.test(at), link)
+      const { by, and, ...asked } = Object.fromEntries(searchParams)
+      const query = new URLSearchParams({
+        ...asked,
+        ...(by && { group_by: [by, and].filter(Boolean).join(',') }),
+        ...(at.endsWith('/activity') && { tenant_id: demo.tenantId }),
+        ...(asked['format'] === 'csv' && { bom: 'true' }),
+      })
+      const [file, answer] = await Promise.all([
+        fetch(`${url}${link}`, { headers: { cookie: reader.cookie } }),
+        fetch(`${url}/api/query/v1${routeOf[at]}?${query.toString()}`, {
+          headers: { authorization: `Bearer ${demo.queryToken}` },
+        }),
+      ])
+      t.equal(file.status, 200, link)
+      for (const name of ['content-disposition', 'content-type', 'x-as-of'])
+        t.equal(file.headers.get(name), answer.headers.get(name), `${name} of ${link}`)
+      const [bytes, same] = await Promise.all([file.arrayBuffer(), answer.arrayBuffer()])
+      t.ok(Buffer.from(bytes).equals(Buffer.from(same)), link)
+      if (asked['format'] !== 'ndjson' || !/summary|periods/.test(at)) continue
+      query.set('format', 'json')
+      const { body } = await call(`${url}/api/query/v1${routeOf[at]}?${query.toString()}`, {
+        token: demo.queryToken,
+      })
+      const rows = Buffer.from(bytes).toString().split('\n').slice(0, -1)
+      t.equal(rows.length, body.data.items.length, link)
+      for (const [index, row] of rows.entries())
+        t.match(body.data.items[index], { ...JSON.parse(row), blockers: undefined }, link)
+    }
+  }
+  const [file = ''] = filesOf((await ask('/console/ledger/lines')).text)
+  t.match(await ask(file, { cookie: support }), { status: 403 })
+  t.match(await ask(file, { cookie: '' }), { status: 303 }, 'without a session')
+  const odd = '/console/ledger/lines/file?format='
+  t.match(await ask(`${odd}pdf`), { status: 400, text: /format/ })
+  t.match(await ask(`${odd}csv&cursor=x`), { status: 400, text: /cursor/ })
+  t.match(await ask(`${odd}csv&tenant_id=${other.tenantId}`), { status: 403 })
+  t.match(await ask('/console/ledger/movements/file?format=csv'), { status: 400, text: /currency/ })
+})
+
 t.test('a line shows its calculation and its refunds', async (t) => {
   const { text } = await ask(line)
   const { body } = await call(`${url}/api/query/v1/receipts/${taskId}:1`, {

@@ -112,6 +112,13 @@ t.test('a list by anything that belongs to a tenant asks for its reason', async 
     `/console/ledger/summary?token_id=${line.token_id}&by=model`,
     `/console/failed?token_id=${line.token_id}`,
     `/console/find?q=${settled}x&tenant_id=${demo.tenantId}`,
+    ...['csv', 'ndjson', 'focus', 'parquet'].map(
+      (format) => `/console/ledger/lines/file?user_id=${demo.userId}&format=${format}`,
+    ),
+    `/console/ledger/summary/file?token_id=${line.token_id}&format=csv`,
+    `/console/ledger/movements/file?tenant_id=${demo.tenantId}&currency=USD&format=csv`,
+    `/console/failed/refused/file?token_id=${line.token_id}&format=csv`,
+    `/console/tenants/${demo.tenantId}/activity/file?format=csv`,
   ]
   for (const path of lists) {
     const before = await ask(path, { cookie })

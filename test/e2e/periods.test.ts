@@ -211,6 +211,16 @@ t.test('a month without blockers but the audit is closed once, in spite of it', 
   t.match(rows, [{ status: 'closed', statement: 'ACME-0001', closing: closed.body.data.closing }])
   const open = await query(`/periods?month=${running}&format=csv`)
   t.match(readTable(open.text)[0]?.['blockers'], /The month can be closed from /)
+  const lines = (await query(`/periods?month=${month}&show=closed&format=ndjson`)).text.split('\n')
+  t.same(
+    lines.slice(0, -1).map((line) => JSON.parse(line).statement),
+    ['ACME-0001'],
+  )
+  t.match(await query(`/periods?month=${month}&show=ready`), {
+    status: 200,
+    body: { data: { items: [] } },
+  })
+  t.match(await query('/periods?show=ready'), { status: 400, body: { error: { param: 'show' } } })
 })
 
 t.test(

@@ -40,8 +40,11 @@ type TableList<Row, Page> = ListPage<Page> & Table<Row>
 /** Rows of a table that are written in one turn of the event loop. */
 export const ROWS_AT_ONCE = 500
 
+/** The formats of a table. */
+export type TableFormat = 'csv' | 'ndjson'
+
 /** The form in which a list is wanted. */
-interface AskedForm<Format extends string = 'json' | 'csv'> {
+interface AskedForm<Format extends string = 'json' | TableFormat> {
   readonly format?: Format
   /** Whether a byte order mark comes first. */
   readonly bom?: 'true' | 'false'
@@ -52,17 +55,41 @@ const tables: ReadonlySet<string> = new Set(['csv', 'focus'])
 
 export const CSV = { extension: 'csv', type: 'text/csv; charset=utf-8; header=present' } as const
 
-/** Answers with a page of a list, or with a table where the caller wants CSV. */
+export const NDJSON = { extension: 'ndjson', type: 'application/x-ndjson' } as const
+
+/** Answers with a page of a list, or with its table where the caller wants a file. */
 export async function sendList<Row, Page extends object>(
   request: FastifyRequest,
   reply: FastifyReply,
   asked: AskedForm,
   list: TableList<Row, Page>,
 ) {
-  return sendListOr(request, reply, asked, {
-    ...list,
-    file: (): WrittenFile => ({ ...CSV, pieces: csvOf(list, asked.bom === 'true') }),
-  })
+  return sendListOr(request, reply, asked, withFiles(list, asked.bom === 'true'))
+}
+
+/** A list with the files of its table. */
+export function withFiles<Row, Page extends object>(
+  list: TableList<Row, Page>,
+  hasByteOrderMark: boolean,
+) {
+  const file = (format: TableFormat): WrittenFile =>
+    format === 'csv'
+      ? { ...CSV, pieces: csvOf(list, hasByteOrderMark) }
+      : { ...NDJSON, pieces: jsonLinesOf(list) }
+  return { ...list, file }
+}
+
+const membersOf = <Row>(row: Row, columns: Table<Row>['columns']) =>
+  Object.fromEntries(columns.map((column) => [column, row[column]]))
+
+/** A table as pieces of text, a line of JSON a row with the columns as members. */
+async function* jsonLinesOf<Row>({ columns, rows }: Table<Row>): AsyncGenerator<string> {
+  let isEmpty = true
+  for await (const page of rows()) {
+    isEmpty = false
+    yield page.map((row) => `${JSON.stringify(membersOf(row, columns))}\n`).join('')
+  }
+  if (isEmpty) yield ''
 }
 
 /** A table as pieces of CSV. */
@@ -75,20 +102,29 @@ export async function sendListOr<Format extends string, Page extends object>(
   request: FastifyRequest,
   reply: FastifyReply,
   asked: AskedForm<Format | 'json' | 'csv'>,
-  list: ListPage<Page> & {
-    readonly file: (
-      format: Format | 'csv',
-      callerGone: AbortSignal,
-    ) => WrittenFile | Promise<WrittenFile>
-  },
+  list: ListPage<Page> & FileList<Format | 'csv'>,
 ) {
   void reply.header('cache-control', 'no-store').header('vary', 'Accept')
   const format = formatOf(request, asked.format)
   if (asked.bom === 'true' && !tables.has(format))
     throw new RequestError('parameter_invalid', `bom is for tables: ${format} has none`, 'bom')
   if (format === 'json') return success(await list.page())
-  const { extension, ...file } = await list.file(format, callerGone(reply).signal)
-  const { name, facts } = list
+  return sendFileOf(request, reply, format, list)
+}
+
+/** A list with its files. */
+export type FileList<Format extends string> = Omit<ListPage<object>, 'page'> & {
+  readonly file: (format: Format, callerGone: AbortSignal) => WrittenFile | Promise<WrittenFile>
+}
+
+/** Answers with a list as a file, which has a name by its facts. */
+export async function sendFileOf<Format extends string>(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  format: Format,
+  { name, facts, file: make }: FileList<Format>,
+): Promise<FastifyReply> {
+  const { extension, ...file } = await make(format, callerGone(reply).signal)
   const fullName =
     facts === undefined ? `${name}.${extension}` : fileName({ ...facts, name }, extension)
   return sendFile(request, reply, { ...file, name: fullName, asOf: facts?.asOf })

@@ -17,7 +17,7 @@ import { toPosition } from './as-of.ts'
 import { describeQuery } from './documentation.ts'
 import { listFailures } from './envelope.ts'
 import { factsOf, placeOf, positionedList } from './report-query.ts'
-import { Cursor, Decimal, fileMembers, Limit, NameOf, TextOrNull } from './schemas.ts'
+import { AsOf, Cursor, Decimal, fileMembers, Limit, NameOf, TextOrNull } from './schemas.ts'
 import { narrow, visibleTo } from './scope.ts'
 import type { QueryServices } from './services.ts'
 import { readTimeRange, timeRangeMembers } from './time-range.ts'
@@ -45,6 +45,7 @@ export const failuresQuerySchema = (surfaceNames: readonly string[]) =>
     status: Type.Optional(
       Type.Enum([...failureStatuses], { description: 'Only requests with this outcome.' }),
     ),
+    as_of: Type.Optional(AsOf),
   })
 type FailuresQuery = Partial<Static<ReturnType<typeof failuresQuerySchema>>>
 

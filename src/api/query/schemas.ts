@@ -25,7 +25,7 @@ const Position = (description: string) =>
     words: 'must be a log position: digits, such as 1234',
     description,
   })
-export const AsOf = Position('A log position: the answer shows the ledger as of it.')
+export const AsOf = Position('A log position: the answer shows everything as of it.')
 export const Since = Position(
   'A log position: only what was posted after it, such as `as_of` of the report before.',
 )
@@ -42,7 +42,7 @@ const Bom = Type.Optional(
 )
 /** The form of a list: a page, or a file of all of it. */
 export const fileMembers = {
-  format: Type.Optional(Type.Enum(['json', 'csv'], formatOptions)),
+  format: Type.Optional(Type.Enum(['json', 'csv', 'ndjson'], formatOptions)),
   bom: Bom,
 }
 /** The form of a list of lines, which has further files. */

@@ -1,18 +1,22 @@
 import type { JSX } from 'preact'
 import { type Static, Type } from 'typebox'
 import { failureMembers, readFailures } from '../../api/query/failures.ts'
+import { AsOf, MAX_PAGE_LINES } from '../../api/query/schemas.ts'
 import { readRefusals } from '../../api/query/refusals.ts'
 import type { TimeRange } from '../../api/query/time-range.ts'
 import { fromTimestamp } from '../../kernel/clock.ts'
 import { fieldOf, timeFields } from '../kit/fields.ts'
 import { type FilterField, FilterForm } from '../kit/filter.tsx'
-import { failedHref, findHref, lifeHref, paths } from '../kit/href.ts'
+import { apiPath, failedHref, findHref, lifeHref, paths, refusedHref } from '../kit/href.ts'
 import { factsOrWords, FactsPanel, type PanelFacts } from '../kit/panel.tsx'
-import { pageOf, Pager, withTime } from '../kit/time-pages.tsx'
+import { boundedOf, pageOf, Pager, withTime } from '../kit/time-pages.tsx'
 import { Table, type TableColumn } from '../kit/table.tsx'
 import { grouped, Id, Moment, type ZoneClock } from '../kit/values.tsx'
+import { withFiles } from '../../api/query/answers.ts'
+import { Download, tableFormats } from '../kit/download.tsx'
 import type { Page, View } from '../page.tsx'
-import { tenantsShown } from '../session/reading-as.ts'
+import type { PageFile } from '../page-files.ts'
+import { namesOfOneTenant, tenantsShown } from '../session/reading-as.ts'
 
 /** Requests without a result: those that reached a provider, and counts of those that were refused before. */
 
@@ -34,6 +38,10 @@ const query = Type.Object({
   cursor,
 })
 type Query = Static<typeof query>
+
+const { cursor: _cursor, ...members } = query.properties
+const refusedQuery = Type.Object(members)
+const fileQuery = Type.Object({ ...members, as_of: Type.Optional(AsOf) })
 
 interface FailedFacts {
   readonly query: Query
@@ -98,6 +106,7 @@ const refusalColumns = (clock: ZoneClock): readonly TableColumn<Refused>[] => [
 
 function FailedPage({ facts, view }: { readonly facts: FailedFacts; readonly view: View }) {
   const { query, failures, refusals } = facts
+  const { cursor: _ofFailures, ...refused } = query
   const { clock } = view
   return (
     <>
@@ -118,6 +127,12 @@ function FailedPage({ facts, view }: { readonly facts: FailedFacts; readonly vie
                 empty="No request failed in this time. Choose a longer time, or clear a filter."
               />
               <Pager href={failedHref} query={query} range={range} next={list.next_cursor} />
+              <Download
+                page={failedHref()}
+                query={boundedOf(query, range)}
+                asOf={list.as_of}
+                from={apiPath('/failures', { ...boundedOf(query, range), as_of: list.as_of })}
+              />
             </>
           )}
         />
@@ -141,12 +156,43 @@ function FailedPage({ facts, view }: { readonly facts: FailedFacts; readonly vie
               {next === null ? null : (
                 <p class="note">There are more. Choose a shorter time, a token or a code.</p>
               )}
+              <Download page={refusedHref()} query={refused} from={apiPath('/refusals', refused)} />
             </>
           )}
         />
       </div>
     </>
   )
+}
+
+/** All failures of a filter. */
+export const failuresFile: PageFile<typeof fileQuery, (typeof tableFormats)[number]> = {
+  formats: tableFormats,
+  query: fileQuery,
+  read: async (services, who, { query: asked }) => {
+    const list = await readFailures(services, who, withTime(asked, '24h'))
+    // A token and a request are of one tenant: the first rows name it.
+    const first = { ...withTime(asked, '24h'), limit: MAX_PAGE_LINES }
+    const rows = namesOfOneTenant(asked)
+      ? (await (await readFailures(services, who, first)).page()).items
+      : []
+    return { list: withFiles(list, true), tenantIds: tenantsShown(asked, rows) }
+  },
+}
+
+/** All counts of refused requests of a filter. */
+export const refusalsFile: PageFile<typeof refusedQuery, (typeof tableFormats)[number]> = {
+  formats: tableFormats,
+  query: refusedQuery,
+  read: async (services, who, { query: asked }) => {
+    const dated = withTime(asked, '24h')
+    const first = { ...dated, limit: MAX_PAGE_LINES }
+    const rows = namesOfOneTenant(asked)
+      ? (await readRefusals(services, who, first).page()).items
+      : []
+    const list = withFiles(readRefusals(services, who, dated), true)
+    return { list, tenantIds: tenantsShown(asked, rows) }
+  },
 }
 
 /** Failures and refusals of the last day, unless another time is asked for. */

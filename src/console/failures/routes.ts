@@ -1,11 +1,14 @@
-import { failedHref } from '../kit/href.ts'
+import { failedHref, paths } from '../kit/href.ts'
 import { pageRoute } from '../page.tsx'
+import { fileRoute } from '../page-files.ts'
 import type { Subject } from '../subject.ts'
-import { failedPage } from './failed.tsx'
+import { failedPage, failuresFile, refusalsFile } from './failed.tsx'
 
 export const failures: Subject = {
   place: { href: failedHref(), name: 'Failed', isShownTo: () => true },
   register: (app, services) => {
     pageRoute(app, services, failedPage)
+    fileRoute(app, services, failedPage, failuresFile)
+    fileRoute(app, services, { ...failedPage, path: paths.refused }, refusalsFile)
   },
 }

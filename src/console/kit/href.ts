@@ -8,6 +8,7 @@ export const paths = {
   find: '/find',
   life: '/life/:id',
   failed: '/failed',
+  refused: '/failed/refused',
   lines: '/ledger/lines',
   line: '/ledger/lines/:id',
   proof: '/ledger/lines/:id/proof',
@@ -44,6 +45,14 @@ export function hrefOf(path: string, query: Query = {}): string {
   return withQuery(path === '/' ? '/console' : `/console${path}`, query)
 }
 
+/** The path of the file of a page. */
+export const filePath = (path: string): string => `${path}/file`
+
+/** The file of the page at an address, with its query. */
+export function fileHref(page: string, query: Query): string {
+  return withQuery(filePath(page), query)
+}
+
 /** Writes addresses of the page at a path. */
 const pageAt =
   (path: string) =>
@@ -63,6 +72,8 @@ export const overviewHref = pageAt(paths.overview)
 export const findHref = pageAt(paths.find)
 export const lifeHref = pageOfId(paths.life)
 export const failedHref = pageAt(paths.failed)
+/** The counts of refused requests, which are a part of the page of failures. */
+export const refusedHref = pageAt(paths.refused)
 export const linesHref = pageAt(paths.lines)
 export const lineHref = pageOfId(paths.line)
 export const proofHref = pageOfId(paths.proof)

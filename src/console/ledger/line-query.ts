@@ -1,8 +1,12 @@
-import { Type } from 'typebox'
+import { type Static, Type } from 'typebox'
 import { reportMembers, TagQuery } from '../../api/query/report-query.ts'
 import { NameOf } from '../../api/query/schemas.ts'
+import type { QueryServices } from '../../api/query/services.ts'
+import { readUsage } from '../../api/query/usage.ts'
+import type { Principal } from '../../app/access/principal.ts'
 import { fieldOf, timeFields } from '../kit/fields.ts'
 import type { FilterField } from '../kit/filter.tsx'
+import { namesOfOneTenant } from '../session/reading-as.ts'
 
 /** The members of an address that name lines of the ledger, and the fields that fill them in. */
 
@@ -22,3 +26,17 @@ export const lineFields: readonly FilterField[] = [
   fieldOf.currency,
   fieldOf.zone,
 ]
+
+const lineQuery = Type.Object(lineMembers)
+type LineQuery = Static<typeof lineQuery>
+
+/** The tenants that lines and refunds of a filter are of, where it names something of one tenant. */
+export async function tenantsOfLines(
+  services: QueryServices,
+  who: Principal,
+  asked: LineQuery,
+): Promise<readonly { readonly tenant_id: string }[]> {
+  if (!namesOfOneTenant(asked)) return []
+  const { page } = await readUsage(services, who, { ...asked, group_by: 'tenant' })
+  return (await page()).items.map((item) => ({ tenant_id: String(item['tenant_id']) }))
+}

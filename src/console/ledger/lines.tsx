@@ -1,8 +1,10 @@
 import type { JSX } from 'preact'
 import { type Static, Type } from 'typebox'
 import { readLines } from '../../api/query/ledger.ts'
+import { lineFormats } from '../../api/query/line-files.ts'
 import type { TimeRange } from '../../api/query/time-range.ts'
 import { Cursor } from '../../api/query/schemas.ts'
+import { Download } from '../kit/download.tsx'
 import { FilterForm } from '../kit/filter.tsx'
 import { apiPath, linesHref, paths } from '../kit/href.ts'
 import { boundedOf, pageOf, Pager, withTime } from '../kit/time-pages.tsx'
@@ -12,8 +14,9 @@ import { Table } from '../kit/table.tsx'
 import { LedgerTabs } from '../kit/tabs.tsx'
 import type { ZoneClock } from '../kit/values.tsx'
 import type { Page, View } from '../page.tsx'
+import type { PageFile } from '../page-files.ts'
 import { tenantsShown } from '../session/reading-as.ts'
-import { lineFields, lineMembers } from './line-query.ts'
+import { lineFields, lineMembers, tenantsOfLines } from './line-query.ts'
 
 /** The settled lines of the ledger, newest first. */
 
@@ -38,7 +41,7 @@ function List({
   readonly range: TimeRange
   readonly clock: ZoneClock
 }): JSX.Element {
-  const asFile = { ...boundedOf(query, range), as_of: lines.as_of, format: 'csv' }
+  const bounded = boundedOf(query, range)
   return (
     <>
       <Table
@@ -49,11 +52,13 @@ function List({
         empty="Nothing was settled in this time. Choose a longer time, or clear a filter."
       />
       <Pager href={linesHref} query={query} range={range} next={lines.next_cursor} />
-      <p class="note">
-        As of position {lines.as_of} of the log. As a file:{' '}
-        <code>GET {apiPath('/ledger/lines', asFile)}</code> with a query token;{' '}
-        <code>tollgate export lines</code> writes those of a month.
-      </p>
+      <Download
+        page={linesHref()}
+        query={bounded}
+        formats={lineFormats}
+        asOf={lines.as_of}
+        from={apiPath('/ledger/lines', { ...bounded, as_of: lines.as_of })}
+      />
     </>
   )
 }
@@ -74,6 +79,23 @@ function LinesPage({ facts, view }: { readonly facts: LinesFacts; readonly view:
       </div>
     </>
   )
+}
+
+const fileQuery = Type.Object(lineMembers)
+
+/** All lines of a filter. */
+export const linesFile: PageFile<typeof fileQuery, (typeof lineFormats)[number]> = {
+  formats: lineFormats,
+  query: fileQuery,
+  read: async (services, who, { query: asked, format }) => {
+    const dated = withTime(asked, '30d')
+    // Spreadsheets know UTF-8 by it.
+    const bom = format === 'csv' ? ({ bom: 'true' } as const) : {}
+    const lines = await readLines(services, who, { ...dated, format, ...bom })
+    const rows = await tenantsOfLines(services, who, { ...dated, as_of: lines.facts.asOf ?? '' })
+    const name = format === 'focus' ? 'focus' : 'ledger-lines'
+    return { list: { name, ...lines }, tenantIds: tenantsShown(asked, rows) }
+  },
 }
 
 /** Lines of the last 30 days, unless another time is asked for. */

@@ -6,6 +6,8 @@ import { readZone, type TimeRange } from '../../api/query/time-range.ts'
 import type { Principal } from '../../app/access/principal.ts'
 import { fromTimestamp, toTimestamp } from '../../kernel/clock.ts'
 import { currencies, type Currency } from '../../kernel/money.ts'
+import { withFiles } from '../../api/query/answers.ts'
+import { Download, tableFormats } from '../kit/download.tsx'
 import { fieldOf, timeFields } from '../kit/fields.ts'
 import { type FilterField, FilterForm } from '../kit/filter.tsx'
 import { apiPath, findHref, lineHref, linesHref, movementsHref, paths } from '../kit/href.ts'
@@ -15,6 +17,7 @@ import { LedgerTabs } from '../kit/tabs.tsx'
 import { boundedOf, withTime } from '../kit/time-pages.tsx'
 import { Facts, grouped, Id, Money, Moment, type ZoneClock } from '../kit/values.tsx'
 import type { Page, View } from '../page.tsx'
+import type { PageFile } from '../page-files.ts'
 
 /** Accounts as a bank shows them: credits, usage by day, and the balance after each. */
 
@@ -196,12 +199,12 @@ function AccountPanel({
   readonly clock: ZoneClock
 }): JSX.Element {
   const { start_time: _start, end_time: _end, ...others } = asked
-  const from = apiPath('/movements', {
+  const conditions = {
     ...boundedOf(others, range),
     tenant_id: account.tenant_id,
     currency: account.currency,
-    as_of: account.as_of,
-  })
+  }
+  const from = apiPath('/movements', { ...conditions, as_of: account.as_of })
   const { items, currency: of } = account
   return (
     <div class="movements">
@@ -224,7 +227,7 @@ function AccountPanel({
           empty="No movements in this time. Choose a longer time."
         />
       )}
-      <p class="note">As of position {account.as_of} of the log.</p>
+      <Download page={movementsHref()} query={conditions} asOf={account.as_of} from={from} />
     </div>
   )
 }
@@ -263,6 +266,18 @@ function MovementsPage({
       </div>
     </>
   )
+}
+
+const fileQuery = Type.Object({ ...members, currency })
+
+/** All movements of an account. */
+export const movementsFile: PageFile<typeof fileQuery, (typeof tableFormats)[number]> = {
+  formats: tableFormats,
+  query: fileQuery,
+  read: async (services, who, { query: asked }) => {
+    const account = await readMovements(services, who, withTime(asked, 'this_month'))
+    return { list: withFiles(account, true), tenantIds: [asked.tenant_id] }
+  },
 }
 
 /** Movements of this month, unless another time is asked for. */

@@ -1,12 +1,13 @@
 import { linesHref } from '../kit/href.ts'
 import { TAB_HREFS } from '../kit/tabs.tsx'
 import { pageRoute } from '../page.tsx'
+import { fileRoute } from '../page-files.ts'
 import type { Subject } from '../subject.ts'
 import { linePage } from './line.tsx'
-import { linesPage } from './lines.tsx'
-import { movementsPage } from './movements.tsx'
+import { linesFile, linesPage } from './lines.tsx'
+import { movementsFile, movementsPage } from './movements.tsx'
 import { proofRoute } from './proof.ts'
-import { summaryPage } from './summary.tsx'
+import { summaryFile, summaryPage } from './summary.tsx'
 
 export const ledger: Subject = {
   place: {
@@ -21,5 +22,8 @@ export const ledger: Subject = {
     proofRoute(app, services)
     pageRoute(app, services, summaryPage)
     pageRoute(app, services, movementsPage)
+    fileRoute(app, services, linesPage, linesFile)
+    fileRoute(app, services, summaryPage, summaryFile)
+    fileRoute(app, services, movementsPage, movementsFile)
   },
 }

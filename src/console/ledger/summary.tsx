@@ -4,7 +4,9 @@ import { readZone } from '../../api/query/time-range.ts'
 import type { QueryServices } from '../../api/query/services.ts'
 import { readUsage } from '../../api/query/usage.ts'
 import type { Principal } from '../../app/access/principal.ts'
+import { withFiles } from '../../api/query/answers.ts'
 import { DayChart } from '../kit/chart.tsx'
+import { Download, tableFormats } from '../kit/download.tsx'
 import { type FilterField, FilterForm } from '../kit/filter.tsx'
 import { apiPath, paths, summaryHref } from '../kit/href.ts'
 import { factsOrWords, type PanelFacts } from '../kit/panel.tsx'
@@ -24,8 +26,9 @@ import {
   wordOf,
 } from './dimensions.ts'
 import type { Page, View } from '../page.tsx'
-import { namesOfOneTenant, tenantsShown } from '../session/reading-as.ts'
-import { lineFields, lineMembers } from './line-query.ts'
+import type { PageFile } from '../page-files.ts'
+import { tenantsShown } from '../session/reading-as.ts'
+import { lineFields, lineMembers, tenantsOfLines } from './line-query.ts'
 
 /** Sums of settled lines by one or two dimensions. */
 
@@ -66,25 +69,36 @@ const fields: readonly FilterField[] = [
   ...lineFields,
 ]
 
-async function read(services: QueryServices, who: Principal, asked: Query): Promise<SummaryFacts> {
+/** The query with what the page has where it was not asked for, and the same as the API takes it. */
+function reportOf(asked: Query) {
   const dated = withTime(asked, '30d')
   const shown = { ...dated, by: dated.by ?? ('day' as const) }
-  const { by, and, ...report } = shown
+  const { by, and, ...conditions } = shown
   const dimensionsOf = and === undefined ? [by] : [by, and]
-  const tenantsOf = async (of: typeof report): Promise<Sums['tenants']> => {
-    if (!namesOfOneTenant(of)) return []
-    const { page } = await readUsage(services, who, { ...of, group_by: 'tenant' })
-    return (await page()).items.map((item) => ({ tenant_id: String(item['tenant_id']) }))
-  }
+  return { shown, by: dimensionsOf, report: { ...conditions, group_by: dimensionsOf.join(',') } }
+}
+
+async function read(services: QueryServices, who: Principal, asked: Query): Promise<SummaryFacts> {
+  const { shown, by, report } = reportOf(asked)
   const sums = await factsOrWords(async () => {
-    const { facts, page } = await readUsage(services, who, {
-      ...report,
-      group_by: dimensionsOf.join(','),
-    })
+    const { facts, page } = await readUsage(services, who, report)
     const { fromMs = 0, toMs = services.clock.nowMs() + 1 } = facts
-    return { usage: await page(), bounds: { fromMs, toMs }, tenants: await tenantsOf(report) }
+    const tenants = await tenantsOfLines(services, who, report)
+    return { usage: await page(), bounds: { fromMs, toMs }, tenants }
   })
-  return { query: shown, by: dimensionsOf, sums }
+  return { query: shown, by, sums }
+}
+
+/** All sums of a summary. */
+export const summaryFile: PageFile<typeof query, (typeof tableFormats)[number]> = {
+  formats: tableFormats,
+  query,
+  read: async (services, who, { query: asked }) => {
+    const { report } = reportOf(asked)
+    const usage = await readUsage(services, who, report)
+    const tenants = await tenantsOfLines(services, who, report)
+    return { list: withFiles(usage, true), tenantIds: tenantsShown(asked, tenants) }
+  },
 }
 
 /** The value of a dimension for people: a name stands before its id. */
@@ -222,10 +236,12 @@ function SumsOf({ facts, sums }: { readonly facts: SummaryFacts; readonly sums: 
             empty="Nothing was settled in this time. Choose a longer time, or clear a filter."
           />
         )}
-        <p class="note">
-          As of position {asOf} of the log. As a file: <code>GET {from}&format=csv</code> with a
-          query token.
-        </p>
+        <Download
+          page={summaryHref()}
+          query={{ ...conditionsOf(asked, summedOf(sums)), by: by[0], and: by[1] }}
+          asOf={asOf}
+          from={from}
+        />
       </div>
     </>
   )

@@ -1,4 +1,6 @@
 import type { JSX } from 'preact'
+import { Type } from 'typebox'
+import { MonthMember } from '../../api/kit/routes/account-surface.ts'
 import { boardParts } from '../../app/finance/statements/types.ts'
 import { monthAfter, monthBefore } from '../../domain/statement/periods.ts'
 import { fieldOf } from '../kit/fields.ts'
@@ -6,7 +8,11 @@ import { type FilterField, FilterForm } from '../kit/filter.tsx'
 import { apiPath, paths, periodHref, periodsHref } from '../kit/href.ts'
 import { Table, type TableColumn } from '../kit/table.tsx'
 import { grouped, Money } from '../kit/values.tsx'
+import { withFiles } from '../../api/query/answers.ts'
+import { readPeriods } from '../../api/query/statements/list.ts'
+import { Download, tableFormats } from '../kit/download.tsx'
 import type { Page, View } from '../page.tsx'
+import type { PageFile } from '../page-files.ts'
 import {
   type Board,
   type BoardFacts,
@@ -157,6 +163,7 @@ function BoardPart({ facts, board, view }: { facts: BoardFacts; board: Board; vi
           'hx-swap': 'outerMorph',
         }
       : {}
+  const shown = { month, show: query.show, tenant_id: query.tenant_id }
   const command = ['tollgate close', `--month ${month}`, '--all', '--preview'].join(' ')
   return (
     <div id={PART} {...asks}>
@@ -174,10 +181,9 @@ function BoardPart({ facts, board, view }: { facts: BoardFacts; board: Board; vi
           empty="No account is shown here: choose another month or part of the board."
         />
         <Pages facts={facts} shown={board.shown} />
+        <Download page={periodsHref()} query={shown} from={apiPath('/periods', shown)} />
         <p class="note">
-          The same as JSON or CSV, with a query token:{' '}
-          <code>GET {apiPath('/periods', { month, tenant_id: query.tenant_id })}</code>; with the
-          figures of open months: <code>{command}</code>.
+          With the figures of open months: <code>{command}</code>.
         </p>
       </section>
     </div>
@@ -208,6 +214,22 @@ function BoardView({ facts, view }: { facts: BoardFacts; view: View }): JSX.Elem
       )}
     </>
   )
+}
+
+const fileQuery = Type.Object({
+  month: MonthMember,
+  show: boardQuery.properties.show,
+  tenant_id: boardQuery.properties.tenant_id,
+})
+
+/** All rows of a board or of a part of it. */
+export const boardFile: PageFile<typeof fileQuery, (typeof tableFormats)[number]> = {
+  formats: tableFormats,
+  query: fileQuery,
+  read: async (services, who, { query: asked }) => {
+    const list = await readPeriods(services, who, asked)
+    return { list: withFiles(list, true), tenantIds: [asked.tenant_id] }
+  },
 }
 
 /** All accounts of a month that a reader sees. */

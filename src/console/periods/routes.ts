@@ -1,8 +1,9 @@
 import { formRoute } from '../form-routes.ts'
 import { periodsHref } from '../kit/href.ts'
 import { pageRoute } from '../page.tsx'
+import { fileRoute } from '../page-files.ts'
 import type { Subject } from '../subject.ts'
-import { boardPage } from './board.tsx'
+import { boardFile, boardPage } from './board.tsx'
 import { closeAllForm } from './close-all.tsx'
 import { periodFileRoutes } from './files.tsx'
 import { createLateFailures } from './late-failures.ts'
@@ -23,6 +24,7 @@ export const periods: Subject = {
     const month = monthPage(failures)
     pageRoute(app, services, board)
     pageRoute(app, services, month)
+    fileRoute(app, services, board, boardFile)
     formRoute(app, services, board, closeAllForm(accounts.statements, failures, clock.nowMs))
     formRoute(app, services, month, closeForm(accounts, failures, clock.nowMs))
     formRoute(app, services, month, proposeVoidForm(accounts))

@@ -4,7 +4,10 @@ import { LivesQuerySchema, readLives } from '../../api/query/lives/list.ts'
 import { KnownId } from '../../api/kit/routes/account-surface.ts'
 import type { TimeRange } from '../../api/query/time-range.ts'
 import { fromTimestamp, toTimestamp } from '../../kernel/clock.ts'
+import { withFiles } from '../../api/query/answers.ts'
+import { AsOf } from '../../api/query/schemas.ts'
 import { fieldReader } from '../form-routes.ts'
+import { Download, tableFormats } from '../kit/download.tsx'
 import { fieldOf, timeFields } from '../kit/fields.ts'
 import { type FilterField, FilterForm } from '../kit/filter.tsx'
 import { activityHref, apiPath, lifeHref, paths } from '../kit/href.ts'
@@ -13,6 +16,7 @@ import { boundedOf, pageOf, Pager, withTime } from '../kit/time-pages.tsx'
 import { Table, type TableColumn } from '../kit/table.tsx'
 import { Id, Money, Moment } from '../kit/values.tsx'
 import { type Page, Unchanged, type View } from '../page.tsx'
+import type { PageFile } from '../page-files.ts'
 
 /** The activity of a tenant by lives: a call or a task is one row, with how it stands now. */
 
@@ -23,6 +27,8 @@ const { tz, from, to, time_preset, type, user_id, token_id, cursor, since } =
   LivesQuerySchema.properties
 const query = Type.Object({ tz, from, to, time_preset, type, user_id, token_id, cursor, since })
 type Query = Static<typeof query>
+const { cursor: _cursor, since: _since, ...members } = query.properties
+const fileQuery = Type.Object({ ...members, as_of: Type.Optional(AsOf) })
 
 const readId = fieldReader(Type.Object({ tenant_id: KnownId }))
 
@@ -82,24 +88,6 @@ function columnsIn({ tenantId, query }: ActivityFacts, view: View): readonly Tab
   ]
 }
 
-/** A word of a command, as a shell takes it. */
-const shellWord = (text: string): string =>
-  /^[\w.:-]+$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`
-
-/** The lives as a file: by the command, and by the route. */
-function fileOf({ tenantId, query }: ActivityFacts, range: TimeRange) {
-  const { from, to, type, user_id: user, token_id: token, tz } = boundedOf(query, range)
-  const options = { tenant: tenantId, from, to, type, user, token, tz, format: 'csv' }
-  const words = Object.entries(options).flatMap(([name, value]) =>
-    value === undefined || value === '' ? [] : [`--${name}`, shellWord(value)],
-  )
-  const members = { from, to, type, user_id: user, token_id: token, tz, format: 'csv' }
-  return {
-    command: ['tollgate report lives', ...words].join(' '),
-    path: apiPath('/lives', { tenant_id: tenantId, ...members }),
-  }
-}
-
 /** The address that shows the newest lives of the same filter, and the one that asks whether there is more. */
 function addressesOf({ tenantId, query }: ActivityFacts, lives: Lives) {
   const { cursor: _cursor, since: _since, ...asked } = query
@@ -136,7 +124,8 @@ function List({
           'hx-swap': 'outerMorph',
         }
       : {}
-  const file = fileOf(facts, range)
+  const bounded = boundedOf(query, range)
+  const ofApi = { ...bounded, tenant_id: tenantId, as_of: lives.as_of }
   return (
     <div class="panel" id={PART} aria-live="polite" {...asks}>
       <Table
@@ -153,9 +142,14 @@ function List({
         range={range}
         next={lives.next_cursor}
       />
+      <Download
+        page={activityHref(tenantId)}
+        query={bounded}
+        asOf={lives.as_of}
+        from={apiPath('/lives', ofApi)}
+      />
       <p class="note">
-        As of position {lives.as_of} of the log. <a href={again}>Refresh</a>. As a file:{' '}
-        <code>{file.command}</code>, or <code>GET {file.path}</code> with a query token.
+        <a href={again}>Refresh</a>
       </p>
     </div>
   )
@@ -176,6 +170,18 @@ function ActivityPage({ facts, view }: { readonly facts: ActivityFacts; readonly
       )}
     </>
   )
+}
+
+/** All lives of a filter. */
+export const livesFile: PageFile<typeof fileQuery, (typeof tableFormats)[number]> = {
+  formats: tableFormats,
+  query: fileQuery,
+  read: async (services, who, { id, query: asked }) => {
+    const { tenant_id: tenantId } = readId({ tenant_id: id })
+    const dated = { ...withTime(asked, '24h'), tenant_id: tenantId }
+    const list = await readLives(services, who, dated)
+    return { list: withFiles(list, true), tenantIds: [tenantId] }
+  },
 }
 
 /** Lives of the last day, unless another time is asked for. */

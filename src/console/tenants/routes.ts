@@ -1,8 +1,9 @@
 import { formRoute } from '../form-routes.ts'
 import { activityHref, tenantsHref, tokenHref, viewReasonHref } from '../kit/href.ts'
 import { formerAddress, pageRoute } from '../page.tsx'
+import { fileRoute } from '../page-files.ts'
 import type { Subject } from '../subject.ts'
-import { activityPage } from './activity.tsx'
+import { activityPage, livesFile } from './activity.tsx'
 import { limitForm, statusForm } from './forms.tsx'
 import { tenantPage } from './tenant.tsx'
 import { tenantsPage } from './tenants.tsx'
@@ -22,6 +23,7 @@ export const tenants: Subject = {
     pageRoute(app, services, tenantPage)
     pageRoute(app, services, tokenPage)
     pageRoute(app, services, activityPage)
+    fileRoute(app, services, activityPage, livesFile)
     formRoute(app, services, tenantPage, statusForm(settings))
     formRoute(app, services, tenantPage, limitForm(settings))
     formRoute(app, services, tokenPage, disableForm(tokens))

@@ -15,7 +15,7 @@ import { toPosition } from '../as-of.ts'
 import { describeQuery } from '../documentation.ts'
 import { listFailures } from '../envelope.ts'
 import { factsOf, placeOf, positionedList } from '../report-query.ts'
-import { Cursor, Decimal, fileMembers, Limit, NameOf, Since, TextOrNull } from '../schemas.ts'
+import { AsOf, Cursor, Decimal, fileMembers, Limit, NameOf, Since, TextOrNull } from '../schemas.ts'
 import { narrow, visibleTo } from '../scope.ts'
 import type { QueryServices } from '../services.ts'
 import { readTimeRange, timeRangeMembers } from '../time-range.ts'
@@ -35,6 +35,7 @@ export const LivesQuerySchema = Type.Object({
     description:
       'A log position: only lives to which something happened after it, such as `as_of` of the list before.',
   }),
+  as_of: Type.Optional(AsOf),
   cursor: Cursor,
   limit: Limit,
   ...fileMembers,

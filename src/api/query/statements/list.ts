@@ -2,7 +2,7 @@ import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import type { FastifyInstance } from 'fastify'
 import { type Static, Type } from 'typebox'
 import type { Principal } from '../../../app/access/principal.ts'
-import type { Statements } from '../../../app/finance/statements/types.ts'
+import { blockerCodes, boardParts, type Statements } from '../../../app/finance/statements/types.ts'
 import { partsInTurns } from '../../../kernel/turns.ts'
 import { MonthMember, successOf } from '../../kit/routes/account-surface.ts'
 import { principalOf } from '../../kit/tokens/authenticate.ts'
@@ -26,6 +26,12 @@ export const PeriodsQuerySchema = Type.Object({
   month: Type.Optional(MonthMember),
   tenant_id: NameOf('Only of this tenant.'),
   currency: Type.Optional(Type.Enum(['CNY', 'USD'], { description: 'Only in this currency.' })),
+  show: Type.Optional(
+    Type.Enum([...boardParts, ...blockerCodes], {
+      description:
+        'Only rows of a board in this state or with this blocker; the blocked ones first.',
+    }),
+  ),
   ...fileMembers,
 })
 
@@ -43,7 +49,7 @@ const toTableRow = ({ blockers, ...row }: ShownPeriod) => ({
 export async function readPeriods(
   { queries }: Pick<QueryServices, 'queries'>,
   principal: Principal,
-  { month, currency, ...query }: PeriodsQuery,
+  { month, currency, show, ...query }: PeriodsQuery,
 ) {
   requireWholeTenant(principal, 'periods')
   const { tenantId } = narrow(visibleTo(principal), {
@@ -62,6 +68,7 @@ export async function readPeriods(
 
   function rowsOf() {
     const tenantIds = tenantId === undefined ? undefined : [tenantId]
+    if (show !== undefined) return shownRows(tenantIds, show)
     if (month !== undefined) return queries.statements.board({ month, tenantIds, currency })
     if (tenantId !== undefined && currency !== undefined)
       return queries.statements.months({ tenantId, currency })
@@ -70,6 +77,16 @@ export async function readPeriods(
       'month is missing: name a month, or a tenant_id and a currency for all months of an account',
       'month',
     )
+  }
+
+  async function shownRows(
+    tenantIds: readonly string[] | undefined,
+    part: NonNullable<PeriodsQuery['show']>,
+  ) {
+    if (month === undefined)
+      throw new RequestError('parameter_invalid', 'show needs the month of a board', 'show')
+    const whole = { show: part, skip: 0, limit: Number.MAX_SAFE_INTEGER }
+    return (await queries.statements.boardPage({ month, tenantIds, currency, ...whole })).rows
   }
 }
 

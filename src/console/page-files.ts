@@ -1,0 +1,62 @@
+import type { FastifyInstance } from 'fastify'
+import { type Static, type TObject, Type } from 'typebox'
+import { principalOf } from '../api/kit/tokens/authenticate.ts'
+import { type FileList, sendFileOf } from '../api/query/answers.ts'
+import type { Principal } from '../app/access/principal.ts'
+import { filePath } from './kit/href.ts'
+import { type ConsoleServices, leaveOutEmpty, type Page } from './page.tsx'
+import { readingAs, viewReasonBefore } from './session/reading-as.ts'
+
+/**
+ * Files below pages: the rows of a page as its filter names them, made by the functions that answer the files of the
+ * API. A session has no token to ask the API with.
+ */
+
+/** A request for the rows of a page as a file. */
+interface AskedFile<Query extends TObject, Format extends string> {
+  /** The id in the address of the page. */
+  readonly id: string
+  readonly query: Static<Query>
+  readonly format: Format
+}
+
+/** The rows of a page as a file of one of its formats. */
+export interface PageFile<Query extends TObject, Format extends string> {
+  readonly formats: readonly Format[]
+  /** The members of the filter, and the position that the page is as of. */
+  readonly query: Query
+  /** Calls functions of the API's routes and nothing else. @throws what they throw */
+  readonly read: (
+    services: ConsoleServices,
+    who: Principal,
+    asked: AskedFile<Query, Format>,
+  ) => Promise<{
+    readonly list: FileList<Format>
+    /** The tenants that the file is about: readers from outside give a reason to view them first. */
+    readonly tenantIds: readonly (string | undefined)[]
+  }>
+}
+
+/** Registers the file of a page. */
+export function fileRoute<Query extends TObject, Format extends string>(
+  app: FastifyInstance,
+  services: ConsoleServices,
+  { path, roles }: Pick<Page<TObject, unknown>, 'path' | 'roles'>,
+  { formats, query: members, read }: PageFile<Query, Format>,
+): void {
+  const querystring = Type.Object({ ...members.properties, format: Type.Enum([...formats]) })
+  app.get<{ Params: { id?: string } }>(
+    filePath(path),
+    { config: { roles }, schema: { hide: true, querystring }, preValidation: leaveOutEmpty },
+    async (request, reply) => {
+      const token = principalOf(request)
+      // The validator of the route has checked it.
+      const { format, ...query } = request.query as Static<Query> & { readonly format: Format }
+      const asked = { id: request.params.id ?? '', query: query as Static<Query>, format }
+      const { list, tenantIds } = await read(services, readingAs(token), asked)
+      const reasonHref = viewReasonBefore(request, token, tenantIds)
+      if (reasonHref !== undefined) return reply.redirect(reasonHref, 303)
+      return sendFileOf(request, reply, format, list)
+    },
+  )
+}
