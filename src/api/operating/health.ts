@@ -2,6 +2,7 @@ import type { Backlog } from '../../app/calls/metrics.ts'
 import type { StartedCalls } from '../../app/calls/start.ts'
 import { LOOK_FOR_MS, shortcomingOf } from '../../app/read-models/read-models.ts'
 import type { ReadModelState } from '../../app/read-models/states.ts'
+import { type Clock, monotonicClock } from '../../kernel/clock.ts'
 import { withTimeout } from '../../kernel/pause.ts'
 import { memoizeFor } from '../../platform/memoize.ts'
 
@@ -71,8 +72,21 @@ export interface Health {
 /** `leads`: it updates the read models; `follows`: another process does, and this one takes over from it. */
 export type ProjectorRole = 'leads' | 'follows' | 'starting'
 
+/** A problem as it is now. */
+export interface Problem {
+  readonly words: string
+  /** Whether the process is not ready because of it. */
+  readonly isReason: boolean
+  /** Time since a check first found it. */
+  readonly forMs: number
+  /** The error of the last check, where it threw one; for operators alone. */
+  readonly lastError: string | undefined
+}
+
 export interface Readiness {
   readonly ready: boolean
+  /** Each reason and each word of `degraded`, with since when. */
+  readonly problems: readonly Problem[]
   /** Why it is not ready. */
   readonly reasons: readonly string[]
   /** Names of problems that the operator must look at although the gateway serves. */
@@ -93,11 +107,23 @@ export async function withProbeTimeout<T>(work: () => Promise<T>): Promise<T> {
   })
 }
 
-async function isUp(dependency: Dependency): Promise<boolean> {
+/** The state of a dependency, and the error of its probe. */
+interface Probed {
+  readonly isUp: boolean
+  readonly error?: string
+}
+
+/** An error of several addresses of one host has no message of its own. */
+function messageOf(error: unknown): string {
+  const one: unknown = error instanceof AggregateError ? error.errors[0] : error
+  return one instanceof Error ? one.message : String(one)
+}
+
+async function probe(dependency: Dependency): Promise<Probed> {
   try {
-    return await withProbeTimeout(dependency.probe)
-  } catch {
-    return false
+    return { isUp: await withProbeTimeout(dependency.probe) }
+  } catch (error) {
+    return { isUp: false, error: messageOf(error) }
   }
 }
 
@@ -111,7 +137,10 @@ function isFull({ sizeBytes, maxBytes }: Backlog): boolean {
 }
 
 /** The results of all checks. */
-type CheckResults = Omit<Readiness, 'ready' | 'spool' | 'projector'>
+type CheckResults = Omit<Readiness, 'ready' | 'problems' | 'spool' | 'projector'> & {
+  /** The errors of probes, by the reason that they are. */
+  readonly errors: ReadonlyMap<string, string>
+}
 
 /**
  * Describes a read model that cannot answer: the routes that read it report that, other routes
@@ -129,33 +158,62 @@ function lookAtProjections(states: readonly ReadModelState[] | undefined): reado
 
 /** Runs all checks in parallel; never throws. */
 async function lookAround(health: Health): Promise<CheckResults> {
-  const [up, projections, degraded] = await Promise.all([
-    Promise.all(health.dependencies.map(isUp)),
+  const [probed, projections, degraded] = await Promise.all([
+    Promise.all(health.dependencies.map(probe)),
     withProbeTimeout(health.projections).catch(() => undefined),
     Promise.all(health.concerns.map(lookAt)),
   ])
   const states = health.dependencies.map(({ name }, index) => [
     name,
-    up[index] === true ? ('up' as const) : ('down' as const),
+    probed[index]?.isUp === true ? ('up' as const) : ('down' as const),
   ])
+  const down = health.dependencies.flatMap(({ name, why }, index) => {
+    const { isUp = false, error } = probed[index] ?? {}
+    return isUp ? [] : [{ reason: why?.() ?? `${name} is down`, error }]
+  })
   return {
-    reasons: health.dependencies
-      .filter((_, index) => up[index] !== true)
-      .map(({ name, why }) => why?.() ?? `${name} is down`),
+    reasons: down.map(({ reason }) => reason),
+    errors: new Map(
+      down.flatMap(({ reason, error }) => (error === undefined ? [] : [[reason, error] as const])),
+    ),
     degraded: [...degraded.flat(), ...lookAtProjections(projections)],
     dependencies: Object.fromEntries(states) as Record<string, 'up' | 'down'>,
     projections: projections ?? [],
   }
 }
 
+/** Notes when each problem was first found; figures in its words may change meanwhile. */
+function createProblemTimes(clock: Clock): (words: readonly string[]) => (words: string) => number {
+  let since = new Map<string, number>()
+  const keyOf = (words: string): string => words.replaceAll(/\d+/g, '#')
+  return (all) => {
+    const nowMs = clock.nowMs()
+    since = new Map(all.map(keyOf).map((key) => [key, since.get(key) ?? nowMs]))
+    return (words) => nowMs - (since.get(keyOf(words)) ?? nowMs)
+  }
+}
+
+/** One look at each health serves all of its readers, so that probes of `/readyz` note since when. */
+const readers = new WeakMap<Health, () => Promise<Readiness>>()
+
 /**
  * Reports whether new requests should come here. All probes share the results of remote checks for
  * a while; the state of the process itself, such as its shutdown, is reported immediately.
  */
-export function createReadiness(health: Health): () => Promise<Readiness> {
-  const found = memoizeFor(LOOK_FOR_MS, () => lookAround(health))
+export function createReadiness(
+  health: Health,
+  clock: Clock = monotonicClock,
+): () => Promise<Readiness> {
+  const made = readers.get(health) ?? readinessOf(health, clock)
+  readers.set(health, made)
+  return made
+}
+
+function readinessOf(health: Health, clock: Clock): () => Promise<Readiness> {
+  const found = memoizeFor(LOOK_FOR_MS, () => lookAround(health), clock)
+  const timesOf = createProblemTimes(clock)
   return async () => {
-    const { reasons, degraded, ...rest } = await found()
+    const { reasons, degraded, errors, ...rest } = await found()
     const spool = health.spool?.()
     const all = [
       ...(health.accepting() ? [] : ['not accepting: starting or draining']),
@@ -166,15 +224,21 @@ export function createReadiness(health: Health): () => Promise<Readiness> {
         : []),
       ...(spool?.fault === undefined ? [] : [`the spool cannot be written: ${spool.fault}`]),
     ]
+    const concerns = [
+      ...degraded,
+      ...(spool !== undefined && spool.ageMs > SPOOL_OLD_MS
+        ? [`spool: ${spool.records} records wait for the log, the oldest for ${spool.ageMs} ms`]
+        : []),
+    ]
+    const forMs = timesOf([...all, ...concerns])
+    const problemOf = (isReason: boolean) => (words: string) => {
+      return { words, isReason, forMs: forMs(words), lastError: errors.get(words) }
+    }
     return {
       ready: all.length === 0,
       reasons: all,
-      degraded: [
-        ...degraded,
-        ...(spool !== undefined && spool.ageMs > SPOOL_OLD_MS
-          ? [`spool: ${spool.records} records wait for the log, the oldest for ${spool.ageMs} ms`]
-          : []),
-      ],
+      degraded: concerns,
+      problems: [...all.map(problemOf(true)), ...concerns.map(problemOf(false))],
       ...rest,
       ...(spool === undefined ? {} : { spool }),
       ...(health.projector === undefined ? {} : { projector: health.projector() }),

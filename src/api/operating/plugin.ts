@@ -195,7 +195,7 @@ export function operatingPlugin(deps: OperatingDeps) {
         },
       },
       async (_request, reply) => {
-        const found = await readiness()
+        const { problems: _forOperators, ...found } = await readiness()
         return reply.code(found.ready ? 200 : 503).send(found)
       },
     )

@@ -109,7 +109,13 @@ function release(
   if (error instanceof ProviderError && error.kind === 'account')
     channels.refusals.refused(channel.id, model, error)
   else if (outcome === 'success') channels.refusals.worked(channel.id, model)
-  release(hasBegun && outcome === 'failure' ? 'broken_answer' : outcome)
+  const failure = error instanceof ProviderError && isOfChannel(error) ? error : undefined
+  release(hasBegun && outcome === 'failure' ? 'broken_answer' : outcome, failure)
+}
+
+/** Whether operators see an error as a failure of the channel: neither the caller nor the gateway caused it. */
+function isOfChannel({ kind, endedByGateway }: ProviderError): boolean {
+  return kind !== 'invalid' && !endedByGateway
 }
 
 /** Starts no calls of this model on the channel for this long. */

@@ -3,8 +3,9 @@ import type { Clock } from '../../kernel/clock.ts'
 import { systemRandom, type Random } from '../../kernel/random.ts'
 import { type Log, silentLog } from '../../kernel/log.ts'
 import type { Sharer } from '../../kernel/sharers.ts'
-import type { Channel, Region } from '../ports/provider.ts'
+import type { Channel, ProviderError, Region } from '../ports/provider.ts'
 import { type BreakerSettings, type BreakerState, defaultBreakerSettings } from './breaker.ts'
+import { ChannelOutcomes, shownError, type ShownOutcomes } from './outcomes.ts'
 import { AccountRefusals, ChannelHealth, type ChannelOutcome } from './health.ts'
 
 /** Share of a channel's places that one tenant leaves to others, if the channel has many places. */
@@ -32,15 +33,16 @@ export interface ChannelLease {
   readonly channel: Channel
   /** For whom the call is made. */
   readonly sharer: Sharer
-  readonly release: (outcome: ChannelOutcome) => void
+  readonly release: (outcome: ChannelOutcome, failure?: ProviderError) => void
 }
 
-/** The state of one channel in this process, for metrics. */
-interface ShownHealth {
+/** The state of one channel in this process. */
+export interface ShownHealth extends ShownOutcomes {
   readonly id: string
   readonly breaker: BreakerState['kind']
   /** Users for which the channel is closed because of their own failures. */
   readonly shutUsers: number
+  readonly callsInFlight: number
 }
 
 /** The configured upstream accounts, and the choice among them. */
@@ -103,6 +105,7 @@ class Slot {
   readonly #maxInFlight: number
   readonly #maxPerTenant: number
   readonly #clock: Clock
+  readonly #outcomes = new ChannelOutcomes()
   /** Models by external name; one that never rested has no entry. */
   readonly #rests = new Map<string, Rest>()
 
@@ -157,11 +160,17 @@ class Slot {
   }
 
   shown(): ShownHealth {
-    const breaker = this.health.kind(this.#clock.nowMs())
-    return { id: this.channel.id, breaker, shutUsers: this.health.shutUsers() }
+    const nowMs = this.#clock.nowMs()
+    return {
+      id: this.channel.id,
+      breaker: this.health.kind(nowMs),
+      shutUsers: this.health.shutUsers(),
+      callsInFlight: this.#inFlight,
+      ...this.#outcomes.shown(nowMs),
+    }
   }
 
-  lease(sharer: Sharer): ChannelLease {
+  lease(sharer: Sharer, model: string | undefined): ChannelLease {
     const { tenant } = sharer
     this.health.onCall(sharer, this.#clock.nowMs())
     this.#inFlight += 1
@@ -170,14 +179,16 @@ class Slot {
     return {
       channel: this.channel,
       sharer,
-      release: (outcome) => {
+      release: (outcome, failure) => {
         if (released) return
         released = true
         this.#inFlight -= 1
         const left = (this.#inFlightOf.get(tenant) ?? 1) - 1
         if (left > 0) this.#inFlightOf.set(tenant, left)
         else this.#inFlightOf.delete(tenant)
-        this.health.onOutcome(sharer, outcome, this.#clock.nowMs())
+        const nowMs = this.#clock.nowMs()
+        this.health.onOutcome(sharer, outcome, nowMs)
+        this.#outcomes.note(outcome, nowMs, failure && { ...shownError(failure), model })
       },
     }
   }
@@ -239,7 +250,7 @@ export function createChannelDirectory(
     lease: (sharer, channelQuery, excluded) =>
       chosen(channelQuery, excluded, (slot, nowMs) =>
         slot.isFree(sharer, channelQuery.model, nowMs),
-      )?.lease(sharer),
+      )?.lease(sharer, channelQuery.model),
   }
 }
 

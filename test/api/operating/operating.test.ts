@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import pino from 'pino'
 import { Registry } from 'prom-client'
 import t from 'tap'
-import { setAsideConcern, type Health } from '../../../src/api/operating/health.ts'
+import { createReadiness, setAsideConcern, type Health } from '../../../src/api/operating/health.ts'
 import { buildOperationsApp } from '../../../src/api/operations-app.ts'
 import type { ReadModelState } from '../../../src/app/read-models/states.ts'
 import { startApp } from '../support/app.ts'
@@ -546,4 +546,35 @@ void t.test('/readyz names spooled records that wait for an operator, and stays 
       'spool: 1 damaged record(s) are in the spool: see "tollgate spool list"',
     ],
   })
+})
+
+void t.test('a problem has the time at which it was first found, and its last error', async (t) => {
+  let nowMs = 1_000
+  let down = true
+  const probe = () => (down ? Promise.reject(new Error('no route')) : Promise.resolve(true))
+  let waiting = 3
+  const look = async () => Promise.resolve([`${waiting} record(s) wait`])
+  const looked = health({
+    dependencies: [{ name: 'postgres', probe }],
+    concerns: [{ name: 'spool', look }],
+  })
+  const read = createReadiness(looked, { nowMs: () => nowMs })
+  t.equal(createReadiness(looked), read, 'readers of one health share what was found')
+  const first = { words: 'postgres is down', isReason: true, forMs: 0, lastError: 'no route' }
+  t.match((await read()).problems, [first, { words: 'spool: 3 record(s) wait', isReason: false }])
+  nowMs = 5_000
+  waiting = 4
+  t.match((await read()).problems, [
+    { ...first, forMs: 4_000 },
+    { words: 'spool: 4 record(s) wait', forMs: 4_000, lastError: undefined },
+  ])
+  down = false
+  nowMs = 7_000
+  t.equal((await read()).problems.length, 1)
+  down = true
+  nowMs = 9_000
+  t.match((await read()).problems, [first, { forMs: 8_000 }])
+  const { app } = await startApp({ health: looked })
+  t.teardown(async () => app.close())
+  t.notMatch((await app.inject('/readyz')).body, /no route|problems/, 'errors are for operators')
 })

@@ -1,7 +1,7 @@
 import { catalog } from '../../../src/families/index.ts'
 import t from 'tap'
-import { createChannelDirectory } from '../../../src/app/channels/directory.ts'
-import type { Channel } from '../../../src/app/ports/provider.ts'
+import { type ChannelLease, createChannelDirectory } from '../../../src/app/channels/directory.ts'
+import { type Channel, ProviderError } from '../../../src/app/ports/provider.ts'
 import { sharerIn } from './support/sharer.ts'
 
 const MODEL = 'domestic-video-2-0'
@@ -72,7 +72,7 @@ t.test('the lowest priority wins while it is healthy', async (t) => {
     taken?.release('failure')
   }
   t.equal(lease(USER, channelQuery)?.channel.id, 'spare', 'the breaker of the first is open')
-  t.same(
+  t.match(
     health().find(({ id }) => id === 'first'),
     { id: 'first', breaker: 'open', shutUsers: 1 },
   )
@@ -131,4 +131,37 @@ t.test('excluded channels are not tried again', async (t) => {
     serving(channelQuery).map(({ id }) => id),
     ['a', 'b'],
   )
+})
+
+t.test('operators see since when a channel fails, and its last ten failures', async (t) => {
+  const { lease, advance, health } = directory([channel('one', { maxConcurrent: 100 })])
+  const end = (...outcome: Parameters<ChannelLease['release']>) => {
+    const taken = lease(USER, channelQuery)
+    t.match(health()[0], { callsInFlight: 1 })
+    taken?.release(...outcome)
+  }
+  const failure = (n: number) =>
+    new ProviderError('unavailable', 'unknown', `failure ${n}`, { status: 500 + n })
+  t.match(health()[0], { failingForMs: undefined, workedAgoMs: undefined, failures: [] })
+  end('failure', failure(0))
+  advance(1_000)
+  end('success')
+  advance(1_000)
+  t.match(health()[0], { failingForMs: undefined, workedAgoMs: 1_000, callsInFlight: 0 })
+  end('neutral')
+  t.equal(health()[0]?.failures.length, 1, 'a call that the caller ended is no failure')
+  end('failure', failure(1))
+  advance(500)
+  end('neutral', failure(2))
+  t.match(health()[0], {
+    failingForMs: 500,
+    workedAgoMs: 1_500,
+    failures: [
+      { message: 'failure 2', status: 502, kind: 'unavailable', agoMs: 0 },
+      { message: 'failure 1', agoMs: 500 },
+      { message: 'failure 0', agoMs: 2_500 },
+    ],
+  })
+  for (let n = 3; n < 20; n += 1) end('success', failure(n))
+  t.equal(health()[0]?.failures.length, 10)
 })
