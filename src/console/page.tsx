@@ -69,6 +69,8 @@ export interface Page<Query extends TObject, Facts> {
   /** The roles that may see it, in addition to tokens without one. */
   readonly roles: readonly TokenRole[]
   readonly query: Query
+  /** True for a page of the process itself, which is shown while Postgres is away as well. */
+  readonly showsProcess?: true
   /** Calls functions of the API's routes and nothing else. @throws what they throw */
   readonly read: (
     services: ConsoleServices,
@@ -204,7 +206,7 @@ export function pageRoute<Query extends TObject, Facts>(
   app.get<{ Params: { id?: string } }>(
     page.path,
     {
-      config: { roles: page.roles },
+      config: { roles: page.roles, showsProcess: page.showsProcess === true },
       schema: { hide: true, querystring: page.query },
       preValidation: leaveOutEmpty,
     },

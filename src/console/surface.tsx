@@ -5,6 +5,7 @@ import type { Mount, Surface } from '../api/kit/routes/surface.ts'
 import type { OperationsReads } from '../api/operating/operations.ts'
 import type { Queries } from '../api/query/services.ts'
 import { createConsoleSessions } from '../app/access/console-sessions.ts'
+import { recallSessions } from '../app/access/recalled-sessions.ts'
 import { createSignIns } from '../app/spending/throttle/sign-ins.ts'
 import type { Clock } from '../kernel/clock.ts'
 import { createEntryCodes } from './session/entry-codes.ts'
@@ -88,7 +89,7 @@ export function createConsole(
   },
 ): Console {
   const codes = createEntryCodes(deps.clock)
-  const sessions = createConsoleSessions(deps.db)
+  const sessions = recallSessions(createConsoleSessions(deps.db), deps.clock)
   const countSignIn = createSignIns(deps.clock)
   const register: Surface['register'] = async (app, given) => {
     const services = { ...given, queries, operations: deps.operations, sessions }
@@ -98,8 +99,8 @@ export function createConsole(
     sessionRoutes(app, { ...deps, codes, sessions, countSignIn }, signInPages)
     // A context of their own: files and the sign-in have no session.
     await app.register((signedIn, _options, done) => {
-      requireSession(signedIn, { ...deps, sessions }, (token) =>
-        placesFor(subjects, services, token),
+      requireSession(signedIn, { ...deps, sessions }, (token, isRecalled) =>
+        placesFor(subjects, services, token, isRecalled),
       )
       useQueryBounds(signedIn, services)
       for (const subject of subjects) subject.register(signedIn, services)

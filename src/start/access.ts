@@ -32,7 +32,7 @@ export async function startAccess({
   readonly registry: Registry
   readonly onStop: (close: () => Promise<unknown>) => void
 }): Promise<{
-  readonly authenticator: Pick<Authenticator, 'authenticate' | 'resume'>
+  readonly authenticator: Pick<Authenticator, 'authenticate' | 'resume' | 'recall'>
   readonly tokenUsed: (tokenId: string) => void
   readonly tokenRefused: Refusals['count']
   /** Sets what is called with each token that is disabled. */

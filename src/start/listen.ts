@@ -47,7 +47,7 @@ const SETTLE_MARGIN_MS = 8_000
  */
 export async function listen(
   options: ListenOptions,
-  { services, resume, calls }: StartedServices,
+  { services, resume, recall, calls }: StartedServices,
   { tasks: { pool, log, readModels, channels }, surfaces }: Dependencies,
   { local }: Pick<OpenedStorage, 'local'>,
   lifecycle: Lifecycle,
@@ -74,7 +74,7 @@ export async function listen(
   })
   const objects: ApiOptions['objects'] =
     local && ((key, query) => local.signedObject(key, query, clock.nowMs()))
-  const pages = await consoleOf(config, { services, resume, db: pool, health, channels })
+  const pages = await consoleOf(config, { services, resume, recall, db: pool, health, channels })
   const app = await buildApp(services, {
     logger,
     metrics,
@@ -124,10 +124,11 @@ async function consoleOf(
   {
     services,
     resume,
+    recall,
     db,
     health,
     channels,
-  }: Pick<StartedServices, 'services' | 'resume'> & {
+  }: Pick<StartedServices, 'services' | 'resume' | 'recall'> & {
     readonly db: Pool
     readonly health: Health
     readonly channels: Pick<ChannelDirectory, 'health'>
@@ -138,5 +139,6 @@ async function consoleOf(
   const { queries, clock, tokens, models } = services
   const { authenticate, tenantAccess } = tokens
   const operations = readOperations({ db, health, channels, catalog: models.catalog })
-  return createConsole(queries, { db, clock, resume, authenticate, tenantAccess, operations })
+  const access = { resume, recall, authenticate, tenantAccess }
+  return createConsole(queries, { db, clock, ...access, operations })
 }

@@ -3,7 +3,7 @@ import type { Registry } from 'prom-client'
 import type { GatewayServices } from '../api/app.ts'
 import { createFingerprintOf } from '../api/kit/bodies/body-fingerprint.ts'
 import { readsOver, searchOver } from '../api/query/projection-reads.ts'
-import type { Resume } from '../app/access/principal.ts'
+import type { Recall, Resume } from '../app/access/principal.ts'
 import { createReadKey } from '../app/access/token-status.ts'
 import { createManagedProposals } from '../app/accounts/managed-proposals.ts'
 import { createManagedTenants } from '../app/accounts/managed-tenants.ts'
@@ -70,6 +70,8 @@ export interface StartedServices {
   readonly services: GatewayServices
   /** Looks up the token of a session again. */
   readonly resume: Resume
+  /** What the process knows of that token while it cannot be looked up. */
+  readonly recall: Recall
   /** The calls under way, and the journal that they are settled in. */
   readonly calls: StartedCalls
 }
@@ -160,7 +162,8 @@ export async function startServices(
     },
     queries,
   }
-  return { services, resume: access.authenticator.resume, calls }
+  const { resume, recall } = access.authenticator
+  return { services, resume, recall, calls }
 }
 
 /** Opens closed months, and all reads of finance, support and consoles, which show them too. */

@@ -1,4 +1,5 @@
 import t from 'tap'
+import { disableToken, issueToken } from '../../src/app/accounts/account-commands.ts'
 import { standBefore } from '../helpers/pretended-cluster/front.ts'
 import { until } from '../helpers/eventually.ts'
 import { startStack } from '../helpers/stack.ts'
@@ -18,6 +19,7 @@ const { url } = await stack.replica(['api'], {
 })
 const callId = await callOnce(url, demo.modelToken)
 await stack.caughtUp()
+const scope = { level: 'all_tenants' } as const
 const cookie = await signInToConsole(url, demo.queryToken)
 const life = () => askConsole(url, `/console/life/${callId}`, { cookie })
 t.match(await life(), { status: 200 })
@@ -39,6 +41,55 @@ t.test('without Postgres the page says so, and callers are served', async (t) =>
   await postgres.front.recover()
   t.match(await life(), { status: 200, text: /What happened/ })
 })
+
+t.test(
+  'without Postgres operators see the state of the process, by a session it knows',
+  async (t) => {
+    const operations = (of: string, path = '/console/operations') =>
+      askConsole(url, path, { cookie: of })
+    const known = await signInToConsole(url, demo.adminToken)
+    const elsewhere = await signInToConsole(stack.url, demo.adminToken)
+    const { tenantId, userId } = demo
+    const wanted = { tenantId, userId, kind: 'admin', name: 'night', scope } as const
+    const leaving = await issueToken(stack.access, wanted)
+    await stack.caughtUp()
+    const disabled = await signInToConsole(url, leaving.secret)
+    t.match(await operations(disabled), { status: 200 })
+    await postgres.front.fallSilent('refuse')
+    await until(async () => /postgres is down/.test((await operations(known)).text))
+    const { status, text, headers } = await operations(known)
+    t.equal(status, 200)
+    t.match(text, /This process/)
+    t.equal(headers.get('set-cookie'), null)
+    const other = await operations(known, '/console')
+    t.match(other, { status: 503 }, 'every other page is away')
+    t.match(other.text, 'href="/console/operations"')
+      t.match(
+      await askConsole(url, '/console/sign-out', { cookie: known, form: {} }),
+      { status: 503 },
+      'what changes a session waits',
+    )
+    t.match(await operations(known), { status: 303 }, 'yet this process does not know it any more')
+    const unknown = await operations(elsewhere)
+    t.match(unknown, { status: 303 })
+    t.match(unknown.headers.get('location'), /sign-in\?next=%2Fconsole%2Foperations/)
+    t.equal(unknown.headers.get('set-cookie'), null, 'its session may be open')
+    const here = await signInToConsole(url, demo.adminToken)
+    t.match(await operations(here), { status: 200, text: /postgres is down/ })
+    t.match(await operations(await signInToConsole(url, leaving.secret)), { status: 200 })
+    await disableToken(stack.access, { tokenId: leaving.tokenId, reason: 'a test' })
+    await until(async () => (await operations(disabled)).status !== 200)
+    t.match(
+      await askConsole(url, '/console/sign-in', { form: { token: leaving.secret, next: '' } }),
+      { status: 503 },
+      'a token that was disabled is not known any more',
+    )
+    await postgres.front.recover()
+    t.match(await operations(here), { status: 303 }, 'what only the process knew has ended')
+    t.match(await operations(elsewhere), { status: 200 })
+    t.match(await operations(disabled), { status: 303 })
+  },
+)
 
 t.test('without the log lives can be read', async (t) => {
   await log.front.fallSilent('refuse')

@@ -11,7 +11,14 @@ import { sha256Hex } from '../../kernel/ids.ts'
 import type { Log } from '../../kernel/log.ts'
 import { createRetryLog } from '../../kernel/retry-log.ts'
 import { type Limits, limitsInForce, noLimits } from '../spending/throttle/limits.ts'
-import type { Authenticate, Authenticated, Principal, Resume, TokenOwner } from './principal.ts'
+import type {
+  Authenticate,
+  Authenticated,
+  Principal,
+  Recall,
+  Resume,
+  TokenOwner,
+} from './principal.ts'
 import { TokenLookUp } from './token-look-up.ts'
 import { UnknownSecrets } from './unknown-secrets.ts'
 
@@ -23,6 +30,7 @@ const unknown = { ok: false, reason: 'unknown' } as const
 export interface Authenticator {
   readonly authenticate: Authenticate
   readonly resume: Resume
+  readonly recall: Recall
   /** Called with every event of the log: memory does not serve a changed token again. */
   readonly noticed: (event: RecordedEvent) => void
   /** Called with an event that this program does not understand: it invalidates its token. */
@@ -108,6 +116,12 @@ export function createAuthenticator(
       } catch (error) {
         return unavailable(error)
       }
+    },
+    recall: (hash) => {
+      const token = tokens.recall(hash)
+      return token
+        ? judge(catalog, token, clock.nowMs(), defaultsFor(token))
+        : { ok: false, reason: 'unavailable' }
     },
     noticed: (event) => tokens.noticed(event),
     noticedUnknown: (event) => tokens.noticedUnknown(event),

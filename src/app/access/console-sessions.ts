@@ -18,13 +18,20 @@ const SEEN_EVERY_MS = 60_000
 export const SESSIONS_PER_TOKEN = 100
 /** Ended sessions that one sign-in deletes at most, of each kind of end. */
 const PURGE_LIMIT = 100
-const PREFIX = 'tcs-'
+/** The beginning of the id of a session. */
+export const SESSION_PREFIX = 'tcs-'
 
 export interface ConsoleSession {
   /** The hash of the token's secret. */
   readonly secretHash: string
   /** Tenants that its holder, from outside of them, has given a reason to view. */
   readonly viewedTenants: readonly string[]
+}
+
+/** A session that is open. */
+interface OpenSession extends ConsoleSession {
+  /** Time since it was opened, in milliseconds. */
+  readonly ageMs: number
 }
 
 export interface ConsoleSessions {
@@ -37,7 +44,7 @@ export interface ConsoleSessions {
     readonly tokenId: string
   }) => Promise<string>
   /** Finds a session; undefined if it has ended. */
-  readonly find: (id: string) => Promise<ConsoleSession | undefined>
+  readonly find: (id: string) => Promise<OpenSession | undefined>
   /** Notes that a reason was given for looking at a tenant, until the session ends. */
   readonly viewed: (id: string, tenantId: string) => Promise<void>
   readonly end: (id: string) => Promise<void>
@@ -61,7 +68,7 @@ const PURGES = [
 export function createConsoleSessions(db: Queryable): ConsoleSessions {
   return {
     open: async ({ secretHash, tokenId }) => {
-      const id = newSecret(PREFIX)
+      const id = newSecret(SESSION_PREFIX)
       for (const [name, which] of PURGES) await db.query({ name, text: deletionOf(which) })
       await db.query({
         name: 'console-session-displace',
@@ -78,10 +85,12 @@ export function createConsoleSessions(db: Queryable): ConsoleSessions {
       return id
     },
     find: async (id) => {
-      if (!id.startsWith(PREFIX)) return undefined
-      const { rows } = await db.query<ConsoleSession & { is_due: boolean }>({
+      if (!id.startsWith(SESSION_PREFIX)) return undefined
+      const { rows } = await db.query<OpenSession & { is_due: boolean }>({
         name: 'console-session-find',
-        text: `select secret_hash as "secretHash", viewed_tenants as "viewedTenants", last_seen_at < clock_timestamp() - ${SEEN_EVERY_MS} * interval '1 ms' as is_due
+        text: `select secret_hash as "secretHash", viewed_tenants as "viewedTenants",
+                 (extract(epoch from clock_timestamp() - opened_at) * 1000)::float8 as "ageMs",
+                 last_seen_at < clock_timestamp() - ${SEEN_EVERY_MS} * interval '1 ms' as is_due
                from ops.console_sessions where id_hash = $1 and not ${IS_IDLE} and not ${IS_TOO_OLD}`,
         values: [sha256Hex(id)],
       })

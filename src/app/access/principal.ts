@@ -38,6 +38,12 @@ export type Authenticate = (secret: string, address?: string) => Promise<Authent
 /** Looks up the secret of an accepted token again, by its hash; never throws. */
 export type Resume = (secretHash: string) => Promise<Authenticated>
 
+/**
+ * What this process knows of the secret of an accepted token, by its hash, for the state of the process
+ * alone while tokens cannot be looked up. A token that an event has changed since is not known.
+ */
+export type Recall = (secretHash: string) => Authenticated
+
 export type Authenticated =
   | { readonly ok: true; readonly principal: Principal }
   | ({ readonly ok: false } & Refused)

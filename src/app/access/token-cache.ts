@@ -10,6 +10,8 @@ const MAX_UNKNOWN = 20_000
 const FRESH_FOR_MS = 30_000
 /** After this memory does not serve it, even if the log subscription fails. */
 const KNOWN_FOR_MS = 120_000
+/** An older token is not recalled either: no session of the console lasts longer. */
+const RECALLED_FOR_MS = 12 * 3_600_000
 /** A secret that the log confirmed as unknown; issuing it deletes the entry by its hash. */
 const UNKNOWN_FOR_MS = 5_000
 
@@ -48,6 +50,14 @@ export class TokenCache {
     const confirmedAtMs = this.#unknown.get(hash)
     if (confirmedAtMs === undefined || nowMs - confirmedAtMs >= UNKNOWN_FOR_MS) return undefined
     return { token: undefined, isOld: false }
+  }
+
+  /** The token as it was last read, while no event has changed it since; for times without its table. */
+  recall(hash: string): FoundToken | undefined {
+    const known = this.#known.get(hash)
+    if (known === undefined || this.#clock.nowMs() - known.readAtMs >= RECALLED_FOR_MS)
+      return undefined
+    return known.token
   }
 
   /** Stores the result of a read. */

@@ -59,6 +59,11 @@ export class TokenLookUp {
     return cached
   }
 
+  /** The token as it was last read, while no event of the log has changed it since. */
+  recall(hash: string): FoundToken | undefined {
+    return this.#cache.recall(hash)
+  }
+
   /** @throws errors of Postgres and of the log, also when the read model is behind */
   async lookUp(hash: string): Promise<FoundToken | undefined> {
     let found = await this.#read(hash)

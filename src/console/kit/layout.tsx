@@ -11,6 +11,8 @@ export interface Place {
   readonly below?: readonly string[]
   /** What waits there for the reader, such as `3`; absent: nothing. */
   readonly waiting?: string | undefined
+  /** What every page warns of, with a link to the place; absent: nothing. */
+  readonly alert?: string | undefined
 }
 
 /** The reference of the API, which is no page of the console. */
@@ -104,6 +106,13 @@ function Head({ path, reader, word = '' }: PageOptions): JSX.Element | null {
           </form>
         </div>
       </details>
+      {reader.places.map(({ href, alert }) =>
+        alert === undefined ? null : (
+          <p key={href} class="alert">
+            <a href={href}>{alert}</a>
+          </p>
+        ),
+      )}
     </header>
   )
 }

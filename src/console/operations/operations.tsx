@@ -4,7 +4,6 @@ import type { OperationsReads } from '../../api/operating/operations.ts'
 import { RequestError } from '../../api/kit/request-error.ts'
 import { timeRangeMembers } from '../../api/query/time-range.ts'
 import type { Principal } from '../../app/access/principal.ts'
-import { isOperator } from '../../domain/token/events.ts'
 import { formatDuration } from '../../kernel/duration.ts'
 import { paths } from '../kit/href.ts'
 import { FactsPanel, Panel, type PanelFacts, panelFacts } from '../kit/panel.tsx'
@@ -12,6 +11,7 @@ import { Table, type TableColumn } from '../kit/table.tsx'
 import { Command, Facts, grouped, Id } from '../kit/values.tsx'
 import { type UnclearFacts, UnclearPanels } from './unclear.tsx'
 import type { Page, View } from '../page.tsx'
+import { seesOperations } from '../session/reading-as.ts'
 
 /** The state of the gateway for operators: what needs a decision, and the command that makes it. */
 
@@ -31,7 +31,7 @@ const query = Type.Object({ tz: timeRangeMembers.tz })
 
 /** @throws RequestError for a session of any other token */
 function requireOperatorOf(token: Principal): void {
-  if (isOperator(token)) return
+  if (seesOperations(token)) return
   const message = 'Operations are shown only to sessions of an admin token of all tenants'
   throw new RequestError('wrong_token_kind', message)
 }
@@ -239,6 +239,7 @@ export const operationsPage: Page<typeof query, OperationsFacts> = {
   path: paths.operations,
   roles: [],
   query,
+  showsProcess: true,
   read: async ({ operations, clock }, who, { token }) => {
     requireOperatorOf(token)
     const panel = <Found,>(read: () => Promise<Found>) => panelFacts(who, [], read)

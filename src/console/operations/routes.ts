@@ -1,6 +1,6 @@
-import { isOperator } from '../../domain/token/events.ts'
 import { operationsHref } from '../kit/href.ts'
 import { pageRoute } from '../page.tsx'
+import { seesOperations } from '../session/reading-as.ts'
 import type { Subject } from '../subject.ts'
 import { operationsPage } from './operations.tsx'
 
@@ -8,7 +8,7 @@ export const operations: Subject = {
   place: {
     href: operationsHref(),
     name: 'Operations',
-    isShownTo: (token) => isOperator(token) && token.role === undefined,
+    isShownTo: seesOperations,
   },
   register: (app, services) => {
     pageRoute(app, services, operationsPage)

@@ -2,6 +2,7 @@ import type { FastifyRequest } from 'fastify'
 import { RequestError } from '../../api/kit/request-error.ts'
 import type { Principal } from '../../app/access/principal.ts'
 import { scopeOfAdminToken, type AdminScope } from '../../app/accounts/admin-scope.ts'
+import { isOperator } from '../../domain/token/events.ts'
 import { viewReasonHref } from '../kit/href.ts'
 
 /** An administrator reads what it administers, as a query token of its scope would. */
@@ -13,6 +14,11 @@ export function readingAs(principal: Principal): Principal {
 /** Whether a session sees tenants that its token is not of. */
 export function seesOtherTenants(token: Principal): boolean {
   return readingAs(token).scope?.level === 'all_tenants'
+}
+
+/** Whether a session sees the state of the gateway: that of an operator without a role. */
+export function seesOperations(token: Principal): boolean {
+  return isOperator(token) && token.role === undefined
 }
 
 /** Members of queries that name something of one tenant. */

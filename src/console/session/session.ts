@@ -9,8 +9,14 @@ import {
   requireTokenAddress,
 } from '../../api/kit/tokens/authenticate.ts'
 import { RequestError } from '../../api/kit/request-error.ts'
-import type { ConsoleSessions } from '../../app/access/console-sessions.ts'
-import type { Authenticate, Principal, Resume } from '../../app/access/principal.ts'
+import type {
+  Authenticate,
+  Authenticated,
+  Principal,
+  Recall,
+  Resume,
+} from '../../app/access/principal.ts'
+import type { RecalledSession, RecallingSessions } from '../../app/access/recalled-sessions.ts'
 import type { TenantAccess } from '../../app/access/tenant-access.ts'
 import type { CountSignIn } from '../../app/spending/throttle/sign-ins.ts'
 import { isOperator } from '../../domain/token/events.ts'
@@ -24,15 +30,16 @@ import { fieldsOf } from '../form-body.ts'
 import { isConfidential, sessionCookie, sessionIn } from './guard.ts'
 import { nextPlace, overviewHref, paths, signInHref } from '../kit/href.ts'
 import type { Place, Reader } from '../kit/layout.tsx'
-import { readingAs } from './reading-as.ts'
+import { readingAs, seesOperations, seesOtherTenants } from './reading-as.ts'
 
 /** Signing in with a token, and the session that follows. */
 
 export interface SessionDeps {
   readonly db: Queryable
-  readonly sessions: ConsoleSessions
+  readonly sessions: RecallingSessions
   readonly authenticate: Authenticate
   readonly resume: Resume
+  readonly recall: Recall
   readonly tenantAccess: Pick<TenantAccess, 'check'>
   readonly codes: EntryCodes
   readonly countSignIn: CountSignIn
@@ -45,12 +52,23 @@ declare module 'fastify' {
     /** Tenants that the session has given a reason to view. */
     viewedTenants: readonly string[]
   }
+  interface FastifyContextConfig {
+    /** The page shows what the process itself knows, also to sessions that are only recalled. */
+    readonly showsProcess?: boolean
+  }
 }
 
 function roleOf(principal: Principal): string {
   if (principal.role !== undefined) return principal.role
   if (isOperator(principal)) return 'operator'
   return principal.kind === 'admin' ? 'administrator' : 'reader'
+}
+
+/** The holder of a session whose names cannot be read. */
+function namelessReader(principal: Principal): Omit<Reader, 'places'> {
+  const { tokenId, tenantId } = principal
+  const sees = seesOtherTenants(principal) ? 'all tenants' : tenantId
+  return { tokenName: tokenId, lastFour: '', sees, role: roleOf(principal) }
 }
 
 async function readerOf(db: Queryable, principal: Principal): Promise<Omit<Reader, 'places'>> {
@@ -80,19 +98,43 @@ export function requireConfidential(request: FastifyRequest): void {
   if (!isConfidential(request)) throw new RequestError('address_not_allowed', OPEN_ADDRESS)
 }
 
+const isUnavailable = (answer: Authenticated): boolean =>
+  !answer.ok && answer.reason === 'unavailable'
+
+/**
+ * Opens a session in place of the one before; while Postgres is away an operator gets one that this
+ * process alone knows, for the state of the process. @throws errors of Postgres
+ */
+async function openSession(
+  sessions: RecallingSessions,
+  principal: Principal,
+  secretHash: string,
+  before: string | undefined,
+): Promise<string> {
+  try {
+    if (before !== undefined) await sessions.end(before)
+    // A new id at each sign-in: one that others have put into the browser becomes no session.
+    return await sessions.open({ secretHash, tokenId: principal.tokenId })
+  } catch (error) {
+    if (!seesOperations(principal)) throw error
+    return sessions.openHere({ secretHash, viewedTenants: [] })
+  }
+}
+
 /**
  * Opens a session for the secret of a token; undefined once the answer has its cookie.
  * @throws DomainError `rate_limited` after too many of the address or of the token's user
  */
 async function signIn(
-  { sessions, authenticate, countSignIn }: SessionDeps,
+  { sessions, authenticate, recall, countSignIn }: SessionDeps,
   request: FastifyRequest,
   reply: FastifyReply,
   secret: string,
 ): Promise<RefusedSignIn | undefined> {
   requireConfidential(request)
   countSignIn('address', addressBlock(request.ip))
-  const answer = await authenticate(secret, request.ip)
+  const looked = await authenticate(secret, request.ip)
+  const answer = isUnavailable(looked) ? recall(sha256Hex(secret)) : looked
   if (!answer.ok) {
     const { status, message } = failureOf(tokenRefusal(answer), request.id)
     return { status, fault: message }
@@ -104,10 +146,7 @@ async function signIn(
     return { status: 403, fault }
   }
   countSignIn('user', sharerOf(principal).user)
-  const before = sessionIn(request)
-  if (before !== undefined) await sessions.end(before)
-  // A new id at each sign-in: one that others have put into the browser becomes no session.
-  const id = await sessions.open({ secretHash: sha256Hex(secret), tokenId: principal.tokenId })
+  const id = await openSession(sessions, principal, sha256Hex(secret), sessionIn(request))
   void reply.header('set-cookie', sessionCookie(request, id))
   return undefined
 }
@@ -165,6 +204,31 @@ export function sessionRoutes(
   })
 }
 
+/** The token of a session: looked up again, or what this process knows of it while it cannot be. */
+async function tokenOf(
+  { resume, recall }: Pick<SessionDeps, 'resume' | 'recall'>,
+  { secretHash, isRecalled }: RecalledSession,
+): Promise<{ readonly answer: Authenticated; readonly isRecalled: boolean }> {
+  const answer = isRecalled ? undefined : await resume(secretHash)
+  return answer === undefined || isUnavailable(answer)
+    ? { answer: recall(secretHash), isRecalled: true }
+    : { answer, isRecalled: false }
+}
+
+/** Finds the session of a request; `away`: Postgres did not answer, and the page leads to the sign-in. */
+async function sessionOf(
+  { sessions }: Pick<SessionDeps, 'sessions'>,
+  request: FastifyRequest,
+): Promise<RecalledSession | 'away' | undefined> {
+  const id = sessionIn(request)
+  try {
+    return id === undefined ? undefined : await sessions.find(id)
+  } catch (error) {
+    if (request.routeOptions.config.showsProcess === true) return 'away'
+    throw error
+  }
+}
+
 /**
  * Lets only requests with a session below the plugin; others are led to the sign-in, and back after it.
  * Faults: `outage`, `address_not_allowed`, `role_denied`.
@@ -172,19 +236,22 @@ export function sessionRoutes(
 export function requireSession(
   app: FastifyInstance,
   deps: Omit<SessionDeps, 'codes' | 'countSignIn'>,
-  placesFor: (token: Principal) => Promise<readonly Place[]>,
+  placesFor: (token: Principal, isRecalled: boolean) => Promise<readonly Place[]>,
 ): void {
   app.decorateRequest('reader', undefined)
   // Set before it is read, as `reader` is: an array as the usual value would be one for all requests.
   app.decorateRequest('viewedTenants')
   app.addHook('onRequest', async (request, reply) => {
-    const id = sessionIn(request)
-    const session = id === undefined ? undefined : await deps.sessions.find(id)
-    const answer = session && (await deps.resume(session.secretHash))
+    const next = request.method === 'GET' ? request.url : undefined
+    const session = await sessionOf(deps, request)
+    // The cookie stays: its session may be open.
+    if (session === 'away') return reply.redirect(signInHref({ next }), 303)
+    const found = session && (await tokenOf(deps, session))
+    const answer = found?.answer
     if (answer?.ok === false && answer.reason === 'unavailable') throw tokenRefusal(answer)
     if (answer?.ok !== true) {
-      if (id !== undefined) void reply.header('set-cookie', sessionCookie(request, undefined))
-      const next = request.method === 'GET' ? request.url : undefined
+      if (sessionIn(request) !== undefined)
+        void reply.header('set-cookie', sessionCookie(request, undefined))
       return reply.redirect(signInHref({ next }), 303)
     }
     const { principal } = answer
@@ -192,11 +259,15 @@ export function requireSession(
     request.viewedTenants = session?.viewedTenants ?? []
     requireTokenAddress(request, principal)
     // First, so that a refusal has the head of the page, with its places.
+    const isRecalled = found?.isRecalled === true
     const [reader, places] = await allSettledOrThrow([
-      readerOf(deps.db, principal),
-      placesFor(principal),
+      isRecalled ? namelessReader(principal) : readerOf(deps.db, principal),
+      placesFor(principal, isRecalled),
     ])
     request.reader = { ...reader, places }
+    const { method, routeOptions } = request
+    if (isRecalled && (method !== 'GET' || routeOptions.config.showsProcess !== true))
+      throw tokenRefusal({ reason: 'unavailable' })
     requireRole(request, principal)
     const { startsNothing = request.method !== 'POST' } = request.routeOptions.config
     const purpose = startsNothing ? 'read' : 'change'

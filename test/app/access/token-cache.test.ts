@@ -49,6 +49,28 @@ t.test('forgetting a token removes all its secrets and no other token', async (t
   t.equal(cache.get('d'), undefined)
 })
 
+t.test('a token is recalled for twelve hours, and not once an event has changed it', async (t) => {
+  let nowMs = 0
+  const cache = new TokenCache({ nowMs: () => nowMs })
+  t.equal(cache.recall('a'), undefined)
+  cache.set('a', token('tok_1'))
+  cache.set('b', token('tok_2'))
+  cache.set('c', undefined)
+  nowMs += 600_000
+  t.equal(cache.get('a'), undefined)
+  t.same(cache.recall('a'), token('tok_1'))
+  t.equal(cache.recall('c'), undefined)
+  cache.forget('tok_1')
+  t.equal(cache.recall('a'), undefined, 'changed')
+  cache.delete('b')
+  t.equal(cache.recall('b'), undefined, 'rotated')
+  cache.set('a', token('tok_1'))
+  nowMs += 12 * 3_600_000 - 1
+  t.same(cache.recall('a'), token('tok_1'))
+  nowMs += 1
+  t.equal(cache.recall('a'), undefined)
+})
+
 t.test('guesses evict no token, and changes stay quick', async (t) => {
   const cache = new TokenCache({ nowMs: () => 0 })
   cache.set('a', token('tok_a'))
