@@ -65,3 +65,66 @@ export async function tokenUsers(
   })
   return new Map(rows.map((row) => [row.token_id, row.user_id]))
 }
+
+/** Tokens by their id, by the id of their user or by its name, of one tenant or of all, in the order of their ids. */
+export async function tokensOfPerson(
+  db: Queryable,
+  {
+    name,
+    tenantId,
+    limit,
+  }: {
+    readonly name: string
+    readonly tenantId: string | undefined
+    readonly limit: number
+  },
+): Promise<readonly string[]> {
+  const { rows } = await db.query<{ token_id: string }>({
+    name: 'access.tokens.of_person',
+    text: `select token_id from access.tokens t
+           where ($2::text is null or t.tenant_id = $2)
+             and (t.token_id = $1 or t.user_id = $1
+                  or (t.tenant_id, t.user_id) in
+                     (select u.tenant_id, u.user_id from access.users u where u.name = $1))
+           order by token_id limit $3`,
+    values: [name, tenantId ?? null, limit],
+  })
+  return rows.map(({ token_id: tokenId }) => tokenId)
+}
+
+/** Names of the owners of tokens: the token, its user and its tenant, by the id of the token. */
+export async function tokenOwners(
+  db: Queryable,
+  tokenIds: readonly string[],
+): Promise<
+  ReadonlyMap<
+    string,
+    {
+      readonly name: string
+      readonly tenantId: string
+      readonly userId: string
+      readonly userName: string | null
+    }
+  >
+> {
+  const { rows } = await db.query<{
+    token_id: string
+    name: string
+    tenant_id: string
+    user_id: string
+    user_name: string | null
+  }>({
+    name: 'access.token.owners',
+    text: `select t.token_id, t.name, t.tenant_id, t.user_id, u.name as user_name
+           from access.tokens t left join access.users u
+             on u.tenant_id = t.tenant_id and u.user_id = t.user_id
+           where t.token_id = any($1::text[])`,
+    values: [tokenIds],
+  })
+  return new Map(
+    rows.map((row) => [
+      row.token_id,
+      { name: row.name, tenantId: row.tenant_id, userId: row.user_id, userName: row.user_name },
+    ]),
+  )
+}

@@ -4,7 +4,15 @@ import type { Queryable } from '../engine/queryable.ts'
 import { tenants, users } from './owners.ts'
 import { tokens } from './projection.ts'
 
-export { tenantNames, tokenLabels, tokenUsers, userKey, userNames } from './names.ts'
+export {
+  tenantNames,
+  tokenLabels,
+  tokenOwners,
+  tokensOfPerson,
+  tokenUsers,
+  userKey,
+  userNames,
+} from './names.ts'
 export { secretsOfSubject } from './subjects.ts'
 export { ownersNamed, searchTokens, type SearchedOwner, type SearchedToken } from './search.ts'
 

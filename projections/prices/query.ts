@@ -149,3 +149,61 @@ export async function listPriceBooks(
     prices: row.prices,
   }))
 }
+
+/** The publication of a price book. */
+export interface PublishedBook {
+  readonly version: string
+  /** RFC 3339. */
+  readonly effectiveFrom: string
+  /** Unix milliseconds. */
+  readonly publishedAtMs: number
+  readonly publishedBy: string | null
+  /** Decimal position in the log. */
+  readonly position: string
+  /** The version published before it; null: it is the first. */
+  readonly before: string | null
+}
+
+/** Publications of price books, the newest first, behind a place `<Unix milliseconds>.<position>` in their list. */
+export async function publishedBooks(
+  db: Queryable,
+  filter: {
+    readonly actors: readonly string[] | undefined
+    /** Unix milliseconds, inclusive and exclusive. */
+    readonly fromMs: number | undefined
+    readonly toMs: number | undefined
+    readonly asOf: bigint
+  },
+  { after, limit }: { readonly after: string | undefined; readonly limit: number },
+): Promise<readonly PublishedBook[]> {
+  const time = (unixMs: number | undefined) => (unixMs === undefined ? null : new Date(unixMs))
+  const [atMs, position] = after?.split('.') ?? []
+  const { rows } = await db.query<BookRecord & { readonly before: string | null }>({
+    name: 'prices.published',
+    text: `select * from (
+             select ${bookColumns}, lag(version) over (order by position) as before
+             from prices.books where position <= $4::bigint) b
+           where ($1::timestamptz is null or published_at >= $1)
+             and ($2::timestamptz is null or published_at < $2)
+             and ($3::text[] is null or published_by = any($3))
+             and ($5::timestamptz is null or (published_at, position) < ($5, $6::bigint))
+           order by published_at desc, position desc limit $7`,
+    values: [
+      time(filter.fromMs),
+      time(filter.toMs),
+      filter.actors ?? null,
+      String(filter.asOf),
+      time(atMs === undefined ? undefined : Number(atMs)),
+      position ?? null,
+      limit,
+    ],
+  })
+  return rows.map((row) => ({
+    version: row.version,
+    effectiveFrom: row.effective_from.toISOString(),
+    publishedAtMs: row.published_at.getTime(),
+    publishedBy: row.published_by,
+    position: row.position,
+    before: row.before,
+  }))
+}

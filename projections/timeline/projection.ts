@@ -182,7 +182,7 @@ const namesOfSources: StreamTable = {
 export const timelineProjection: Projection = {
   name: 'timeline',
   ownGroup: true,
-  version: 7,
+  version: 8,
   ...fromTables(
     { sources, events },
     {

@@ -11,6 +11,14 @@ export {
   isFailurePlace,
   type FailureStatus,
 } from './failures.ts'
+export {
+  type ChangesFilter,
+  changesBefore,
+  changesIn,
+  hasChanged,
+  isChangePlace,
+  type PrecedingChange,
+} from './changes.ts'
 export type { TimelineItem } from './items.ts'
 export { isLifePlace, livesIn, type LivesFilter } from './lives.ts'
 export {
@@ -20,7 +28,7 @@ export {
   tasksNaming,
   type RelatedOpening,
 } from './related.ts'
-export { failureTypes, timelineTables } from './tables.ts'
+export { type ChangeType, failureTypes, timelineTables } from './tables.ts'
 export {
   type FoundSources,
   sourcesByKey,

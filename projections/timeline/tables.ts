@@ -25,11 +25,47 @@ export const failureTypes = [
   'TaskExpired',
 ] as const satisfies readonly AnyEventType[]
 
+/**
+ * Events that change a tenant, its users, tokens, settings, credit or months, by a person or a command. They are few
+ * among those of calls, so their lists have indexes of their own.
+ */
+export const changeTypes = [
+  'TenantOpened',
+  'TenantNamed',
+  'TenantStatusSet',
+  'UserAdded',
+  'UserRenamed',
+  'CreditGranted',
+  'CreditLimitSet',
+  'AdjustmentPosted',
+  'PostingProposed',
+  'PostingApproved',
+  'PostingRejected',
+  'AccountPricesSet',
+  'ApprovalsSet',
+  'BudgetsSet',
+  'LimitsSet',
+  'ReportingSet',
+  'BillingProfileSet',
+  'BalanceAlertsSet',
+  'TokenIssued',
+  'TokenRotated',
+  'TokenLimitsChanged',
+  'TokenUpdated',
+  'TokenDisabled',
+  'PeriodClosed',
+  'VoidProposed',
+  'PeriodVoided',
+  'VoidRejected',
+] as const satisfies readonly AnyEventType[]
+export type ChangeType = (typeof changeTypes)[number]
+
 /** The condition of these types, in the form in which the planner recognises it. */
 export const typesSql = (types: readonly string[]): string =>
   `type = any ('{${types.join(',')}}'::text[])`
 
 const isFailureSql = typesSql(failureTypes)
+export const isChangeSql = typesSql(changeTypes)
 
 /**
  * Owner of a task or a token, because not every later event names it. Events of calls do, so calls
@@ -89,6 +125,11 @@ export const events = table('timeline.events', {
     key: '(key_hash, tenant_id) where key_hash is not null',
     failures: `(tenant_id, at, position) where ${isFailureSql}`,
     failures_time: `(at, position) where ${isFailureSql}`,
+    changes: `(tenant_id, at, position) where ${isChangeSql}`,
+    changes_time: `(at, position) where ${isChangeSql}`,
+    changes_by: `((metadata->>'actor') collate "C", at, position) where ${isChangeSql}`,
+    // The change of a kind before another one.
+    changes_kind: `(tenant_id, type, position) where ${isChangeSql}`,
   },
 })
 

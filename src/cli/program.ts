@@ -25,6 +25,7 @@ const files: readonly (readonly [names: readonly string[], load: () => Promise<R
   [['note', 'poll', 'give-up'], async () => (await import('./notes.ts')).addNotes],
   [['find'], async () => (await import('./find.ts')).addFind],
   [['failures'], async () => (await import('./failures.ts')).addFailures],
+  [['changes'], async () => (await import('./changes.ts')).addChanges],
   [['report'], async () => (await import('./report.ts')).addReport],
   [['verify'], async () => (await import('./verify/command.ts')).addVerify],
   [['export'], async () => (await import('./export.ts')).addExport],

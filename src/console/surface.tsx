@@ -15,6 +15,7 @@ import { guardHeaders, useGuard } from './session/guard.ts'
 import { enterHref } from './kit/href.ts'
 import { type Reader, renderPage } from './kit/layout.tsx'
 import { sendPage } from './page.tsx'
+import { changes } from './changes/routes.ts'
 import { failures } from './failures/routes.ts'
 import { ledger } from './ledger/routes.ts'
 import { life } from './life/routes.ts'
@@ -43,6 +44,7 @@ export const subjects: readonly Subject[] = [
   life,
   failures,
   proposals,
+  changes,
   tenants,
   operations,
 ]

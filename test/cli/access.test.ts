@@ -386,6 +386,19 @@ t.test('config prints the settings in effect and hides secrets', async (t) => {
   t.notOk(ended.stdout.includes('a marker secret'))
 })
 
+t.test('changes are listed by the name that was given at a shell', async (t) => {
+  const made = await run('changes', '--by', 'Bob', '--today')
+  t.equal(made.code, 0, made.stderr)
+  t.match(made.stdout, /^AT +BY +WHAT +TENANT_ID +/)
+  t.match(made.stdout, / Bob +budgets +/)
+  t.match(made.stdout, / Bob +limits +/)
+  t.match(await run('changes', '--by', 'Bop'), { code: 2, stderr: /--by: there is no person/ })
+  t.match(await run('changes', '--tenant', tenant, '--to', '2026-01-01'), {
+    code: 0,
+    stderr: /no rows/,
+  })
+})
+
 t.test('commands read and change the same state without a running gateway', async (t) => {
   await stack.gateway.stop()
   t.equal((await run('credit', 'grant', '1', '--tenant', tenant, '--currency', 'CNY')).code, 0)

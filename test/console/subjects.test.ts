@@ -54,7 +54,16 @@ const namesIn = (page: string): readonly string[] =>
   )
 
 t.test('a subject that is added to the list has its place in the head', async (t) => {
-  const own = ['Overview', 'Ledger', 'Months', 'Failed', 'Proposals', 'Tenants', 'Operations']
+  const own = [
+    'Overview',
+    'Ledger',
+    'Months',
+    'Failed',
+    'Proposals',
+    'Changes',
+    'Tenants',
+    'Operations',
+  ]
   t.same(namesIn(await headFor(operator, '/console')), [...own, 'New', 'API'])
   t.match(
     await headFor(operator, '/console/a-new-one/2026-10'),
@@ -71,7 +80,16 @@ t.test('each token sees the places of its kind and role', async (t) => {
   const of = (kind: Principal['kind'], role?: Principal['role']) => namesFor({ kind, role })
   t.same(await of('query'), ['Overview', 'Ledger', 'Months', 'Failed', 'New'])
   t.same(await of('query', 'support'), ['Overview', 'Failed'])
-  const administered = ['Overview', 'Ledger', 'Months', 'Failed', 'Proposals', 'Tenants', 'New']
+  const administered = [
+    'Overview',
+    'Ledger',
+    'Months',
+    'Failed',
+    'Proposals',
+    'Changes',
+    'Tenants',
+    'New',
+  ]
   t.same(await of('admin', 'finance'), administered)
   t.same(await namesFor({ scope: { level: 'all_users' } }), administered)
 })

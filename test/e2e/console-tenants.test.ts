@@ -283,13 +283,25 @@ t.test('a secret is shown once, by the answer to its form alone', async (t) => {
   t.match(refused, { status: 400, text: /aria-describedby="rotate-fault"/ })
   for (const send of ['once', 'again'])
     t.match(
-      await ask(`${tokenPath}/disable`, { cookie: administrator, form: { key: 'k2' } }),
+      await ask(`${tokenPath}/disable`, {
+        cookie: administrator,
+        form: { key: 'k2', reason: 'Ann <left>' },
+      }),
       { status: 303 },
       send,
     )
-  t.match(await ask(tokenPath, { cookie: administrator }), {
-    text: /This token is disabled for good/,
+  const unreasoned = await ask(`${tokenPath}/disable`, {
+    cookie: administrator,
+    form: { key: 'k3' },
   })
+  t.match(unreasoned, { status: 400, text: /reason is required/ })
+  const ofToken = await ask(tokenPath, { cookie: administrator })
+  t.match(ofToken, { text: /This token is disabled for good/ })
+  t.match(
+    ofToken.text,
+    />Ann<\/a>.*token disabled.*active.*disabled.*Ann &lt;left>/s,
+    'its page says who disabled it, and why',
+  )
   t.match(await call(`${url}/v1/models`, { token: secret }), { status: 401 })
   const ended = { ...form, expected_last_four: secret.slice(-4) }
   t.match(await ask(`${tokenPath}/rotate`, { cookie: administrator, form: ended }), {
@@ -335,7 +347,7 @@ t.test('odd forms are refused in words', async (t) => {
   const revision = await revisionOf('status')
   const status = { key: 'k1', subject: 'tenant', status: 'open', expected_revision: revision }
   await sendOddly(t, `${tenantPath}/status`, status)
-  await sendOddly(t, `${tokenPath}/disable`, { key: 'k1' })
+  await sendOddly(t, `${tokenPath}/disable`, { key: 'k1', reason: 'left' })
   t.match(
     await ask(`${tenantPath}/status`, { cookie: operator, form: { ...status, status: 'closed' } }),
     { status: 400, text: /role="alert"/ },
@@ -469,7 +481,7 @@ t.test('support proposes a refund, and finance above its limit', async (t) => {
     t.equal(done.status, 303)
     locations.push(done.headers.get('location'))
   }
-  const [first = '', second] = locations
+  const [first = '', second] = locations.map(String)
   t.match(first, /^\/console\/proposals\//)
   t.equal(first, second)
   t.equal(await netOf(path), '0', 'no money moved')
@@ -502,6 +514,30 @@ t.test('support proposes a refund, and finance above its limit', async (t) => {
   })
   const done = await ask(`${path}/refund`, { cookie: finance, form: { ...form, key: 'k3' } })
   t.match(done.headers.get('location'), /^\/console\/proposals\//)
+})
+
+t.test('changes are listed by person, with the reason and what was before', async (t) => {
+  await stack.caughtUp()
+  const all = await ask(`/console/changes?tenant_id=${tenantId}`, { cookie: operator })
+  t.match(all, { status: 200, text: /tenant suspended/ })
+  t.match(all.text, /invoice &lt;77> is overdue/)
+  t.match(all.text, /tenant requests per minute 600/)
+  t.match(all.text, `href="${tokenPath}"`)
+  const bySecond = await ask('/console/changes?by=second', { cookie: operator })
+  t.match(bySecond.text, /proposal approved/)
+  t.notMatch(bySecond.text, /tenant suspended/)
+  const typo = await ask('/console/changes?by=secund', { cookie: operator })
+  t.match(typo, { status: 400, text: /no person or token/ })
+  const own = await ask('/console/changes', { cookie: administrator })
+  t.match(own.text, /the operator/, 'a tenant sees no name of an operator')
+  t.notMatch(own.text, demo.tenantId)
+  const money = await ask(`/console/changes?tenant_id=${tenantId}`, { cookie: finance })
+  t.notMatch(money.text, /token disabled/, 'a role sees the changes of what it may see')
+  t.match(money.text, /tenant suspended/)
+  t.match(
+    (await ask(tenantPath, { cookie: operator })).text,
+    /Last changes.*token disabled.*All changes/s,
+  )
 })
 
 t.test('while the log is away forms say so and change nothing', async (t) => {

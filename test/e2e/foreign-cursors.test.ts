@@ -87,6 +87,7 @@ const lists: Readonly<
   '/api/query/v1/asset-groups': [demo.queryToken, `group-${'0'.repeat(26)}`, asked('groups')],
   '/api/query/v1/assets': [demo.queryToken, `asset-${'0'.repeat(26)}`, asked('assets')],
   '/api/query/v1/balance': [demo.queryToken, other.tenantId, asked('balance')],
+  '/api/query/v1/changes': [demo.queryToken, `1795632601000.${theirs.position}`, asked('changes')],
   '/api/query/v1/failures': [
     demo.queryToken,
     `1795632601000.${theirs.position}`,
@@ -149,6 +150,7 @@ const narrower: Readonly<Record<string, string>> = {
   '/api/query/v1/asset-groups': 'project_name=p',
   '/api/query/v1/assets': 'project_name=p',
   '/api/query/v1/balance': 'currency=USD',
+  '/api/query/v1/changes': 'time_preset=30d',
   '/api/query/v1/failures': 'tz=Asia/Tokyo',
   '/api/query/v1/grants': 'currency=USD',
   '/api/query/v1/ledger/lines': 'from=2026-01-01',

@@ -548,6 +548,97 @@ t.test('proposals are listed by state, of those tenants that the token sees', as
   t.equal((await ask(ben, 'GET', '/proposals?state=open')).status, 400)
 })
 
+t.test('changes say who made them, why, and from what to what', async (t) => {
+  const list = async (token: string, query: string) => {
+    const answer = await call(`${url}/api/query/v1/changes?${query}`, { token })
+    if (answer.status !== 200) throw new Error(answer.text)
+    return answer.body.data.items as readonly Readonly<Record<string, unknown>>[]
+  }
+  const { secret: all } = await issueToken(access, {
+    tenantId: home,
+    userId: 'ben',
+    kind: 'query',
+    name: 'reports',
+    scope: { level: 'all_tenants' },
+  })
+  const { secret: inside } = await issueToken(access, {
+    tenantId,
+    userId: 'user_approved',
+    kind: 'query',
+    name: 'reports',
+    scope: { level: 'all_users' },
+  })
+  await stack.caughtUp()
+  const limits = (requests_per_minute: number) =>
+    ask(ben, 'PUT', `${tenant}/limits`, {
+      limits: [{ subject: 'tenant', requests_per_minute, concurrent_calls: 7 }],
+    })
+  await limits(600)
+  await limits(60)
+  await stack.caughtUp()
+  const of = `tenant_id=${tenantId}`
+  const changes = await list(all, of)
+  t.match(changes[0], {
+    what: 'limits',
+    actor_name: 'ben',
+    actor_user_id: 'ben',
+    actor_tenant_id: home,
+    from: 'tenant requests per minute 600',
+    to: 'tenant requests per minute 60',
+    reason: null,
+  })
+  t.match(changes[1], {
+    from: null,
+    to: /^tenant requests per minute 600, tenant concurrent calls 7$/,
+  })
+  const whats = new Set(changes.map(({ what }) => what))
+  for (const what of [
+    'approvals',
+    'credit granted',
+    'proposal made',
+    'proposal approved',
+    'proposal rejected',
+  ])
+    t.ok(whats.has(what), what)
+  t.match(
+    changes.find(({ what }) => what === 'proposal rejected'),
+    { reason: 'a slip', id: /^proposal_/ },
+  )
+  const posted = changes.find(({ id }) => id === 'small')
+  t.match(posted, {
+    what: 'credit granted',
+    to: '40 USD, paid',
+    reason: 'invoice 17',
+    actor_name: 'ann',
+  })
+
+  const byBen = await list(all, `${of}&by=ben`)
+  t.ok(byBen.length > 0)
+  t.ok(byBen.every(({ actor_user_id: user }) => user === 'ben'))
+  t.same(await list(all, `${of}&by=${ann.tokenId}&to=2026-01-01`), [])
+  t.match(await call(`${url}/api/query/v1/changes?by=bem`, { token: all }), {
+    status: 400,
+    body: { error: { param: 'by' } },
+  })
+  const page = await call(`${url}/api/query/v1/changes?${of}&limit=2`, { token: all })
+  const { next_cursor: cursor } = page.body.data
+  const rest = await list(all, `${of}&limit=1000&cursor=${encodeURIComponent(cursor)}`)
+  t.same([...page.body.data.items, ...rest], changes, 'pages join up to the list')
+
+  const books = (await list(all, 'limit=1000')).filter(({ type }) => type === 'PriceBookPublished')
+  t.ok(books.length > 0, 'price books are of no tenant')
+  const own = await list(inside, 'limit=1000')
+  t.ok(own.every(({ tenant_id: id }) => id === tenantId))
+  t.ok(
+    own.every(({ actor }) => actor === null),
+    'a tenant does not see which operators acted',
+  )
+  t.match(await call(`${url}/api/query/v1/changes?by=ben`, { token: inside }), { status: 400 })
+  t.match(await call(`${url}/api/query/v1/changes?tenant_id=${home}`, { token: inside }), {
+    status: 403,
+  })
+})
+
 t.test('an approval whose answer is lost counts once, also on another replica', async (t) => {
   const setting = { limits: [{ currency: 'USD', above: '100' }], lapse_hours: 48 }
   t.equal((await ask(ben, 'PUT', `/tenants/${home}/approvals`, setting)).status, 200)

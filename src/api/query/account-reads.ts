@@ -2,6 +2,7 @@ import {
   listTenants,
   tenantNames,
   tokenLabels,
+  tokenOwners,
   tokenUsers,
   userNames,
 } from '../../../projections/access/query.ts'
@@ -43,6 +44,7 @@ import {
   type RefusalFilter,
 } from '../../app/support/refusal-list.ts'
 import { beginningLives, type ListedLife } from '../../app/support/lives.ts'
+import { actorsNamed, listChanges } from '../../app/accounts/changes.ts'
 import type { ReadModels } from '../../app/read-models/read-models.ts'
 import { type AccountSettings, settingIn } from '../../domain/account/settings.ts'
 import { RequestError } from '../kit/request-error.ts'
@@ -134,6 +136,18 @@ export interface AccountReads {
     filter: LivesFilter,
     page: FailurePage,
   ) => Promise<{ readonly items: readonly ListedLife[]; readonly next: string | undefined }>
+  /** Changes, newest first, behind a place in their list. */
+  readonly changes: (
+    filter: Parameters<typeof listChanges>[1],
+    page: FailurePage,
+  ) => ReturnType<typeof listChanges>
+  /** The actors that a name stands for; undefined: it is unknown. */
+  readonly changeActors: (
+    name: string,
+    tenantId: string | undefined,
+  ) => ReturnType<typeof actorsNamed>
+  /** Tokens with their users, by the id of the token. */
+  readonly tokenOwners: (tokenIds: readonly string[]) => ReturnType<typeof tokenOwners>
   readonly usage: (query: UsageQuery) => Promise<readonly UsageGroup[]>
   /** The keys of tags that a tenant has declared. @throws errors of the log */
   readonly tagKeys: (tenantId: string) => Promise<readonly string[]>
@@ -230,6 +244,10 @@ export function accountReads(deps: {
       return withQueryTimeout(NARROW, () => tasksBehind(db, filter, after, limit))
     },
     ...failureReads(deps),
+    changes: (filter, page) => withQueryTimeout(NARROW, () => listChanges(db, filter, page)),
+    changeActors: (name, tenantId) =>
+      withQueryTimeout(NARROW, () => actorsNamed(db, name, tenantId)),
+    tokenOwners: (ids) => tokenOwners(db, ids),
     settledAmounts: (ids) => settledAmounts(db, ids),
     names: (of) => readNames(db, of),
     usage: async (query) => {

@@ -1,5 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import { balanceRoute } from './balance.ts'
+import { changesRoute } from './changes.ts'
 import { queryCreditRoutes } from './credits.ts'
 import { failuresRoute } from './failures.ts'
 import { livesRoute } from './lives/list.ts'
@@ -11,7 +12,7 @@ import type { QueryServices } from './services.ts'
 import { tasksRoute } from './tasks.ts'
 import { usageRoute } from './usage.ts'
 
-/** Balances, credits, logs, lives, failures, refusals, search, tasks and usage, for consoles. */
+/** Balances, credits, logs, lives, changes, failures, refusals, search, tasks and usage, for consoles. */
 export function accountRoutes(app: FastifyInstance, services: QueryServices): void {
   balanceRoute(app, services)
   queryCreditRoutes(app, services)
@@ -19,6 +20,7 @@ export function accountRoutes(app: FastifyInstance, services: QueryServices): vo
   logsRoute(app, services)
   failuresRoute(app, services)
   livesRoute(app, services)
+  changesRoute(app, services)
   refusalsRoute(app, services)
   searchRoute(app, services)
   tasksRoute(app, services)

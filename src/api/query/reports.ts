@@ -5,6 +5,7 @@ import { toRequestError } from '../kit/request-error.ts'
 import { queryReader } from '../kit/bodies/validator.ts'
 import type { ListPage, Table } from './answers.ts'
 import { BalanceQuerySchema, readBalance } from './balance.ts'
+import { ChangesQuerySchema, readChanges } from './changes.ts'
 import {
   adjustmentsQuerySchema,
   GrantsQuerySchema,
@@ -96,6 +97,7 @@ export function reportKinds(catalog: Catalog, surfaceNames: readonly string[]) {
     kind('logs', 'usage, grants and adjustments', logsQuerySchema(surfaceNames), readLogs),
     kind('failures', 'requests without a result', failuresQuerySchema(surfaceNames), readFailures),
     kind('lives', 'calls and tasks with how they stand', LivesQuerySchema, readLives),
+    kind('changes', 'who changed what, and why', ChangesQuerySchema, readChanges),
     kind('refusals', 'counts of failed answers', RefusalsQuerySchema, readRefusals),
     kind('tasks', 'tasks with their cost', tasksQuerySchema(catalog, surfaceNames), readTasks),
   ]

@@ -90,7 +90,12 @@ export interface ManagedTokens {
   readonly disable: (
     adminScope: AdminScope,
     by: Actor,
-    input: { readonly tokenId: string; readonly withIssued: boolean },
+    input: {
+      readonly tokenId: string
+      readonly withIssued: boolean
+      /** Why; absent: the log says that an administrator, or the user, disabled it. */
+      readonly reason?: string | undefined
+    },
   ) => Promise<{ readonly token: ShownToken; readonly issued: IssuedCount }>
 }
 
@@ -135,10 +140,11 @@ export function createManagedTokens(deps: TokenDeps): ManagedTokens {
       const { secret } = await rotateToken(depsOf(deps, by), asked)
       return { token: await findToken(deps, adminScope, tokenId), secret }
     },
-    disable: async (adminScope, by, { tokenId, withIssued }) => {
+    disable: async (adminScope, by, { tokenId, withIssued, reason: given }) => {
       await manageable(deps, adminScope, tokenId)
       const reason =
-        adminScope.kind === 'user' ? 'disabled by its user' : 'disabled by an administrator'
+        given ??
+        (adminScope.kind === 'user' ? 'disabled by its user' : 'disabled by an administrator')
       await disableToken(depsOf(deps, by), { tokenId, reason })
       const issued = await disableIssued(depsOf(deps, by), deps.db, {
         tokenId,

@@ -20,6 +20,7 @@ export const paths = {
   period: '/periods/:id',
   proposals: '/proposals',
   proposal: '/proposals/:id',
+  changes: '/changes',
   tenants: '/tenants',
   tenant: '/tenants/:id',
   activity: '/tenants/:id/activity',
@@ -83,6 +84,7 @@ export const pricesHref = pageAt(paths.prices)
 export const bookHref = pageOfId(paths.book)
 export const periodsHref = pageAt(paths.periods)
 export const proposalsHref = pageAt(paths.proposals)
+export const changesHref = pageAt(paths.changes)
 export const tenantsHref = pageAt(paths.tenants)
 export const tenantHref = pageOfId(paths.tenant)
 export const activityHref = pageOfId(paths.activity)

@@ -5,6 +5,7 @@ import { KnownId } from '../../api/kit/routes/account-surface.ts'
 import { cursorMembers } from '../../api/kit/routes/queries.ts'
 import { readTokens } from '../../api/kit/tokens/routes.ts'
 import { timeRangeMembers } from '../../api/query/time-range.ts'
+import { readChanges } from '../../api/query/changes.ts'
 import { readBalance } from '../../api/query/balance.ts'
 import type { Principal } from '../../app/access/principal.ts'
 import { managedLimits } from '../../app/accounts/settings.ts'
@@ -12,6 +13,7 @@ import { managedStatus } from '../../app/accounts/managed-status.ts'
 import { managedBudgets } from '../../app/spending/budgets/status.ts'
 import type { SettingValueOf } from '../../domain/account/settings.ts'
 import type { Balances } from '../kit/balances.tsx'
+import type { Changes } from '../kit/changes.tsx'
 import { type PanelFacts, panelFacts } from '../kit/panel.tsx'
 import type { ConsoleServices } from '../page.tsx'
 import { adminScopeOfSession } from '../session/reading-as.ts'
@@ -43,7 +45,11 @@ export interface TenantFacts {
   readonly tokens: PanelFacts<Tokens>
   readonly limits: PanelFacts<SettingValueOf<'limits'>>
   readonly budgets: PanelFacts<readonly Budget[]>
+  readonly changes: PanelFacts<Changes>
 }
+
+/** The last changes of a tenant on its page. */
+const LAST_CHANGES = 10
 
 const PAGE = 50
 const pageOf = (after: string | undefined) => ({
@@ -62,7 +68,7 @@ export async function readTenant(
   const tenant = toTenant(await tenants.find(scope, id))
   const ofSupport = <Read>(reading: () => Promise<Read>) => panelFacts(token, ['support'], reading)
   const { user: userId } = asked
-  const [status, balances, users, user, owned, limits, budgets] = await Promise.all([
+  const [status, balances, users, user, owned, limits, budgets, changes] = await Promise.all([
     settings.show(managedStatus, scope, id),
     panelFacts(token, ['finance'], async () =>
       (await readBalance(services, who, { tenant_id: id })).page(),
@@ -77,6 +83,20 @@ export async function readTenant(
       const { budgets: found } = await settings.show(managedBudgets, scope, id)
       return found.map(toBudget)
     }),
+    panelFacts(token, ['finance', 'support'], async () =>
+      (await readChanges(services, who, { tenant_id: id, limit: LAST_CHANGES })).page(),
+    ),
   ])
-  return { query: asked, tenant, status, balances, users, user, tokens: owned, limits, budgets }
+  return {
+    query: asked,
+    tenant,
+    status,
+    balances,
+    users,
+    user,
+    tokens: owned,
+    limits,
+    budgets,
+    changes,
+  }
 }

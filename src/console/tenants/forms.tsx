@@ -157,7 +157,11 @@ export function StatusOfTenant({ facts, view }: FormProps): JSX.Element | null {
         status: isOpen ? 'suspended' : 'open',
         expected_revision: String(status.revision),
       }}
-      fields={isOpen ? [{ name: 'reason', label: 'Reason (shown to callers)' }] : []}
+      fields={
+        isOpen
+          ? [{ name: 'reason', label: 'Reason (shown to callers)' }]
+          : [{ name: 'reason', label: 'Reason (kept in the log)', isOptional: true }]
+      }
     >
       {isOpen
         ? `Its tokens can start nothing new. Running calls and tasks continue and are billed${heldInWords(facts)}. Its users can still read results, usage and receipts.`

@@ -5,11 +5,13 @@ import {
   activityHref,
   adminPath,
   apiPath,
+  changesHref,
   overviewHref,
   paths,
   tenantHref,
   tokenHref,
 } from '../kit/href.ts'
+import { LastChanges } from '../kit/changes.tsx'
 import { Tiles } from '../kit/balances.tsx'
 import { FactsPanel, Panel } from '../kit/panel.tsx'
 import { Table, type TableColumn } from '../kit/table.tsx'
@@ -239,6 +241,11 @@ function TenantPage({ facts, view }: { readonly facts: TenantFacts; readonly vie
       <Tiles of={balances} />
       <Access facts={facts} view={view} />
       <Bounds facts={facts} />
+      <LastChanges
+        of={facts.changes}
+        all={changesHref({ tenant_id: tenant.id, time_preset: '30d' })}
+        view={view}
+      />
       <TenantForms facts={facts} view={view} />
       <Commands tenantId={tenant.id} />
       <p class="note links">

@@ -1,16 +1,18 @@
 import type { JSX } from 'preact'
 import { Type } from 'typebox'
 import { adminScopeOf } from '../../api/admin/envelope.ts'
-import { actorOf, KnownId } from '../../api/kit/routes/account-surface.ts'
+import { actorOf, KnownId, Reason } from '../../api/kit/routes/account-surface.ts'
 import type { Services } from '../../api/kit/services.ts'
 import { readTokens, toToken } from '../../api/kit/tokens/routes.ts'
 import { DEFAULT_OVERLAP_S, DisablingSchema, RotationSchema } from '../../api/kit/tokens/schemas.ts'
+import { readChanges } from '../../api/query/changes.ts'
 import { timeRangeMembers } from '../../api/query/time-range.ts'
 import { formatDuration } from '../../kernel/duration.ts'
 import type { PageForm } from '../form-routes.ts'
 import { ActionForm, UnplacedFault } from '../kit/form.tsx'
-import { activityHref, paths, tenantHref, tokenHref } from '../kit/href.ts'
-import { Panel } from '../kit/panel.tsx'
+import { type Changes, LastChanges } from '../kit/changes.tsx'
+import { activityHref, changesHref, paths, tenantHref, tokenHref } from '../kit/href.ts'
+import { Panel, type PanelFacts, panelFacts } from '../kit/panel.tsx'
 import { Facts, type ZoneClock } from '../kit/values.tsx'
 import type { Page, View } from '../page.tsx'
 import { adminScopeOfSession } from '../session/reading-as.ts'
@@ -20,6 +22,8 @@ import { limitsInWords, type ShownToken, TimeOr } from './token-words.tsx'
 
 type Tokens = Services['accounts']['tokens']
 
+/** The last changes of a token on its page. */
+const LAST_CHANGES = 20
 /** Tokens that it issued are counted up to here. */
 const MOST_ISSUED = 10
 
@@ -27,6 +31,7 @@ interface TokenFacts {
   readonly token: ShownToken
   /** How many tokens it issued, such as `2` or `more than 10`. */
   readonly issued: string
+  readonly changes: PanelFacts<Changes>
 }
 
 function factsOf({ token, issued }: TokenFacts, clock: ZoneClock) {
@@ -122,6 +127,7 @@ function Forms({ facts, view }: { readonly facts: TokenFacts; readonly view: Vie
               ['true', 'yes'],
             ],
           },
+          { name: 'reason', label: 'Reason (kept in the log)' },
         ]}
       >
         The token stops working at once, on every replica, and its sessions end. Running tasks
@@ -139,7 +145,8 @@ export const tokenPage: Page<typeof query, TokenFacts> = {
   path: paths.token,
   roles: ['support'],
   query,
-  read: async ({ accounts: { tokens } }, _who, { id, token }) => {
+  read: async (services, who, { id, token }) => {
+    const { tokens } = services.accounts
     const scope = adminScopeOfSession(token, 'Tokens')
     const found = toToken(await tokens.find(scope, id))
     const { items, next_cursor: more } = await readTokens(tokens, scope, {
@@ -147,7 +154,11 @@ export const tokenPage: Page<typeof query, TokenFacts> = {
       limit: MOST_ISSUED,
     })
     const issued = more === null ? String(items.length) : `more than ${MOST_ISSUED}`
-    return { token: found, issued }
+    const asked = { tenant_id: found.tenant_id, token_id: id, limit: LAST_CHANGES }
+    const changes = await panelFacts(token, ['support'], async () =>
+      (await readChanges(services, who, asked)).page(),
+    )
+    return { token: found, issued, changes }
   },
   tenantsOf: ({ token }) => [token.tenant_id],
   title: ({ token }) => `Token ${token.name}`,
@@ -157,6 +168,15 @@ export const tokenPage: Page<typeof query, TokenFacts> = {
       <Panel id="token" title={facts.token.disabled_at === null ? 'Active' : 'Disabled'}>
         <Facts facts={factsOf(facts, view.clock)} />
       </Panel>
+      <LastChanges
+        of={facts.changes}
+        all={changesHref({
+          tenant_id: facts.token.tenant_id,
+          token_id: facts.token.id,
+          from: facts.token.created_at,
+        })}
+        view={view}
+      />
       <Forms facts={facts} view={view} />
       <p class="note links">
         Its name, models, addresses, limits and expiry are changed with{' '}
@@ -167,13 +187,15 @@ export const tokenPage: Page<typeof query, TokenFacts> = {
   ),
 }
 
+const disableFields = Type.Object({ issued: DisablingSchema.properties.issued, reason: Reason })
+
 /** The form that disables a token. */
-export const disableForm = (tokens: Tokens): PageForm<typeof DisablingSchema> => ({
+export const disableForm = (tokens: Tokens): PageForm<typeof disableFields> => ({
   name: 'disable',
   roles: [],
-  fields: DisablingSchema,
-  act: async (request, { id, fields: { issued } }) => {
-    const input = { tokenId: id, withIssued: issued === 'true' }
+  fields: disableFields,
+  act: async (request, { id, fields: { issued, reason } }) => {
+    const input = { tokenId: id, withIssued: issued === 'true', reason }
     await tokens.disable(adminScopeOf(request), actorOf(request), input)
     return tokenHref(id)
   },

@@ -397,6 +397,7 @@ void t.test('/openapi.json describes every route with its failures and its token
     '/api/query/v1/assets',
     '/api/query/v1/assets/{id}/history',
     '/api/query/v1/balance',
+    '/api/query/v1/changes',
     '/api/query/v1/failures',
     '/api/query/v1/grants',
     '/api/query/v1/ledger/lines',

@@ -269,7 +269,8 @@ function disableRoute(instance: FastifyInstance, surface: TokenSurface): void {
       querystring: DisablingSchema,
     },
     handler: async (request) => {
-      const input = { tokenId: request.params.id, withIssued: request.query.issued === 'true' }
+      const { issued: withIssued, reason } = request.query
+      const input = { tokenId: request.params.id, withIssued: withIssued === 'true', reason }
       const { token, issued } = await tokens.disable(adminScopeOf(request), actorOf(request), input)
       const warnings =
         issued.active === 0 ? [] : [`${issued.active} tokens that it issued still work`]

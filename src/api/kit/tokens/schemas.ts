@@ -2,7 +2,7 @@ import { Type } from 'typebox'
 import { MAX_OVERLAP_MS } from '../../../app/accounts/account-commands.ts'
 import { MAX_TOKEN_ADDRESSES } from '../../../domain/token/addresses.ts'
 import { MAX_TOKEN_LIMIT, tokenRoles } from '../../../domain/token/events.ts'
-import { DisplayName, KnownId, successOf } from '../routes/account-surface.ts'
+import { DisplayName, KnownId, Reason, successOf } from '../routes/account-surface.ts'
 import { NextCursor } from '../routes/queries.ts'
 
 /** Shapes of tokens, shared by the surfaces that manage them. */
@@ -164,6 +164,10 @@ export const DisablingSchema = Type.Object({
       description: 'true: also disable the tokens that it issued, directly or through others.',
     }),
   ),
+  reason: Type.Optional({
+    ...Reason,
+    description: 'Why, for lists of changes: one line of 1 to 256 characters.',
+  }),
 })
 
 export const TokenParamsSchema = Type.Object({

@@ -1,0 +1,16 @@
+import { visibleTo } from '../../api/query/scope.ts'
+import { changesHref } from '../kit/href.ts'
+import { pageRoute } from '../page.tsx'
+import { readingAs } from '../session/reading-as.ts'
+import type { Subject } from '../subject.ts'
+import { changesPage } from './changes.tsx'
+
+export const changes: Subject = {
+  place: {
+    href: changesHref(),
+    name: 'Changes',
+    // Changes are of a tenant as a whole.
+    isShownTo: (token) => visibleTo(readingAs(token)).userIds === undefined,
+  },
+  register: (app, services) => pageRoute(app, services, changesPage),
+}
