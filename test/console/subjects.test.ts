@@ -42,7 +42,7 @@ async function headFor(token: Principal, path: string): Promise<string> {
       lastFour: 'abcd',
       sees: 'all tenants',
       role: 'operator',
-      places: await placesFor([...subjects, added], noServices, token),
+      places: await placesFor([...subjects, added], noServices, token, false),
     },
     children: '',
   })
@@ -74,7 +74,12 @@ t.test('a subject that is added to the list has its place in the head', async (t
 
 t.test('each token sees the places of its kind and role', async (t) => {
   const namesFor = async (token: Partial<Principal>) => {
-    const places = await placesFor([...subjects, added], noServices, { ...operator, ...token })
+    const places = await placesFor(
+      [...subjects, added],
+      noServices,
+      { ...operator, ...token },
+      false,
+    )
     return places.map(({ name }) => name)
   }
   const of = (kind: Principal['kind'], role?: Principal['role']) => namesFor({ kind, role })
@@ -119,10 +124,13 @@ t.test(
       ],
       noServices,
       operator,
+      false,
     )
     t.same(
       places.map(({ waiting }) => waiting),
       ['3', undefined, undefined],
     )
+    const [recalled] = await placesFor([of(() => Promise.resolve('3'))], noServices, operator, true)
+    t.equal(recalled?.waiting, undefined, 'a session that is only recalled reads no counts')
   },
 )
