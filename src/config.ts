@@ -7,8 +7,17 @@ import { variables } from './variables.ts'
 
 type Read = Values<typeof variables>
 
+/** How the gateway is known to the provider by which people sign in. */
+interface ProviderConfig {
+  readonly issuer: string
+  readonly clientId: string
+  readonly clientSecret: string
+  readonly claim: string
+  readonly scope: string
+}
+
 /** The environment, read once and checked at boot: all faults are listed together. */
-export interface Config extends Omit<Read, 'stores' | 'storage' | 'auditAt'> {
+export interface Config extends Omit<Read, 'stores' | 'storage' | 'auditAt' | 'oidc'> {
   /** Undefined: the embedded event store and Postgres are started under `dataDir`. */
   readonly external: { readonly eventStoreUrl: string; readonly databaseUrl: string } | undefined
   /** Whether this gateway sells simulated results, because it has no provider accounts. */
@@ -16,6 +25,8 @@ export interface Config extends Omit<Read, 'stores' | 'storage' | 'auditAt'> {
   readonly objectStorage: StorageSettings
   /** The URL by which callers reach the gateway, without a slash at the end. */
   readonly publicBaseUrl: string | undefined
+  /** The provider by which people sign in to the console by name; undefined: there is none. */
+  readonly oidc: ProviderConfig | undefined
   /** When the read models are audited each night; undefined: they are not. */
   readonly auditAt: DailyTime | undefined
 }
@@ -71,6 +82,7 @@ export function readConfig(
     ...readStorage((group) => valuesOf(group, env, faults), { embedded, serving }, faults),
     external: readExternal(stores, faults),
     sandbox: sellsSimulated(read, { embedded, serving }, faults),
+    oidc: readProvider(read.oidc, faults),
     auditAt: auditTime(read, embedded),
   }
   if (config.port !== 0 && config.operationsPort === config.port)
@@ -91,6 +103,19 @@ function sellsSimulated(
     faults.push('SANDBOX=on and CHANNELS_FILE exclude each other: set one of them')
   if (serving && !embedded && channelsFile === undefined && !sandbox) faults.push(NO_CHANNELS)
   return channelsFile === undefined && (embedded || sandbox)
+}
+
+function readProvider(
+  { issuer, clientId, clientSecret, claim, scope }: Read['oidc'],
+  faults: string[],
+): ProviderConfig | undefined {
+  if (issuer === undefined && clientId === undefined && clientSecret === undefined) return undefined
+  if (!scope.split(/\s+/).includes('openid')) faults.push('OIDC_SCOPE must contain openid')
+  if (issuer === undefined || clientId === undefined || clientSecret === undefined) {
+    faults.push('set OIDC_ISSUER, OIDC_CLIENT_ID and OIDC_CLIENT_SECRET, or none of them')
+    return undefined
+  }
+  return { issuer, clientId, clientSecret, claim, scope }
 }
 
 function auditTime({ auditAt }: Pick<Read, 'auditAt'>, embedded: boolean): DailyTime | undefined {

@@ -7,6 +7,7 @@ import {
   type Given,
   hostAddress,
   hostNames,
+  issuerUrl,
   names,
   oneOf,
   optional,
@@ -61,6 +62,26 @@ export const variables = {
     fallback: 'on',
     help: 'on: /console shows pages to holders of query and admin tokens',
   }),
+  oidc: {
+    issuer: variable('OIDC_ISSUER', optional(issuerUrl), {
+      help: 'https:// address of the OpenID Connect provider by which people sign in to the console by name; unset: they sign in with tokens alone',
+    }),
+    clientId: variable('OIDC_CLIENT_ID', optional(text), {
+      help: 'name of the gateway at that provider; required with OIDC_ISSUER',
+    }),
+    clientSecret: variable('OIDC_CLIENT_SECRET', optional(text), {
+      help: 'secret of the gateway at that provider, the same on every replica; required with OIDC_ISSUER',
+      secret: true,
+    }),
+    claim: variable('OIDC_CLAIM', text, {
+      fallback: 'email',
+      help: 'claim that names a person as tollgate token issue --subject does; of email only verified ones count',
+    }),
+    scope: variable('OIDC_SCOPE', text, {
+      fallback: 'openid email profile',
+      help: 'scope that the provider is asked for, with blanks between; openid must be in it',
+    }),
+  },
   dataDir: variable('DATA_DIR', (given) => resolve(given.text), {
     fallback: './data',
     help: 'folder of the embedded stores, demo.json, local objects and the spool; each start closes it to other accounts',

@@ -8,6 +8,7 @@ import { createConsoleSessions } from '../app/access/console-sessions.ts'
 import { recallSessions } from '../app/access/recalled-sessions.ts'
 import { createSignIns } from '../app/spending/throttle/sign-ins.ts'
 import type { Clock } from '../kernel/clock.ts'
+import { byNameRoutes } from './session/by-name.ts'
 import { createEntryCodes } from './session/entry-codes.ts'
 import { failureOf } from './failure.ts'
 import { FORM_BYTES, useForms } from './form-body.ts'
@@ -26,6 +27,7 @@ import { prices } from './prices/routes.ts'
 import { proposals } from './proposals/routes.ts'
 import { tenants } from './tenants/routes.ts'
 import { ProblemPage, problemTitle } from './problem.tsx'
+import { createProvider, type ProviderSettings } from './session/provider.ts'
 import { EnterPage, SignInPage } from './session/sign-in.tsx'
 import { requireSession, type SessionDeps, sessionRoutes } from './session/session.ts'
 import { assetRoutes } from './static/assets.ts'
@@ -88,17 +90,23 @@ export function createConsole(
   deps: Omit<SessionDeps, 'codes' | 'sessions' | 'countSignIn'> & {
     readonly clock: Clock
     readonly operations: OperationsReads
+    /** Undefined: people sign in with tokens alone. */
+    readonly oidc: ProviderSettings | undefined
   },
 ): Console {
   const codes = createEntryCodes(deps.clock)
   const sessions = recallSessions(createConsoleSessions(deps.db), deps.clock)
   const countSignIn = createSignIns(deps.clock)
+  const provider = deps.oidc && createProvider(deps.oidc)
   const register: Surface['register'] = async (app, given) => {
     const services = { ...given, queries, operations: deps.operations, sessions }
     useGuard(app)
     useForms(app)
     assetRoutes(app)
-    sessionRoutes(app, { ...deps, codes, sessions, countSignIn }, signInPages)
+    const shown = signInPages(provider?.host)
+    const signingIn = { ...deps, sessions, countSignIn }
+    sessionRoutes(app, { ...signingIn, codes }, shown)
+    if (provider !== undefined) byNameRoutes(app, { ...signingIn, provider }, shown.signIn)
     // A context of their own: files and the sign-in have no session.
     await app.register((signedIn, _options, done) => {
       requireSession(signedIn, { ...deps, sessions }, (token, isRecalled) =>
@@ -115,12 +123,12 @@ export function createConsole(
   }
 }
 
-const signInPages: Parameters<typeof sessionRoutes>[2] = {
+const signInPages = (providerHost: string | undefined): Parameters<typeof sessionRoutes>[2] => ({
   signIn: (request, reply, next, refused) =>
     sendPage(request, reply.code(refused?.status ?? 200), {
       title: 'Sign in',
-      children: <SignInPage next={next} fault={refused?.fault} />,
+      children: <SignInPage next={next} fault={refused?.fault} providerHost={providerHost} />,
     }),
   enter: (request, reply, code) =>
     sendPage(request, reply, { title: 'Open', children: <EnterPage code={code} /> }),
-}
+})

@@ -100,6 +100,19 @@ export function names({ text: list }: Given): readonly string[] {
   return entriesOf(list)
 }
 
+/** The address of a provider: https, or http on this machine, for a test. */
+export function issuerUrl({ name, text: given, faults }: Given): string {
+  const url = URL.canParse(given) ? new URL(given) : undefined
+  const isLocal = url !== undefined && /^(?:localhost|127\.0\.0\.1|\[::1\])$/.test(url.hostname)
+  const isPlain =
+    url !== undefined && `${url.username}${url.password}${url.search}${url.hash}` === ''
+  if (!isPlain || !(url.protocol === 'https:' || (url.protocol === 'http:' && isLocal)))
+    faults.push(
+      `${name} must be an https:// address without a query, such as https://login.example.com`,
+    )
+  return given
+}
+
 /** Names of hosts, comma-separated. */
 export function hostNames({ name, text: list, faults }: Given): readonly string[] {
   const given = entriesOf(list).map((entry) => entry.toLowerCase())

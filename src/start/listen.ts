@@ -120,7 +120,7 @@ function builtDescription(): ApiOptions['description'] {
 
 /** The console, unless it is off; a process without it does not load its pages. */
 async function consoleOf(
-  config: Pick<Config, 'console'>,
+  config: Pick<Config, 'console' | 'oidc'>,
   {
     services,
     resume,
@@ -140,5 +140,5 @@ async function consoleOf(
   const { authenticate, tenantAccess } = tokens
   const operations = readOperations({ db, health, channels, catalog: models.catalog })
   const access = { resume, recall, authenticate, tenantAccess }
-  return createConsole(queries, { db, clock, ...access, operations })
+  return createConsole(queries, { db, clock, ...access, operations, oidc: config.oidc })
 }

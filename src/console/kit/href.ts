@@ -30,6 +30,9 @@ export const paths = {
   signIn: '/sign-in',
   enter: '/enter',
   signOut: '/sign-out',
+  signInByName: '/oidc/begin',
+  signedInByName: '/oidc/callback',
+  sessions: '/sessions',
 } as const
 
 /** A path with its query; members that are undefined or empty are left out. */
@@ -94,6 +97,9 @@ export const viewReasonHref = pageAt(paths.viewReason)
 export const signInHref = pageAt(paths.signIn)
 export const enterHref = pageAt(paths.enter)
 export const signOutHref = pageAt(paths.signOut)
+export const signInByNameHref = pageAt(paths.signInByName)
+export const signedInByNameHref = pageAt(paths.signedInByName)
+export const sessionsHref = pageAt(paths.sessions)
 
 interface ProposalName {
   readonly tenantId: string

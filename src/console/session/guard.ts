@@ -70,22 +70,52 @@ export function isConfidential({ protocol, ip, headers: sent }: FastifyRequest):
   return loopback.has(ip) && forwarding.every((name) => sent[name] === undefined)
 }
 
-/** The cookie of a session: over TLS its prefix binds it to this host. */
-function cookieName({ protocol }: FastifyRequest): string {
-  return protocol === 'https' ? '__Host-tollgate' : 'tollgate'
+/** The cookie of a session, and that of a sign-in by name which has begun. */
+type CookieName = 'tollgate' | 'tollgate-sign-in'
+
+/** The name of a cookie: over TLS its prefix binds it to this host. */
+function cookieName({ protocol }: FastifyRequest, name: CookieName): string {
+  return protocol === 'https' ? `__Host-${name}` : name
 }
 
 /** The id of the session that a request belongs to, as its cookie says. */
 export function sessionIn(request: FastifyRequest): string | undefined {
-  const name = cookieName(request)
+  return cookieIn(request, 'tollgate')
+}
+
+/** The value of a cookie; undefined without it. */
+export function cookieIn(request: FastifyRequest, wanted: CookieName): string | undefined {
+  const name = cookieName(request, wanted)
   const pairs = (request.headers.cookie ?? '').split(';').map((pair) => pair.trim().split('='))
   return pairs.find(([key]) => key === name)?.[1]
 }
 
 /** The header that keeps the id of a session in the browser; undefined ends it. */
 export function sessionCookie(request: FastifyRequest, id: string | undefined): string {
-  const parts = [`${cookieName(request)}=${id ?? ''}`, 'Path=/', 'HttpOnly', 'SameSite=Lax']
+  return cookieHeader(request, 'tollgate', id)
+}
+
+/** The header that keeps a value in the browser, until the browser is closed or so long; undefined deletes it. */
+export function cookieHeader(
+  request: FastifyRequest,
+  name: CookieName,
+  value: string | undefined,
+  maxAgeS?: number,
+): string {
+  const parts = [
+    `${cookieName(request, name)}=${value ?? ''}`,
+    'Path=/',
+    'HttpOnly',
+    'SameSite=Lax',
+  ]
   if (request.protocol === 'https') parts.push('Secure')
-  if (id === undefined) parts.push('Max-Age=0')
+  const ageS = value === undefined ? 0 : maxAgeS
+  if (ageS !== undefined) parts.push(`Max-Age=${ageS}`)
   return parts.join('; ')
+}
+
+/** Whether the page of another site has sent the browser here. */
+export function isFromElsewhere({ headers: sent }: FastifyRequest): boolean {
+  const site = sent['sec-fetch-site']
+  return site !== undefined && site !== 'same-origin' && site !== 'none'
 }

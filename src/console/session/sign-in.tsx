@@ -1,11 +1,14 @@
 import type { JSX } from 'preact'
-import { enterHref, signInHref } from '../kit/href.ts'
+import { enterHref, signInByNameHref, signInHref } from '../kit/href.ts'
 
-/** Signs in with a token. */
+/** Signs in with a token, or by name where there is a provider. */
 export function SignInPage({
   next,
   fault,
+  providerHost,
 }: {
+  /** The host that says who a person is; undefined: people sign in with tokens alone. */
+  readonly providerHost?: string | undefined
   /** The path to go on to. */
   readonly next: string
   /** The reason for which the last try was refused. */
@@ -14,6 +17,14 @@ export function SignInPage({
   return (
     <section class="panel sign-in">
       <h1>Sign in</h1>
+      {providerHost === undefined ? null : (
+        <p class="by-name">
+          <a class="button" href={signInByNameHref({ next })}>
+            Sign in by name
+          </a>
+          <span class="note">at {providerHost}</span>
+        </p>
+      )}
       <form method="post" action={signInHref()}>
         <input type="hidden" name="next" value={next} />
         <label>

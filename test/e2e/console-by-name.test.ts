@@ -1,0 +1,135 @@
+import t, { type Test } from 'tap'
+import { issueToken, disableToken } from '../../src/app/accounts/account-commands.ts'
+import { startOidcProvider } from '../helpers/oidc-provider.ts'
+import { chromium } from '../helpers/requirements.ts'
+import { startStack } from '../helpers/stack.ts'
+import { withPage } from './support/browser.ts'
+import { askConsole, signInToConsole } from './support/console.ts'
+
+/** People who sign in to the console by name, at a real provider. */
+
+const oidc = await startOidcProvider()
+const stack = await startStack({
+  env: {
+    OIDC_ISSUER: oidc.settings.issuer,
+    OIDC_CLIENT_ID: oidc.settings.clientId,
+    OIDC_CLIENT_SECRET: oidc.settings.clientSecret,
+    OIDC_SCOPE: oidc.settings.scope,
+  },
+})
+const { url, demo, access } = stack
+oidc.serve(`${url}/console/oidc/callback`)
+t.teardown(async () => {
+  await stack.stop()
+  await oidc.stop()
+})
+
+const BEGIN = '/console/oidc/begin?next=%2Fconsole%2Ffailed'
+
+async function invite(subject: string): Promise<string> {
+  const { tenantId, userId } = demo
+  const person = { tenantId, userId, name: subject, subject, role: 'support' as const }
+  const scope = { level: 'all_users' as const }
+  const { tokenId } = await issueToken(access, { ...person, kind: 'admin', scope })
+  await stack.caughtUp()
+  return tokenId
+}
+
+/** Goes to the provider and back; `cookie` is that of the begun sign-in. */
+async function signIn(email: string) {
+  oidc.person = { email }
+  const begun = await askConsole(url, BEGIN)
+  const back = await oidc.signIn(begun.headers.get('location') ?? '')
+  const path = back.slice(url.length)
+  const answer = await askConsole(url, path, { cookie: begun.cookie })
+  const session = answer.headers.getSetCookie().find((set) => set.startsWith('tollgate='))
+  return { begun, path, answer, session: session?.split(';', 1)[0] }
+}
+
+const shows = async (t: Test, cookie: string | undefined, status: number) =>
+  t.equal((await askConsole(url, '/console/failed', { cookie })).status, status)
+
+t.test('303 to the page after signing in by name, with the rights of the token', async (t) => {
+  const tokenId = await invite('mia@example.com')
+  const { answer, session, begun, path } = await signIn('Mia@example.com')
+  t.match(answer, { status: 303 }, answer.text)
+  t.equal(answer.headers.get('location'), '/console/failed')
+  t.match(await askConsole(url, '/console/failed', { cookie: session }), {
+    text: /mia@example\.com/,
+  })
+  t.match(await askConsole(url, '/console/ledger/lines', { cookie: session }), { status: 403 })
+  t.match(
+    await askConsole(url, path, { cookie: begun.cookie }),
+    { status: 403, text: /not valid for this sign-in/ },
+    'the same answer again',
+  )
+  const code = new URL(path, url).searchParams.get('code') ?? 'none'
+  const secrets = [code, oidc.settings.clientSecret, begun.cookie ?? 'none', session ?? 'none']
+  for (const secret of secrets) t.notOk(stack.logged().includes(secret), 'no secret is logged')
+  t.match(stack.logged(), tokenId, 'the sign-in is')
+  await disableToken(access, { tokenId, reason: 'left' })
+  await stack.caughtUp()
+  await shows(t, session, 303)
+  t.match((await signIn('mia@example.com')).answer, { status: 403, text: /has no access here/ })
+})
+
+t.test('403 without an invitation, and for an answer that no sign-in waits for', async (t) => {
+  const { answer, session } = await signIn('eve@example.com')
+  t.match(answer, { status: 403, text: /eve@example\.com has no access here/ })
+  t.equal(session, undefined)
+  oidc.person = { email: '<b>eve</b>@example.com' }
+  const hostile = await signIn('<b>eve</b>@example.com')
+  t.match(hostile.answer.text, /&lt;b>eve/)
+  for (const query of ['', '?code=x&state=y', '?error=access_denied', '?state=1&state=2'])
+    t.match(await askConsole(url, `/console/oidc/callback${query}`), {
+      status: 403,
+      text: /older than ten minutes/,
+    })
+})
+
+t.test('another site signs no one in, and a next page is one of the console', async (t) => {
+  const headers = { 'sec-fetch-site': 'cross-site' }
+  const sent = await askConsole(url, BEGIN, { headers })
+  t.equal(sent.headers.get('location'), '/console/sign-in?next=%2Fconsole%2Ffailed')
+  t.equal(sent.cookie, undefined)
+  await invite('kim@example.com')
+  oidc.person = { email: 'kim@example.com' }
+  const begun = await askConsole(url, '/console/oidc/begin?next=//evil.example')
+  const back = await oidc.signIn(begun.headers.get('location') ?? '')
+  const answer = await askConsole(url, back.slice(url.length), { cookie: begun.cookie })
+  t.equal(answer.headers.get('location'), '/console')
+})
+
+t.test('a provider that is away locks out no one who has a token', async (t) => {
+  oidc.override = (_request, response) => {
+    response.writeHead(500).end('a secret of the provider')
+    return true
+  }
+  t.teardown(() => (oidc.override = undefined))
+  const begun = await askConsole(url, BEGIN)
+  // What the provider says of itself is known by now.
+  t.equal(begun.status, 303)
+  const state = new URL(begun.headers.get('location') ?? '').searchParams.get('state')
+  const path = `/console/oidc/callback?code=x&state=${state}&iss=${oidc.settings.issuer}`
+  const answer = await askConsole(url, path, { cookie: begun.cookie })
+  t.match(answer, { status: 403, text: /name="token"/ }, 'the form for a token is there')
+  t.notMatch(answer.text, /a secret of the provider/)
+  t.match(await signInToConsole(url, demo.adminToken), /^tollgate=tcs-/)
+})
+
+t.test('a person follows the link in a browser', { skip: chromium.missing }, async (t) => {
+  await invite('ada@example.com')
+  oidc.person = { email: 'ada@example.com' }
+  await withPage(async (page) => {
+    const refused: string[] = []
+    page.on('console', (message) => {
+      if (/policy/i.test(message.text())) refused.push(message.text())
+    })
+    await page.goto(`${url}/console/failed`)
+    await page.getByRole('link', { name: 'Sign in by name' }).click()
+    await page.waitForURL(`${url}/console/failed`)
+    await page.locator('.who summary').click()
+    t.match(await page.locator('.who').innerText(), /ada@example\.com/)
+    t.same(refused, [], 'the policy of the console refuses nothing')
+  })
+})
