@@ -24,6 +24,8 @@ export interface FailureFilter {
   readonly tokenId: string | undefined
   /** External name. */
   readonly model: string | undefined
+  /** The channel that was asked last. */
+  readonly channelId: string | undefined
   readonly surface: string | undefined
   readonly code: string | undefined
   readonly status: FailureStatus | undefined
@@ -85,8 +87,10 @@ interface FailureRecord {
 }
 
 /** Codes of the events that have none, as callers see them. */
-const codeSql = `coalesce(e.data->>'code', case e.type
-  when 'TaskExpired' then 'expired' else 'submission_uncertain' end)`
+export const failureCodeSql = (alias: string): string =>
+  `coalesce(${alias}.data->>'code', case ${alias}.type
+     when 'TaskExpired' then 'expired' else 'submission_uncertain' end)`
+const codeSql = failureCodeSql('e')
 
 const messageSql = `coalesce(e.data->>'message', case
   when e.type <> 'TaskExpired' then e.data->>'reason'
@@ -147,6 +151,7 @@ function conditionsOf(filter: FailureFilter, after: string | undefined, values: 
   where(dateOf(filter.toMs), (at) => `e.at < ${at}::timestamptz`)
   where(filter.tokenId, (at) => `r.facts->>'tokenId' = ${at}`)
   where(filter.model, (at) => `r.facts->>'model' = ${at}`)
+  where(filter.channelId, (at) => `${channelSql} = ${at}`)
   where(filter.surface, (at) => `r.facts->>'surface' = ${at}`)
   where(filter.code, (at) => `${codeSql} = ${at}`)
   // A later request may act on a task too, so that the id of the first one is compared.

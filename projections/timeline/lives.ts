@@ -2,7 +2,8 @@ import type { AnyEventType } from '../../src/domain/any-event.ts'
 import type { BilledLifeKind } from '../../src/domain/lives.ts'
 import type { Queryable } from '../engine/queryable.ts'
 import { columns, type ItemRecord, tables, type TimelineItem, toItem } from './items.ts'
-import { typesSql } from './tables.ts'
+import { failureCodeSql } from './failures.ts'
+import { failureTypes, typesSql } from './tables.ts'
 
 /** Lives that are billed, by their beginnings: so the lives of a tenant are listed. */
 
@@ -18,6 +19,11 @@ export interface LivesFilter {
   readonly userIds: readonly string[] | undefined
   readonly tokenId: string | undefined
   readonly kinds: readonly BilledLifeKind[]
+  /** External name. */
+  readonly model: string | undefined
+  readonly state: LifeState | undefined
+  /** Of a failure of the life. */
+  readonly code: string | undefined
   /** Time of recording of its beginning: unix milliseconds, inclusive. */
   readonly fromMs: number | undefined
   /** Unix milliseconds, exclusive. */
@@ -26,6 +32,36 @@ export interface LivesFilter {
   readonly asOf: bigint
   /** Position of the log after which an event of the life must be. */
   readonly since: bigint | undefined
+}
+
+const settledTypes = ['CallSettled', 'TaskSettled'] as const satisfies readonly AnyEventType[]
+/** Events that end a life without a bill. */
+const unbilledTypes = [
+  'CallFailed',
+  'CallWrittenOff',
+  'TaskFailed',
+  'TaskSubmissionRefused',
+  'TaskCancelled',
+  'TaskExpired',
+] as const satisfies readonly AnyEventType[]
+
+/** How a life stands, as in its receipt. */
+export const lifeStates = ['settled', 'not_billed', 'running', 'awaiting_usage', 'unknown'] as const
+export type LifeState = (typeof lifeStates)[number]
+
+/** Conditions that a life has this state, given how to ask whether it has an event. */
+function stateConditions(
+  state: LifeState,
+  has: (types: readonly AnyEventType[], also?: string) => string,
+): readonly string[] {
+  if (state === 'settled') return [has(settledTypes)]
+  const isSettled = `not ${has(settledTypes)}`
+  if (state === 'not_billed') return [isSettled, has(unbilledTypes)]
+  const isOpen = [isSettled, `not ${has(unbilledTypes)}`]
+  const isMade = has(['TaskStatusChanged'], `s.data->>'awaitsUsage' = 'true'`)
+  if (state === 'awaiting_usage') return [...isOpen, isMade]
+  const isUnknown = `(${has(['TaskSubmissionUncertain'])} and not ${has(['TaskSubmitted'])})`
+  return [...isOpen, `not ${isMade}`, state === 'unknown' ? isUnknown : `not ${isUnknown}`]
 }
 
 /** A place in the list: the time and the position of a beginning. */
@@ -47,7 +83,14 @@ function conditionsOf(filter: LivesFilter, after: string | undefined, values: un
     `not exists (select from timeline.events b
        where b.source_id = e.source_id and b.position < e.position)`,
   ]
-  const { userIds, tokenId, fromMs, toMs, since } = filter
+  const { userIds, tokenId, fromMs, toMs, since, model, state, code } = filter
+  const has = (kinds: readonly AnyEventType[], also = 'true'): string =>
+    `exists (select from timeline.events s where s.source_id = e.source_id
+       and s.${typesSql(kinds)} and s.position <= ${asOf} and ${also})`
+  if (model !== undefined) conditions.push(`e.data->>'model' = ${add(model)}`)
+  if (state !== undefined) conditions.push(...stateConditions(state, has))
+  if (code !== undefined)
+    conditions.push(has(failureTypes, `${failureCodeSql('s')} = ${add(code)}`))
   if (userIds !== undefined) conditions.push(`e.user_id = any(${add(userIds)}::text[])`)
   if (tokenId !== undefined) conditions.push(`e.data->>'tokenId' = ${add(tokenId)}`)
   if (fromMs !== undefined) conditions.push(`e.at >= ${add(new Date(fromMs))}::timestamptz`)

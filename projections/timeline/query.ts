@@ -20,7 +20,7 @@ export {
   type PrecedingChange,
 } from './changes.ts'
 export type { TimelineItem } from './items.ts'
-export { isLifePlace, livesIn, type LivesFilter } from './lives.ts'
+export { isLifePlace, lifeStates, livesIn, type LivesFilter } from './lives.ts'
 export {
   beginningsOf,
   openingsNear,
@@ -28,6 +28,7 @@ export {
   tasksNaming,
   type RelatedOpening,
 } from './related.ts'
+export { type Speed, type SpeedFilter, type SpeedGroup, speedGroups, speedOf } from './speed.ts'
 export { type ChangeType, failureTypes, timelineTables } from './tables.ts'
 export {
   type FoundSources,

@@ -28,7 +28,7 @@ export function placesFor(
   subjects: readonly Subject[],
   services: ConsoleServices,
   token: Principal,
-  isRecalled: boolean,
+  isRecalled = false,
 ): Promise<readonly Place[]> {
   const shown = subjects.flatMap(({ place }) => (place?.isShownTo(token) === true ? [place] : []))
   return Promise.all(
@@ -36,9 +36,7 @@ export function placesFor(
       href,
       name,
       ...(below && { below }),
-      waiting: isRecalled
-        ? undefined
-        : await waitingFor?.(services, token).catch(() => undefined),
+      waiting: isRecalled ? undefined : await waitingFor?.(services, token).catch(() => undefined),
       alert: alertOf?.(services),
     })),
   )

@@ -131,7 +131,7 @@ async function consoleOf(
   }: Pick<StartedServices, 'services' | 'resume' | 'recall'> & {
     readonly db: Pool
     readonly health: Health
-    readonly channels: Pick<ChannelDirectory, 'health'>
+    readonly channels: Pick<ChannelDirectory, 'health' | 'byId'>
   },
 ): Promise<Console | undefined> {
   if (config.console === 'off') return undefined

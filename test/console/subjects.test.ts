@@ -31,7 +31,9 @@ const added: Subject = {
 }
 
 /** Nothing is read: a count that cannot be read is left out. */
-const noServices = {} as ConsoleServices
+const noServices = {
+  operations: { attention: () => ({ reasons: [], paused: [] }) },
+} as unknown as ConsoleServices
 
 async function headFor(token: Principal, path: string): Promise<string> {
   return renderPage({

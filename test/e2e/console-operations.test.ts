@@ -17,6 +17,9 @@ const operator = await signInToConsole(url, demo.adminToken)
 const page = (query = '', cookie = operator) =>
   askConsole(url, `/console/operations${query}`, { cookie })
 
+const part = (text: string, id: string) =>
+  new RegExp(`<section[^>]*aria-labelledby="${id}".*?</section>`, 's').exec(text)?.[0] ?? ''
+
 t.test('it says what readiness and metrics say', async (t) => {
   const { status, text } = await page()
   t.equal(status, 200)
@@ -29,8 +32,7 @@ t.test('it says what readiness and metrics say', async (t) => {
   for (const [, id = ''] of channels) t.match(text, `>${id}<`, id)
   t.match(text, />process_/, 'a worker is present')
   t.match(text, /No audit has finished yet/)
-  for (const command of ['spool list', 'poll ID', 'give-up ID', 'audit'])
-    t.match(text, `tollgate ${command}`, command)
+  for (const command of ['spool list', 'audit']) t.match(text, `tollgate ${command}`, command)
 })
 
 t.test('tasks that are unclear lead to their lives', async (t) => {
@@ -39,8 +41,6 @@ t.test('tasks that are unclear lead to their lives', async (t) => {
   const withoutUsage = String(made.headers.get('x-platform-id'))
   const lost = await tasks.create({ prompt: 'x [[sandbox hang]]' })
   const uncertain = String(lost.headers.get('x-platform-id'))
-  const part = (text: string, id: string) =>
-    new RegExp(`<section[^>]*aria-labelledby="${id}".*?</section>`, 's').exec(text)?.[0] ?? ''
   await until(async () => part((await page()).text, 'usage').includes(withoutUsage))
   await until(async () => part((await page()).text, 'uncertain').includes(uncertain))
   const { text } = await page('?tz=Asia/Shanghai')
@@ -51,6 +51,52 @@ t.test('tasks that are unclear lead to their lives', async (t) => {
     status: 200,
   })
 })
+
+t.test(
+  'a channel that fails is said on every page, and has a page with its failures',
+  async (t) => {
+    const overview = async (cookie = operator) =>
+      (await askConsole(url, '/console', { cookie })).text
+    t.notMatch(await overview(), 'class="alert"')
+    t.match(part((await page()).text, 'channels'), 'accepts calls')
+    const fail = () =>
+      call(`${url}/v1/chat/completions`, {
+        method: 'POST',
+        token: demo.modelToken,
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({
+          model: 'text-basic',
+          messages: [{ role: 'user', content: 'x [[sandbox http=500]]' }],
+        }),
+      })
+    await until(async () => {
+      await fail()
+      return (await overview()).includes('is paused after failures')
+    })
+    const alert = /<p class="alert"><a href="([^"]+)">Channel ([\w-]+) is paused/
+    const [, href = '', id = ''] = alert.exec(await overview()) ?? []
+    t.equal(href, '/console/operations')
+    const { text } = await page()
+    t.match(part(text, 'attention'), new RegExp(`Wrong</span> Channel ${id}: `))
+    t.match(part(text, 'attention'), /<time datetime=.*, for \d/, 'since when')
+    t.match(part(text, 'attention'), `href="/console/operations/channels/${id}"`)
+    const channel = await page(`/channels/${id}`)
+    t.match(channel, { status: 200 })
+    t.match(part(channel.text, 'state'), /text-basic/)
+    t.match(part(channel.text, 'state'), /fails since.*ago/s)
+    t.match(part(channel.text, 'errors'), /unavailable.*500.*text-basic/s)
+    await stack.caughtUp()
+    t.match(part((await page(`/channels/${id}`)).text, 'failed'), /href="\/console\/life\/call_/)
+    t.notMatch(channel.text, /https?:\/\/127/, 'no address')
+    t.match(await page('/channels/none'), { status: 404, text: /There is no channel none/ })
+    const reader = await signInToConsole(url, demo.queryToken)
+    t.notMatch(await overview(reader), 'class="alert"', 'for those who see operations')
+    t.match(await page(`/channels/${id}`, reader), { status: 403 })
+    const failures = (query: string, token: string) =>
+      call(`${url}/api/query/v1/failures?${query}`, { token })
+    t.match(await failures(`channel_id=${id}`, demo.queryToken), { status: 403 })
+  },
+)
 
 t.test('it is for operators without a role', async (t) => {
   const reader = await signInToConsole(url, demo.queryToken)

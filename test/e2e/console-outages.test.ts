@@ -60,11 +60,15 @@ t.test(
     const { status, text, headers } = await operations(known)
     t.equal(status, 200)
     t.match(text, /This process/)
+    t.match(text, /Wrong<\/span> postgres is down.*, for \d.*ECONN.*DATABASE_URL/s)
     t.equal(headers.get('set-cookie'), null)
     const other = await operations(known, '/console')
     t.match(other, { status: 503 }, 'every other page is away')
-    t.match(other.text, 'href="/console/operations"')
-      t.match(
+    t.match(
+      other.text,
+      '<p class="alert"><a href="/console/operations">Not ready: postgres is down',
+    )
+    t.match(
       await askConsole(url, '/console/sign-out', { cookie: known, form: {} }),
       { status: 503 },
       'what changes a session waits',

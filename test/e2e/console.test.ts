@@ -537,6 +537,17 @@ t.test('failures and refusals are those of the API, within the scope of the read
   t.ok(failures.length > 0)
   for (const { id, code } of failures) t.ok(text.includes(id) && text.includes(code), id)
   for (const { samples } of refusals) t.ok(text.includes(samples[0].request_id))
+  const [{ request_id: refused }] = refusals[0].samples
+  t.match(text, `href="/console/failed/request/${refused}"`)
+  const page = await ask(`/console/failed/request/${refused}`, { cookie: reader })
+  t.match(page, { status: 200, text: /Nothing was sent to a provider/ })
+  t.match(page.text, `<code>${refusals[0].code}</code>`)
+  const { total } = (await call(`${url}/api/query/v1/speed`, { token: demo.queryToken })).body.data
+  const speed = await ask('/console/speed', { cookie: reader })
+  t.match(speed, { status: 200, text: /By hour/ })
+  t.match(speed.text, new RegExp(`<dt>failed</dt><dd>${total.failed}</dd>`))
+  t.match(await ask('/console/speed?by=channel', { cookie: reader }), { status: 403 })
+  t.match(await ask('/console/speed?by=channel', { cookie: operator }), { status: 200 })
   t.notMatch(text, other.tenantId)
   // The end of a failed call is written after its answer.
   await until(async () => {

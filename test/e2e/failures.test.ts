@@ -207,3 +207,66 @@ t.test('a refusal that is no event is counted, and found by its request', async 
   const csv = await support.get('/refusals?format=csv')
   t.match(csv.text, /^hour,tenant_id,user_id,token_id/)
 })
+
+t.test(
+  'lives that failed are found by their state, code and model, and say how long they took',
+  async (t) => {
+    const lives = async (query: string) =>
+      (await support.get(`/lives?time_preset=1h&${query}`)).body.data.items
+    const [item] = (await support.get('/failures?model=text-basic')).body.data.items
+    const found = await lives(`state=not_billed&code=${item.code}&model=text-basic`)
+    t.equal(found[0].id, item.id)
+    t.equal(found[0].duration_ms, item.duration_ms)
+    for (const { state, duration_ms: ms } of await lives('state=not_billed')) {
+      t.equal(state, 'not_billed')
+      t.ok(ms >= 0)
+    }
+    t.ok(
+      (await lives('state=settled')).every((life: { state: string }) => life.state === 'settled'),
+    )
+    for (const state of ['running', 'awaiting_usage', 'unknown'])
+      t.same(await lives(`state=${state}&model=text-basic`), [], state)
+    t.match(await support.get('/lives?state=over'), { status: 400 })
+  },
+)
+
+t.test(
+  'speed counts what was answered and what failed, within the scope of the token',
+  async (t) => {
+    const speed = async (query = '', by = support) => (await by.get(`/speed?${query}`)).body.data
+    const ofModels = await speed()
+    const chats = ofModels.items.find(({ key }: { key: string }) => key === 'text-basic')
+    const failures = (await support.get('/failures?model=text-basic&time_preset=24h')).body.data
+      .items
+    const answered = (await support.get('/lives?model=text-basic&state=settled&time_preset=24h'))
+      .body.data.items
+    t.match(chats, {
+      requests: failures.length + answered.length,
+      failed: failures.length,
+      answered: answered.length,
+    })
+    const took = answered.map((life: { duration_ms: number }) => life.duration_ms)
+    t.ok(took.includes(chats.p95_ms) && took.includes(chats.median_ms))
+    t.equal(ofModels.one_of, 1)
+    for (const query of ['group_by=surface', 'group_by=hour&tz=Asia/Kolkata', 'group_by=day']) {
+      const { items, total } = await speed(query)
+      const sum = (name: string) =>
+        items.reduce((all: number, item: Record<string, number>) => all + (item[name] ?? 0), 0)
+      t.same([sum('requests'), sum('failed')], [total.requests, total.failed], query)
+      t.same(total, ofModels.total, query)
+    }
+    const ofTenant = await speed(`tenant_id=${tenantId}&group_by=channel`, operator)
+    t.same(ofTenant.total, ofModels.total, 'operators see the channels')
+    const [{ key }] = ofTenant.items
+    t.match(await speed(`channel_id=${key}&group_by=model&tenant_id=${tenantId}`, operator), {
+      total: { requests: ofTenant.items[0].requests },
+    })
+    t.equal((await speed('group_by=hour&model=text-basic')).total.requests, chats.requests)
+    t.equal((await speed('', secondUser)).total.requests, 0)
+    for (const query of ['group_by=channel', `channel_id=${key}`])
+      t.match(await support.get(`/speed?${query}`), { status: 403 }, query)
+    t.match(await support.get('/speed?from=2020-01-01'), { status: 422 })
+    t.match(await support.get('/speed?group_by=sku'), { status: 400 })
+    t.match(await support.get('/speed?tz=Mars'), { status: 400 })
+  },
+)

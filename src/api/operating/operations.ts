@@ -9,6 +9,8 @@ import {
 } from '../../../projections/tasks/query.ts'
 import { type LastAudit, readLastAudit } from '../../app/audit/last-audit.ts'
 import type { ChannelDirectory } from '../../app/channels/directory.ts'
+import type { Channel } from '../../app/ports/provider.ts'
+import { monotonicClock } from '../../kernel/clock.ts'
 import { type PresentWorker, presentWorkers } from '../../app/queue/presence.ts'
 import { readSilentSpools, type SilentSpools } from '../../app/spending/lost-spools.ts'
 import { RequestError } from '../kit/request-error.ts'
@@ -23,8 +25,12 @@ export interface OperationsReads {
   /** The state of this process, and of the read models. */
   readonly readiness: () => Promise<Readiness>
   readonly workers: () => Promise<readonly PresentWorker[]>
-  /** Breakers of the channels in this process. */
+  /** The channels in this process, and how their calls ended last. */
   readonly channels: ChannelDirectory['health']
+  /** A channel as it is configured, without its address and its credential; undefined if there is none. */
+  readonly channel: (id: string) => ShownChannel | undefined
+  /** What needs an operator now, as it was found last: it waits for no store. */
+  readonly attention: () => Attention
   /** Work in the background by its kind. */
   readonly work: (nowMs: number) => ReturnType<typeof pollBacklog>
   /** Tasks whose submission has no known outcome: at most 51. */
@@ -38,6 +44,61 @@ export interface OperationsReads {
   readonly silentSpools: () => Promise<readonly SilentSpools[]>
   /** Undefined: none ever ended. */
   readonly lastAudit: () => Promise<LastAudit | undefined>
+}
+
+/** A channel as the channel file has it. */
+interface ShownChannel extends Pick<Channel, 'family' | 'region' | 'priority' | 'weight'> {
+  readonly maxConcurrent: number
+  readonly timeoutMs: number
+  /** External names. */
+  readonly models: readonly string[]
+}
+
+/** What needs an operator now. */
+export interface Attention {
+  /** Why the process is not ready; undefined before the first look. */
+  readonly reasons: readonly string[] | undefined
+  /** Ids of channels that are paused after failures. */
+  readonly paused: readonly string[]
+}
+
+const shownChannel = (channel: Channel): ShownChannel => {
+  const { family, region, priority, weight, maxConcurrent, timeoutMs, models } = channel
+  const names = Object.keys(models).sort()
+  return {
+    family,
+    ...(region === undefined ? {} : { region }),
+    priority,
+    weight,
+    maxConcurrent,
+    timeoutMs,
+    models: names,
+  }
+}
+
+/** Most often that the head of a page has the channels looked at. */
+const GLANCE_MS = 1_000
+
+/** Answers with what was found last, and looks again meanwhile. */
+function createGlance(
+  readiness: OperationsReads['readiness'],
+  channels: OperationsReads['channels'],
+): OperationsReads['attention'] {
+  let reasons: readonly string[] | undefined
+  let paused: readonly string[] = []
+  let lookedAtMs = Number.NEGATIVE_INFINITY
+  return () => {
+    const nowMs = monotonicClock.nowMs()
+    if (nowMs - lookedAtMs >= GLANCE_MS) {
+      lookedAtMs = nowMs
+      paused = channels()
+        .filter(({ breaker }) => breaker !== 'closed')
+        .map(({ id }) => id)
+    }
+    // Shared by all that ask within a second.
+    void readiness().then((found) => (reasons = found.reasons))
+    return { reasons, paused }
+  }
 }
 
 /** Reads for a panel: a store that does not answer in time is an outage, in words. */
@@ -58,11 +119,17 @@ export function readOperations({
 }: {
   readonly db: Pool
   readonly health: Health
-  readonly channels: Pick<ChannelDirectory, 'health'>
+  readonly channels: Pick<ChannelDirectory, 'health' | 'byId'>
   readonly catalog: Pick<Catalog, 'taskFamily' | 'taskFamilies'>
 }): OperationsReads {
+  const readiness = createReadiness(health)
   return {
-    readiness: createReadiness(health),
+    readiness,
+    channel: (id) => {
+      const channel = channels.byId(id)
+      return channel && shownChannel(channel)
+    },
+    attention: createGlance(readiness, channels.health),
     workers: () => answered(() => presentWorkers(db)),
     channels: channels.health,
     work: (nowMs) => answered(() => pollBacklog(db, nowMs)),

@@ -34,6 +34,7 @@ import {
   failedRequests,
   type FailureFilter,
   type LivesFilter,
+  speedOf,
 } from '../../../projections/timeline/query.ts'
 import type { BookedBalance, ReadBalances } from '../../app/finance/balances.ts'
 import { type Account, type AccountRange, movementsOf } from '../../app/finance/movements.ts'
@@ -74,6 +75,12 @@ type Names = Readonly<Record<keyof NamedIds, ReadonlyMap<string, string>>>
 
 /** An item of a token with the last four characters of its secret, where they are known. */
 export type OfToken<Item> = Item & { readonly tokenLastFour: string | undefined }
+type DropFirst<Members extends readonly unknown[]> = Members extends readonly [
+  unknown,
+  ...infer Others,
+]
+  ? Others
+  : never
 type FailurePage = Parameters<typeof failedRequests>[2]
 
 /** The reads behind the lists and totals of finance and support. */
@@ -148,6 +155,8 @@ export interface AccountReads {
   ) => ReturnType<typeof actorsNamed>
   /** Tokens with their users, by the id of the token. */
   readonly tokenOwners: (tokenIds: readonly string[]) => ReturnType<typeof tokenOwners>
+  /** Requests and their durations by groups, and of all. */
+  readonly speed: (...asked: DropFirst<Parameters<typeof speedOf>>) => ReturnType<typeof speedOf>
   readonly usage: (query: UsageQuery) => Promise<readonly UsageGroup[]>
   /** The keys of tags that a tenant has declared. @throws errors of the log */
   readonly tagKeys: (tenantId: string) => Promise<readonly string[]>
@@ -185,13 +194,14 @@ async function ofTokens<Item extends { readonly tokenId: string }>(
 /** The reads of requests: of all, and of those without a result. */
 function failureReads(
   deps: Parameters<typeof positionsOf>[1],
-): Pick<AccountReads, 'failurePosition' | 'failures' | 'lives' | 'refusals'> {
+): Pick<AccountReads, 'failurePosition' | 'failures' | 'lives' | 'refusals' | 'speed'> {
   const { db } = deps
   return {
     failurePosition: positionsOf('timeline', deps),
     failures: async (filter, page) =>
       ofTokens(db, await withQueryTimeout(NARROW, () => failedRequests(db, filter, page))),
     lives: (filter, page) => withQueryTimeout(NARROW, () => beginningLives(db, filter, page)),
+    speed: (filter, by) => withQueryTimeout(NARROW, () => speedOf(db, filter, by)),
     refusals: async (filter, page) =>
       ofTokens(db, await withQueryTimeout(NARROW, () => countedRefusals(db, filter, page))),
   }

@@ -8,11 +8,12 @@ import { logsRoute } from './logs.ts'
 import { movementsRoute } from './movements.ts'
 import { refusalsRoute } from './refusals.ts'
 import { searchRoute } from './search.ts'
+import { speedRoute } from './speed.ts'
 import type { QueryServices } from './services.ts'
 import { tasksRoute } from './tasks.ts'
 import { usageRoute } from './usage.ts'
 
-/** Balances, credits, logs, lives, changes, failures, refusals, search, tasks and usage, for consoles. */
+/** Balances, credits, logs, lives, changes, failures, refusals, search, speed, tasks and usage, for consoles. */
 export function accountRoutes(app: FastifyInstance, services: QueryServices): void {
   balanceRoute(app, services)
   queryCreditRoutes(app, services)
@@ -23,6 +24,7 @@ export function accountRoutes(app: FastifyInstance, services: QueryServices): vo
   changesRoute(app, services)
   refusalsRoute(app, services)
   searchRoute(app, services)
+  speedRoute(app, services)
   tasksRoute(app, services)
   usageRoute(app, services)
 }

@@ -8,6 +8,7 @@ import {
 } from '../../../projections/timeline/query.ts'
 import type { Principal } from '../../app/access/principal.ts'
 import { toTimestamp } from '../../kernel/clock.ts'
+import { DomainError } from '../../kernel/errors.ts'
 import { successOf } from '../kit/routes/account-surface.ts'
 import { principalOf } from '../kit/tokens/authenticate.ts'
 import { NextCursor } from '../kit/routes/queries.ts'
@@ -42,6 +43,7 @@ export const failuresQuerySchema = (surfaceNames: readonly string[]) =>
     ...failureMembers,
     surface: Type.Optional(Type.Enum([...surfaceNames])),
     model: NameOf('Only of this model, by its external name.'),
+    channel_id: NameOf('Only where this channel was asked last; for tokens that see all tenants.'),
     status: Type.Optional(
       Type.Enum([...failureStatuses], { description: 'Only requests with this outcome.' }),
     ),
@@ -128,11 +130,16 @@ export async function readFailures(
   const visible = visibleTo(principal)
   const { asOf, ...place } = placeOf(['failures', visible], query, isFailurePlace)
   const { accounts } = queries
+  if (query.channel_id !== undefined && visible.tenantId !== undefined)
+    throw new DomainError('scope_denied', 'Only tokens that see all tenants may name a channel', {
+      param: 'channel_id',
+    })
   const filter = {
     ...narrow(visible, { tenantId: query.tenant_id, userId: query.user_id }),
     ...readTimeRange(query, clock.nowMs()),
     tokenId: query.token_id,
     model: query.model,
+    channelId: query.channel_id,
     surface: query.surface,
     code: query.code,
     status: query.status,

@@ -41,6 +41,9 @@ const RefusalsSchema = Type.Object(
       Type.Object({
         request_id: Type.String({ description: '`x-request-id` of the answer.' }),
         param: TextOrNull('The member or parameter at fault, with `*` for a name that is unknown.'),
+        why: TextOrNull(
+          'Which limit, budget or balance refused it, with its figures; null for any other reason.',
+        ),
         at: Type.String({ description: 'RFC 3339.' }),
       }),
       { description: 'The last five requests, newest first.' },
@@ -73,9 +76,12 @@ const shownRefusals = (counted: OfToken<CountedRefusals>): RefusalsItem => ({
   count: counted.count,
   first_at: toTimestamp(counted.firstMs),
   last_at: toTimestamp(counted.lastMs),
-  samples: counted.samples.map(({ requestId, param, atMs }) => {
-    return { request_id: requestId, param: param ?? null, at: toTimestamp(atMs) }
-  }),
+  samples: counted.samples.map(({ requestId, param, why, atMs }) => ({
+    request_id: requestId,
+    param: param ?? null,
+    why: why ?? null,
+    at: toTimestamp(atMs),
+  })),
 })
 
 /** Counts of failed answers, the newest hour first: `refusals` of the query API. */

@@ -20,6 +20,7 @@ import { logsQuerySchema, readLogs } from './logs.ts'
 import { MovementsQuerySchema, readMovements } from './movements.ts'
 import { readRefusals, RefusalsQuerySchema } from './refusals.ts'
 import type { QueryServices, ReportServices } from './services.ts'
+import { readSpeed, speedQuerySchema } from './speed.ts'
 import { PeriodsQuerySchema, readPeriods } from './statements/list.ts'
 import { readTasks, tasksQuerySchema } from './tasks.ts'
 import { readUsage, usageQuerySchema } from './usage.ts'
@@ -99,6 +100,12 @@ export function reportKinds(catalog: Catalog, surfaceNames: readonly string[]) {
     kind('lives', 'calls and tasks with how they stand', LivesQuerySchema, readLives),
     kind('changes', 'who changed what, and why', ChangesQuerySchema, readChanges),
     kind('refusals', 'counts of failed answers', RefusalsQuerySchema, readRefusals),
+    kind(
+      'speed',
+      'requests, failures and durations by groups',
+      speedQuerySchema(surfaceNames),
+      readSpeed,
+    ),
     kind('tasks', 'tasks with their cost', tasksQuerySchema(catalog, surfaceNames), readTasks),
   ]
 }

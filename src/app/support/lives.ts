@@ -5,6 +5,8 @@ import {
   type TimelineItem,
 } from '../../../projections/timeline/query.ts'
 import type { BilledLifeKind } from '../../domain/lives.ts'
+import { unreachable } from '../../kernel/assert.ts'
+import { fromTimestamp } from '../../kernel/clock.ts'
 import {
   isOpening,
   type Opening,
@@ -31,6 +33,8 @@ export interface ListedLife {
   readonly lastStep: string
   /** Time at which the log recorded it, Unix milliseconds. */
   readonly lastAtMs: number
+  /** From the request to its end; undefined while it has not ended, and where its end is not known. */
+  readonly durationMs: number | undefined
   /** Undefined for a call that failed. */
   readonly currency: string | undefined
   readonly held: string
@@ -40,6 +44,40 @@ export interface ListedLife {
 function currencyOf(opening: Opening): string | undefined {
   if (opening.type === 'TaskRequested') return opening.data.quote.currency
   return opening.type === 'CallSettled' ? opening.data.settlement.currency : undefined
+}
+
+/** When a request began, and the end of a call, by their own times. */
+function timesOf({ type, data }: Opening): { begunAt: string; endedAt?: string } {
+  switch (type) {
+    case 'TaskRequested':
+      return { begunAt: data.requestedAt }
+    case 'CallSettled':
+      return { begunAt: data.startedAt, endedAt: data.settledAt }
+    case 'CallFailed':
+      return { begunAt: data.startedAt, endedAt: data.failedAt }
+    case 'CallWrittenOff':
+      return { begunAt: data.startedAt }
+    default:
+      return unreachable(type)
+  }
+}
+
+/** Events that end a task. */
+const endTypes: ReadonlySet<string> = new Set([
+  'TaskSettled',
+  'TaskFailed',
+  'TaskSubmissionRefused',
+  'TaskCancelled',
+  'TaskExpired',
+])
+
+function durationOf(opening: Opening, items: readonly TimelineItem[]): number | undefined {
+  const { begunAt, endedAt } = timesOf(opening)
+  const endedAtMs =
+    endedAt === undefined
+      ? items.find(({ type }) => endTypes.has(type))?.atMs
+      : fromTimestamp(endedAt)
+  return endedAtMs === undefined ? undefined : Math.max(0, endedAtMs - fromTimestamp(begunAt))
 }
 
 function listedLife(items: readonly TimelineItem[]): readonly ListedLife[] {
@@ -62,6 +100,7 @@ function listedLife(items: readonly TimelineItem[]): readonly ListedLife[] {
       state: receiptStatusOf(opening, events).state,
       lastStep: last.title,
       lastAtMs: last.atMs,
+      durationMs: durationOf(opening, items),
       currency: currencyOf(opening),
       held: last.after.held,
       charged: last.after.charged,

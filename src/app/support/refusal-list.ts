@@ -36,6 +36,8 @@ export interface CountedRefusals {
   readonly samples: readonly {
     readonly requestId: string
     readonly param: string | undefined
+    /** The limit, budget or balance that refused it, with its figures. */
+    readonly why: string | undefined
     readonly atMs: number
   }[]
 }
@@ -125,9 +127,10 @@ const toCounted = (row: RefusalRecord): CountedRefusals => ({
   count: Number(row.n),
   firstMs: row.first_at.getTime(),
   lastMs: row.last_at.getTime(),
-  samples: row.samples.map(({ request_id, param, at }) => ({
+  samples: row.samples.map(({ request_id, param, why, at }) => ({
     requestId: request_id,
     param: param ?? undefined,
+    why,
     atMs: at,
   })),
 })

@@ -19,6 +19,8 @@ interface Refusal {
   readonly requestId: string
   /** The member or parameter at fault, in names that the API declares (P7). */
   readonly param: string | undefined
+  /** The limit, budget or balance that refused it, with its figures, in the gateway's own words. */
+  readonly why?: string | undefined
 }
 
 /**
@@ -47,6 +49,8 @@ const KEPT_DAYS = 14
 export interface RefusalSample {
   readonly request_id: string
   readonly param: string | null
+  /** Absent for any other reason than a limit, a budget or a balance. */
+  readonly why?: string
   readonly at: number
 }
 
@@ -108,8 +112,9 @@ export function createRefusals(pool: Pool, clock: Clock, registry?: Registry): R
       const nowMs = clock.nowMs()
       const entry = entryOf(refusal, nowMs)
       if (entry === undefined) return uncounted.inc()
-      const { requestId, param } = refusal
-      const sample = { request_id: requestId, param: param ?? null, at: nowMs }
+      const { requestId, param, why } = refusal
+      const of = { request_id: requestId, param: param ?? null, at: nowMs }
+      const sample = why === undefined ? of : { ...of, why }
       entry.n += 1
       entry.lastMs = nowMs
       entry.samples = [sample, ...entry.samples.slice(0, MAX_SAMPLES - 1)]

@@ -7,7 +7,14 @@ import type { TimeRange } from '../../api/query/time-range.ts'
 import { fromTimestamp } from '../../kernel/clock.ts'
 import { fieldOf, timeFields } from '../kit/fields.ts'
 import { type FilterField, FilterForm } from '../kit/filter.tsx'
-import { apiPath, failedHref, findHref, lifeHref, paths, refusedHref } from '../kit/href.ts'
+import {
+  apiPath,
+  failedHref,
+  lifeHref,
+  paths,
+  refusedHref,
+  refusedRequestHref,
+} from '../kit/href.ts'
 import { factsOrWords, FactsPanel, type PanelFacts } from '../kit/panel.tsx'
 import { boundedOf, pageOf, Pager, withTime } from '../kit/time-pages.tsx'
 import { Table, type TableColumn } from '../kit/table.tsx'
@@ -17,6 +24,7 @@ import { Download, tableFormats } from '../kit/download.tsx'
 import type { Page, View } from '../page.tsx'
 import type { PageFile } from '../page-files.ts'
 import { namesOfOneTenant, tenantsShown } from '../session/reading-as.ts'
+import { FailureTabs } from './tabs.tsx'
 
 /** Requests without a result: those that reached a provider, and counts of those that were refused before. */
 
@@ -86,7 +94,7 @@ function LastRequest({ samples }: Refused): JSX.Element {
   const param = last.param === null ? '' : ` (${last.param})`
   return (
     <>
-      <Id id={last.request_id} href={findHref({ q: last.request_id })} />
+      <Id id={last.request_id} href={refusedRequestHref(last.request_id)} />
       {param}
     </>
   )
@@ -111,6 +119,7 @@ function FailedPage({ facts, view }: { readonly facts: FailedFacts; readonly vie
   return (
     <>
       <h1 class="title">Failed and refused</h1>
+      <FailureTabs at="failed" asked={query} />
       <FilterForm action={failedHref()} part={PART} fields={fields} values={query} />
       <div id={PART} aria-live="polite">
         <FactsPanel

@@ -1,14 +1,23 @@
-import { failedHref, paths } from '../kit/href.ts'
+import { failedHref, paths, speedHref } from '../kit/href.ts'
 import { pageRoute } from '../page.tsx'
 import { fileRoute } from '../page-files.ts'
 import type { Subject } from '../subject.ts'
 import { failedPage, failuresFile, refusalsFile } from './failed.tsx'
+import { refusedPage } from './refused.tsx'
+import { speedPage } from './speed.tsx'
 
 export const failures: Subject = {
-  place: { href: failedHref(), name: 'Failed', isShownTo: () => true },
+  place: {
+    href: failedHref(),
+    name: 'Failed',
+    below: [`${failedHref()}/`, speedHref()],
+    isShownTo: () => true,
+  },
   register: (app, services) => {
     pageRoute(app, services, failedPage)
     fileRoute(app, services, failedPage, failuresFile)
     fileRoute(app, services, { ...failedPage, path: paths.refused }, refusalsFile)
+    pageRoute(app, services, refusedPage)
+    pageRoute(app, services, speedPage)
   },
 }

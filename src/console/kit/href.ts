@@ -9,6 +9,8 @@ export const paths = {
   life: '/life/:id',
   failed: '/failed',
   refused: '/failed/refused',
+  refusedRequest: '/failed/request/:id',
+  speed: '/speed',
   lines: '/ledger/lines',
   line: '/ledger/lines/:id',
   proof: '/ledger/lines/:id/proof',
@@ -26,6 +28,7 @@ export const paths = {
   activity: '/tenants/:id/activity',
   token: '/tokens/:id',
   operations: '/operations',
+  channel: '/operations/channels/:id',
   viewReason: '/view-reason',
   signIn: '/sign-in',
   enter: '/enter',
@@ -78,6 +81,9 @@ export const lifeHref = pageOfId(paths.life)
 export const failedHref = pageAt(paths.failed)
 /** The counts of refused requests, which are a part of the page of failures. */
 export const refusedHref = pageAt(paths.refused)
+/** One refused request. */
+export const refusedRequestHref = pageOfId(paths.refusedRequest)
+export const speedHref = pageAt(paths.speed)
 export const linesHref = pageAt(paths.lines)
 export const lineHref = pageOfId(paths.line)
 export const proofHref = pageOfId(paths.proof)
@@ -93,6 +99,7 @@ export const tenantHref = pageOfId(paths.tenant)
 export const activityHref = pageOfId(paths.activity)
 export const tokenHref = pageOfId(paths.token)
 export const operationsHref = pageAt(paths.operations)
+export const channelHref = pageOfId(paths.channel)
 export const viewReasonHref = pageAt(paths.viewReason)
 export const signInHref = pageAt(paths.signIn)
 export const enterHref = pageAt(paths.enter)

@@ -5,10 +5,12 @@ import { RequestError } from '../../api/kit/request-error.ts'
 import { timeRangeMembers } from '../../api/query/time-range.ts'
 import type { Principal } from '../../app/access/principal.ts'
 import { formatDuration } from '../../kernel/duration.ts'
-import { paths } from '../kit/href.ts'
+import { channelHref, paths } from '../kit/href.ts'
 import { FactsPanel, Panel, type PanelFacts, panelFacts } from '../kit/panel.tsx'
 import { Table, type TableColumn } from '../kit/table.tsx'
-import { Command, Facts, grouped, Id } from '../kit/values.tsx'
+import { Command, Facts, grouped, Id, Moment } from '../kit/values.tsx'
+import { type AttentionFacts, AttentionPanel } from './attention.tsx'
+import { type ChannelFacts, channelState } from './channel-words.ts'
 import { type UnclearFacts, UnclearPanels } from './unclear.tsx'
 import type { Page, View } from '../page.tsx'
 import { seesOperations } from '../session/reading-as.ts'
@@ -18,26 +20,22 @@ import { seesOperations } from '../session/reading-as.ts'
 type Read<Name extends keyof OperationsReads> = Awaited<ReturnType<OperationsReads[Name]>>
 type Readiness = Read<'readiness'>
 
-interface OperationsFacts extends UnclearFacts {
-  readonly readiness: Readiness
-  readonly channels: ReturnType<OperationsReads['channels']>
-  readonly workers: PanelFacts<Read<'workers'>>
+interface OperationsFacts extends UnclearFacts, AttentionFacts {
+  readonly uncertain: UnclearFacts['uncertain']
   readonly work: PanelFacts<Read<'work'>>
-  readonly spools: PanelFacts<Read<'silentSpools'>>
-  readonly audit: PanelFacts<{ readonly last: Read<'lastAudit'> }>
 }
 
 const query = Type.Object({ tz: timeRangeMembers.tz })
 
 /** @throws RequestError for a session of any other token */
-function requireOperatorOf(token: Principal): void {
+export function requireOperatorOf(token: Principal): void {
   if (seesOperations(token)) return
   const message = 'Operations are shown only to sessions of an admin token of all tenants'
   throw new RequestError('wrong_token_kind', message)
 }
 
 function ProcessPanel({ readiness }: { readonly readiness: Readiness }): JSX.Element {
-  const { ready, reasons, degraded, dependencies, spool } = readiness
+  const { ready, dependencies, spool } = readiness
   const waits = spool === undefined ? 'none' : `${grouped(String(spool.records))} records waiting`
   const since = spool === undefined || spool.records === 0 ? '' : `, ${formatDuration(spool.ageMs)}`
   return (
@@ -51,11 +49,6 @@ function ProcessPanel({ readiness }: { readonly readiness: Readiness }): JSX.Ele
           ['spool', `${waits}${since}`],
         ]}
       />
-      {[...reasons, ...degraded].map((words) => (
-        <p key={words} class="note">
-          {words}
-        </p>
-      ))}
       <p class="note">
         <code>/readyz</code> reports the same, without a token.{' '}
         <Command>tollgate spool list</Command> shows the spool of the replica whose{' '}
@@ -95,16 +88,26 @@ const workerColumns: readonly TableColumn<Read<'workers'>[number]>[] = [
   { name: 'last seen', right: true, cell: ({ silentMs }) => `${formatDuration(silentMs)} ago` },
 ]
 
-const breakerWords: Readonly<Record<string, string>> = {
-  closed: 'accepts calls',
-  open: 'paused after failures, tries again by itself',
-  half_open: 'tries a few calls after a pause',
-}
-
-const channelColumns: readonly TableColumn<OperationsFacts['channels'][number]>[] = [
-  { name: 'channel', narrow: 'lead', cell: ({ id }) => id },
-  { name: 'state', cell: ({ breaker }) => breakerWords[breaker] ?? breaker },
-  { name: 'users it is paused for', right: true, cell: ({ shutUsers }) => shutUsers },
+const channelColumns = ({ clock, nowMs }: View): readonly TableColumn<ChannelFacts>[] => [
+  {
+    name: 'channel',
+    narrow: 'lead',
+    cell: ({ id }) => <a href={channelHref(id)}>{id}</a>,
+  },
+  {
+    name: 'state',
+    cell: (channel) => {
+      const { words, tone } = channelState(channel)
+      return <span class={`state ${tone}`}>{words}</span>
+    },
+  },
+  {
+    name: 'fails since',
+    cell: ({ failingForMs: forMs }) =>
+      forMs === undefined ? '' : <Moment atMs={nowMs - forMs} clock={clock} short />,
+  },
+  { name: 'calls now', right: true, cell: ({ callsInFlight }) => callsInFlight },
+  { name: 'last failure', cell: ({ failures: [last] }) => last?.message ?? '' },
 ]
 
 const workWords: Readonly<Record<string, string>> = {
@@ -163,7 +166,7 @@ function LedgerPanels({ facts: { spools, audit } }: { readonly facts: Operations
 
 function OperationsPage({
   facts,
-  view: { clock },
+  view,
 }: {
   readonly facts: OperationsFacts
   readonly view: View
@@ -172,12 +175,13 @@ function OperationsPage({
   return (
     <>
       <h1 class="title">Operations</h1>
+      <AttentionPanel facts={facts} view={view} />
       <ProcessPanel readiness={readiness} />
-      <UnclearPanels facts={facts} clock={clock} />
+      <UnclearPanels facts={facts} clock={view.clock} />
       <Panel id="channels" title="Channels of this process">
         <Table
           label="Channels"
-          columns={channelColumns}
+          columns={channelColumns(view)}
           rows={channels}
           keyOf={({ id }) => id}
           empty="No channel is configured."

@@ -3,7 +3,7 @@ import { MAX_UNCLEAR, type OperationsReads } from '../../api/operating/operation
 import { lifeHref } from '../kit/href.ts'
 import { FactsPanel, type PanelFacts } from '../kit/panel.tsx'
 import { Table, type TableColumn } from '../kit/table.tsx'
-import { Command, grouped, Id, Moment, type ZoneClock } from '../kit/values.tsx'
+import { grouped, Id, Moment, type ZoneClock } from '../kit/values.tsx'
 
 /** Tasks whose outcome or usage a provider has not said, each with the page of its life. */
 
@@ -56,9 +56,9 @@ export function UnclearPanels({
               <p class="note">The first {MAX_UNCLEAR} are shown; there are more.</p>
             ) : null}
             <p class="note">
-              The gateway looks for each task at its provider until the task expires.{' '}
-              <Command>tollgate poll ID</Command> asks the provider now;{' '}
-              <Command>tollgate give-up ID</Command> ends the task and releases its hold.
+              The gateway looks for each task at its provider until the task expires. The page of
+              its life has the forms that ask the provider now, and that give up: that ends the task
+              and releases its hold.
             </p>
           </>
         )}
@@ -77,7 +77,7 @@ export function UnclearPanels({
             ) : null}
             <p class="note">
               The gateway asks for the usage of each task until the task expires, which is then not
-              charged. <Command>tollgate poll ID</Command> asks now.
+              charged. The page of its life has the form that asks now.
             </p>
           </>
         )}

@@ -1,6 +1,8 @@
 import type { JSX } from 'preact'
 import { type Static, Type } from 'typebox'
+import { lifeStates } from '../../../projections/timeline/query.ts'
 import { LivesQuerySchema, readLives } from '../../api/query/lives/list.ts'
+import { formatDuration } from '../../kernel/duration.ts'
 import { KnownId } from '../../api/kit/routes/account-surface.ts'
 import type { TimeRange } from '../../api/query/time-range.ts'
 import { fromTimestamp, toTimestamp } from '../../kernel/clock.ts'
@@ -23,9 +25,10 @@ import type { PageFile } from '../page-files.ts'
 type Lives = Awaited<ReturnType<Awaited<ReturnType<typeof readLives>>['page']>>
 type Life = Lives['items'][number]
 
-const { tz, from, to, time_preset, type, user_id, token_id, cursor, since } =
+const { tz, from, to, time_preset, type, model, state, code, user_id, token_id, cursor, since } =
   LivesQuerySchema.properties
-const query = Type.Object({ tz, from, to, time_preset, type, user_id, token_id, cursor, since })
+const times = { tz, from, to, time_preset }
+const query = Type.Object({ ...times, type, model, state, code, user_id, token_id, cursor, since })
 type Query = Static<typeof query>
 const { cursor: _cursor, since: _since, ...members } = query.properties
 const fileQuery = Type.Object({ ...members, as_of: Type.Optional(AsOf) })
@@ -43,6 +46,9 @@ const PART = 'lives'
 const fields: readonly FilterField[] = [
   ...timeFields('recent'),
   { name: 'type', label: 'Kind', options: ['task', 'call'] },
+  fieldOf.model,
+  { name: 'state', label: 'State', options: lifeStates },
+  { name: 'code', label: 'Code', placeholder: 'no_channel' },
   fieldOf.user,
   fieldOf.token,
   fieldOf.zone,
@@ -82,6 +88,11 @@ function columnsIn({ tenantId, query }: ActivityFacts, view: View): readonly Tab
             {title}, <Moment atMs={fromTimestamp(at)} clock={clock} short />
           </>
         ),
+    },
+    {
+      name: 'took',
+      right: true,
+      cell: ({ duration_ms: ms }) => (ms === null ? '' : formatDuration(ms)),
     },
     { name: 'held', right: true, cell: money('held') },
     { name: 'charged', right: true, cell: money('charged') },

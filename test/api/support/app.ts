@@ -34,6 +34,14 @@ import { MemoryFiles, MemoryMedia, noQuota } from './memory-media.ts'
 import { MemoryTasks } from './memory-tasks.ts'
 import { noThrottle } from './no-throttle.ts'
 
+const noSpeed = {
+  key: undefined,
+  answered: 0,
+  failed: 0,
+  medianMs: undefined,
+  p95Ms: undefined,
+}
+
 /** Accounts of a gateway that nobody has used. */
 const noAccounts: AccountReads = {
   balances: () => Promise.resolve({ byTenant: new Map(), asOf: undefined }),
@@ -62,6 +70,7 @@ const noAccounts: AccountReads = {
   changes: () => Promise.resolve({ items: [], next: undefined }),
   changeActors: (name) => Promise.resolve([name]),
   tokenOwners: () => Promise.resolve(new Map()),
+  speed: () => Promise.resolve({ groups: [], total: noSpeed, step: 1 }),
   usage: () => Promise.resolve([]),
   tagKeys: () => Promise.resolve([]),
   usageExtent: () => Promise.resolve(undefined),

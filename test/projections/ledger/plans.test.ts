@@ -23,6 +23,7 @@ import {
 import { TimeZone } from '../../../src/kernel/time-zone.ts'
 import { billedLifeKinds } from '../../../src/domain/lives.ts'
 import { type LivesFilter, livesIn } from '../../../projections/timeline/lives.ts'
+import { speedOf } from '../../../projections/timeline/speed.ts'
 import { timelineProjection } from '../../../projections/timeline/projection.ts'
 import {
   type FailureFilter,
@@ -345,6 +346,9 @@ t.test('every query of finance and support uses an index, with any filter', asyn
       fromMs,
       toMs,
       asOf: BigInt(LINES * 10),
+      model: undefined,
+      state: undefined,
+      code: undefined,
       since: undefined,
     }
     const filters: readonly (readonly [index: string, Partial<LivesFilter>])[] = [
@@ -365,6 +369,18 @@ t.test('every query of finance and support uses an index, with any filter', asyn
       t.ok(indexes.includes(index), what)
       t.ok(indexes.includes('events_source'), what)
       t.same(scanned, [], what)
+    }
+  })
+
+  await t.test('speed', async (t) => {
+    const of = { userIds: undefined, model: undefined, surface: undefined, channelId: undefined }
+    const asked = { ...of, fromMs, toMs, asOf: BigInt(LINES * 10) }
+    for (const owner of [tenantId, undefined]) {
+      const { indexes, scanned } = await explained((db) =>
+        speedOf(db, { ...asked, tenantId: owner }, { group: 'model', zone: 'UTC', limit: 9 }),
+      )
+      t.ok(indexes.includes('events_time'), indexes.join())
+      t.same(scanned, [], owner)
     }
   })
 

@@ -6,6 +6,7 @@ export const everyFailure = (asOf: bigint): FailureFilter => ({
   userIds: undefined,
   tokenId: undefined,
   model: undefined,
+  channelId: undefined,
   surface: undefined,
   code: undefined,
   status: undefined,

@@ -138,6 +138,7 @@ t.test('every request without a result is listed once, by its last failure', asy
 t.test('filters by each parameter', async (t) => {
   const all = await list()
   const middleMs = all[Math.floor(all.length / 2)]?.atMs ?? 0
+  const middleChannel = all[Math.floor(all.length / 2)]?.channelId
   const filters: readonly (readonly [Partial<FailureFilter>, (item: FailedRequest) => boolean])[] =
     [
       [{ tenantId: 'tenant_1' }, (item) => item.tenantId === 'tenant_1'],
@@ -146,6 +147,8 @@ t.test('filters by each parameter', async (t) => {
       [{ tokenId: 'tok_3' }, ({ tokenId }) => tokenId === 'tok_3'],
       [{ tokenId: 'tok_call' }, ({ kind }) => kind === 'call'],
       [{ model: 'model-2' }, ({ model }) => model === 'model-2'],
+      [{ channelId: middleChannel }, ({ channelId }) => channelId === middleChannel],
+      [{ channelId: 'none' }, () => false],
       [{ surface: 'v1.chat' }, ({ surface }) => surface === 'v1.chat'],
       [{ code: 'invalid' }, ({ code }) => code === 'invalid'],
       [{ code: 'expired' }, ({ code }) => code === 'expired'],

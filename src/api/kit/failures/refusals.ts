@@ -42,8 +42,18 @@ export function useRefusals(
     const { code } = usualRowOf(error)
     const given = isDomainError(error) ? textDetail(error, 'param') : toRequestError(error).param
     const param = given === undefined ? undefined : declaredPart(given, declared)
-    tokens.refused({ token, route: `${method} ${routeOptions.url}`, code, requestId, param })
+    const route = `${method} ${routeOptions.url}`
+    tokens.refused({ token, route, code, requestId, param, why: limitWords(error) })
   })
+}
+
+/** The limit, budget or balance that refused a request, in the gateway's words, which name figures and no text of a caller. */
+function limitWords(error: unknown): string | undefined {
+  if (!isDomainError(error)) return undefined
+  const { code, message } = error
+  const isMoney = code === 'budget_reached' || code === 'insufficient_balance'
+  const isLimit = code === 'rate_limited' && textDetail(error, 'limitedBy') !== undefined
+  return isMoney || isLimit ? message : undefined
 }
 
 /** Adds the names of all members that a schema declares. */

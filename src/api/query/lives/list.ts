@@ -1,7 +1,7 @@
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import type { FastifyInstance } from 'fastify'
 import { type Static, Type } from 'typebox'
-import { isLifePlace } from '../../../../projections/timeline/query.ts'
+import { isLifePlace, lifeStates } from '../../../../projections/timeline/query.ts'
 import type { Principal } from '../../../app/access/principal.ts'
 import type { ListedLife } from '../../../app/support/lives.ts'
 import { billedLifeKinds } from '../../../domain/lives.ts'
@@ -30,6 +30,11 @@ export const LivesQuerySchema = Type.Object({
   type: Type.Optional(
     Type.Enum([...billedLifeKinds], { description: 'Only tasks, or only calls; both by default.' }),
   ),
+  model: NameOf('Only of this model, by its external name.'),
+  state: Type.Optional(
+    Type.Enum([...lifeStates], { description: 'Only lives that stand so, as in their receipts.' }),
+  ),
+  code: NameOf('Only lives that failed with this code.'),
   since: Type.Optional({
     ...Since,
     description:
@@ -55,6 +60,9 @@ const ListedLifeSchema = Type.Object(
     state: Type.String({ description: 'As in its receipt.' }),
     last_step: Type.String({ description: 'Title of its last step.' }),
     last_at: Type.String({ description: 'RFC 3339: when the log recorded that step.' }),
+    duration_ms: Type.Union([Type.Integer(), Type.Null()], {
+      description: 'From the request to its end; null while it has not ended.',
+    }),
     currency: TextOrNull('Currency of the amounts; null for a call that failed.'),
     held: Decimal,
     charged: Type.String({
@@ -90,6 +98,7 @@ const shownLife = (life: ListedLife): ShownLife => ({
   state: life.state,
   last_step: life.lastStep,
   last_at: toTimestamp(life.lastAtMs),
+  duration_ms: life.durationMs ?? null,
   currency: life.currency ?? null,
   held: life.held,
   charged: life.charged,
@@ -114,6 +123,9 @@ export async function readLives(
     ...readTimeRange(query, clock.nowMs()),
     tokenId: query.token_id,
     kinds: query.type === undefined ? billedLifeKinds : [query.type],
+    model: query.model,
+    state: query.state,
+    code: query.code,
     since: toPosition(query.since),
     asOf: await accounts.failurePosition(toPosition(asOf)),
   }

@@ -1,0 +1,226 @@
+import type { JSX } from 'preact'
+import { type Static, Type } from 'typebox'
+import { speedQuerySchema, readSpeed } from '../../api/query/speed.ts'
+import { fromTimestamp } from '../../kernel/clock.ts'
+import { formatDuration } from '../../kernel/duration.ts'
+import { fieldOf, timeFields } from '../kit/fields.ts'
+import { type FilterField, FilterForm } from '../kit/filter.tsx'
+import { apiPath, failedHref, paths, speedHref } from '../kit/href.ts'
+import { factsOrWords, Panel, type PanelFacts } from '../kit/panel.tsx'
+import { withTime } from '../kit/time-pages.tsx'
+import { Table, type TableColumn } from '../kit/table.tsx'
+import { Facts, grouped, Moment } from '../kit/values.tsx'
+import type { Page, View } from '../page.tsx'
+import { seesOtherTenants } from '../session/reading-as.ts'
+import { FailureTabs } from './tabs.tsx'
+
+/** Speed and failures: how many requests were answered and failed, and how long the answered ones took. */
+
+type Found = Awaited<ReturnType<Awaited<ReturnType<typeof readSpeed>>['page']>>
+type Item = Found['items'][number]
+
+const { tz, from, to, time_preset, tenant_id, user_id, model, channel_id } = speedQuerySchema(
+  [],
+).properties
+const groups = ['model', 'surface', 'channel'] as const
+const query = Type.Object({
+  ...{ tz, from, to, time_preset, tenant_id, user_id, model, channel_id },
+  surface: Type.Optional(Type.String({ maxLength: 64 })),
+  by: Type.Optional(Type.Enum([...groups])),
+})
+type Query = Static<typeof query>
+
+interface SpeedFacts {
+  readonly query: Query
+  readonly seesChannels: boolean
+  readonly found: PanelFacts<{ readonly groups: Found; readonly times: Found }>
+}
+
+const PART = 'speed'
+/** A longer time is shown by days. */
+const HOURS_SHOWN_MS = 3 * 86_400_000
+
+const fieldsFor = (seesChannels: boolean): readonly FilterField[] => [
+  ...timeFields('recent'),
+  {
+    name: 'by',
+    label: 'By',
+    options: seesChannels ? groups : groups.filter((name) => name !== 'channel'),
+    noChoice: null,
+  },
+  fieldOf.tenant,
+  fieldOf.model,
+  { name: 'surface', label: 'Surface', placeholder: 'v1.chat' },
+  ...(seesChannels ? [{ name: 'channel_id', label: 'Channel' }] : []),
+  fieldOf.zone,
+]
+
+const percent = (rate: number): string =>
+  `${(rate * 100).toFixed(rate > 0 && rate < 0.01 ? 2 : 1)} %`
+const lasted = (ms: number | null): string => (ms === null ? '' : formatDuration(ms))
+
+/** A bar as long as a share of the longest one; its figure stands in the cell before it. */
+function Bar({ share }: { readonly share: number }): JSX.Element {
+  return (
+    <svg class="share" width="100%" height="10" aria-hidden="true" focusable="false">
+      <rect width={`${(share * 100).toFixed(1)}%`} height="10" />
+    </svg>
+  )
+}
+
+function columnsOf(items: readonly Item[], first: TableColumn<Item>): readonly TableColumn<Item>[] {
+  const slowest = Math.max(1, ...items.map(({ p95_ms: ms }) => ms ?? 0))
+  return [
+    first,
+    { name: 'requests', right: true, cell: ({ requests }) => grouped(String(requests)) },
+    { name: 'failed', right: true, cell: ({ failed }) => grouped(String(failed)) },
+    {
+      name: 'error rate',
+      right: true,
+      cell: ({ error_rate: rate }) =>
+        rate === 0 ? '0 %' : <span class="state bad">{percent(rate)}</span>,
+    },
+    { name: 'median', right: true, cell: ({ median_ms: ms }) => lasted(ms) },
+    { name: '95 % within', right: true, cell: ({ p95_ms: ms }) => lasted(ms) },
+    {
+      name: 'slowness',
+      narrow: 'drop',
+      cell: ({ p95_ms: ms }) => <Bar share={(ms ?? 0) / slowest} />,
+    },
+  ]
+}
+
+/** The end of an hour or a day that begins then; a day on which the clocks change has another length. */
+function endOf(items: readonly Item[], index: number, end: string): string {
+  return items[index + 1]?.key ?? end
+}
+
+function Figures({
+  facts,
+  found: { groups: ofGroups, times },
+  view,
+}: {
+  readonly facts: SpeedFacts
+  readonly found: { readonly groups: Found; readonly times: Found }
+  readonly view: View
+}): JSX.Element {
+  const { query } = facts
+  const { by = 'model', time_preset: _preset, ...asked } = query
+  const { total, one_of: oneOf, from, to } = ofGroups
+  const bounded = { ...asked, by, from, to }
+  const narrowed = { model: 'model', surface: 'surface', channel: 'channel_id' }[by]
+  const isDays = times.group_by === 'day'
+  const starts = new Map(times.items.map(({ key }, index) => [key, index]))
+  return (
+    <div id={PART} aria-live="polite">
+      <Panel id="total" title="All requests of this time">
+        <Facts
+          facts={[
+            ['requests', grouped(String(total.requests))],
+            ['failed', grouped(String(total.failed))],
+            ['error rate', percent(total.error_rate)],
+            ['median', lasted(total.median_ms) || 'none was answered'],
+            ['95 % within', lasted(total.p95_ms) || 'none was answered'],
+          ]}
+        />
+        <p class="note">
+          Durations are from the request to its end, of answered requests. Refused requests are not
+          counted.{' '}
+          {oneOf === 1
+            ? null
+            : `One of every ${oneOf} answered requests was read: their numbers are estimates.`}
+        </p>
+      </Panel>
+      <Panel id="groups" title={`By ${by}`}>
+        <Table
+          label={`Speed by ${by}`}
+          columns={columnsOf(ofGroups.items, {
+            name: by,
+            narrow: 'lead',
+            cell: ({ key }) => <a href={speedHref({ ...bounded, [narrowed]: key })}>{key}</a>,
+          })}
+          rows={ofGroups.items}
+          keyOf={({ key }) => key}
+          empty="No request ended in this time. Choose a longer time, or clear a filter."
+        />
+      </Panel>
+      <Panel id="times" title={isDays ? 'By day' : 'By hour'}>
+        <Table
+          label={isDays ? 'Speed by day' : 'Speed by hour'}
+          columns={columnsOf(times.items, {
+            name: isDays ? 'day' : 'hour',
+            narrow: 'lead',
+            cell: ({ key }) => {
+              const end = endOf(times.items, starts.get(key) ?? 0, times.to)
+              const { tenant_id, tz } = asked
+              return (
+                <a href={failedHref({ tenant_id, tz, from: key, to: end })}>
+                  {isDays ? (
+                    view.clock.day(fromTimestamp(key))
+                  ) : (
+                    <Moment atMs={fromTimestamp(key)} clock={view.clock} />
+                  )}
+                </a>
+              )
+            },
+          })}
+          rows={times.items}
+          keyOf={({ key }) => key}
+          empty="No request ended in this time."
+        />
+        <p class="note">
+          As of position {ofGroups.as_of} of the log. As a file:{' '}
+          <code>GET {apiPath('/speed', { ...asked, from, to, group_by: by, format: 'csv' })}</code>{' '}
+          with a query token.
+        </p>
+      </Panel>
+    </div>
+  )
+}
+
+function SpeedPage({ facts, view }: { readonly facts: SpeedFacts; readonly view: View }) {
+  const { query, seesChannels, found } = facts
+  return (
+    <>
+      <h1 class="title">Speed and failures</h1>
+      <FailureTabs at="speed" asked={query} />
+      <FilterForm
+        action={speedHref()}
+        part={PART}
+        fields={fieldsFor(seesChannels)}
+        values={{ ...query, by: query.by ?? 'model' }}
+      />
+      {'why' in found ? (
+        <div class="panel" id={PART} aria-live="polite">
+          <p class="note">{found.why}</p>
+        </div>
+      ) : (
+        <Figures facts={facts} found={found.facts} view={view} />
+      )}
+    </>
+  )
+}
+
+/** Speed and failures of the last day, unless another time is asked for. */
+export const speedPage: Page<typeof query, SpeedFacts> = {
+  path: paths.speed,
+  roles: ['finance', 'support'],
+  query,
+  read: async (services, who, { query: asked, token }) => {
+    const shown = withTime(asked, '24h')
+    const { by = 'model', ...filter } = shown
+    const found = await factsOrWords(async () => {
+      const list = await readSpeed(services, who, { ...filter, group_by: by })
+      const ofGroups = await list.page()
+      const { from, to } = ofGroups
+      const isLong = fromTimestamp(to) - fromTimestamp(from) > HOURS_SHOWN_MS
+      const { time_preset: _preset, ...others } = filter
+      const bounded = { ...others, from, to, group_by: isLong ? 'day' : 'hour' } as const
+      return { groups: ofGroups, times: await (await readSpeed(services, who, bounded)).page() }
+    })
+    return { query: shown, seesChannels: seesOtherTenants(token), found }
+  },
+  tenantsOf: ({ query: { tenant_id: tenantId } }) => [tenantId],
+  title: () => 'Speed and failures',
+  show: (facts, view) => <SpeedPage facts={facts} view={view} />,
+}
