@@ -1,5 +1,5 @@
 import type { JSX } from 'preact'
-import { overviewHref } from './kit/href.ts'
+import { operationsHref, overviewHref } from './kit/href.ts'
 
 /** A failure as a page shows it, in the words of the API. */
 export interface Problem {
@@ -43,7 +43,14 @@ export function ProblemPage({ problem }: { readonly problem: Problem }): JSX.Ele
       <p>{message}</p>
       {next === undefined ? null : <p class="note">{next}</p>}
       <p class="note">
-        <a href={overviewHref()}>Go to the overview</a> · request <code>{requestId}</code>
+        <a href={overviewHref()}>Go to the overview</a>
+        {status === 503 ? (
+          <>
+            {' '}
+            · <a href={operationsHref()}>Operations</a>, for operators, has what is unavailable
+          </>
+        ) : null}{' '}
+        · request <code>{requestId}</code>
       </p>
     </section>
   )

@@ -37,6 +37,7 @@ const tenantPages = [
   `/console?tenant_id=${demo.tenantId}`,
   `/console/ledger/lines?tenant_id=${demo.tenantId}`,
   `/console/failed?tenant_id=${demo.tenantId}`,
+  `/console/speed?tenant_id=${demo.tenantId}`,
 ]
 const formOf = async (path: string, cookie: string): Promise<string> =>
   (await ask(path, { cookie })).headers.get('location') ?? ''

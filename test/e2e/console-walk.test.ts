@@ -77,6 +77,7 @@ async function checkAccess(t: Test, page: Page, name: string): Promise<void> {
   )
 }
 
+const refusals = await call(`${url}/api/query/v1/refusals`, { token: demo.queryToken })
 const listed = await call(`${url}/api/admin/tokens`, { token: demo.adminToken })
 const life = await call(`${url}/api/query/v1/lives/${taskId}`, { token: demo.queryToken })
 const lineId = `${life.body.data.id}:1`
@@ -99,6 +100,7 @@ const pages = [
   `/console/tenants/${demo.tenantId}/activity`,
   `/console/tenants/${demo.tenantId}/activity?token_id=none`,
   '/console/operations',
+  '/console/operations/channels/sandbox-image',
   '/console/find',
   '/console/find?refused=secret',
   '/console/proposals',
@@ -109,6 +111,8 @@ const pages = [
   `/console/life/${taskId}?at=2&against=1`,
   '/console/failed',
   '/console/failed?code=unknown_model',
+  `/console/failed/request/${String(refusals.body.data.items[0].samples[0].request_id)}`,
+  '/console/speed?time_preset=1h',
   '/console/find?q=demo',
   '/console/find?q=zzzzzz',
   '/console/life/call_none',

@@ -84,7 +84,6 @@ function RequestPanel({ facts, view }: { readonly facts: Shown; readonly view: V
         ]}
       />
       <p class="note">
-        Nothing was sent to a provider, and nothing is charged.{' '}
         {remedy === undefined ? null : (
           <>
             <a href={remedy.href}>{remedy.words}</a> has what refused it.{' '}

@@ -19,12 +19,10 @@ import { FailureTabs } from './tabs.tsx'
 type Found = Awaited<ReturnType<Awaited<ReturnType<typeof readSpeed>>['page']>>
 type Item = Found['items'][number]
 
-const { tz, from, to, time_preset, tenant_id, user_id, model, channel_id } = speedQuerySchema(
-  [],
-).properties
+const { tz, from, to, time_preset, tenant_id, model, channel_id } = speedQuerySchema([]).properties
 const groups = ['model', 'surface', 'channel'] as const
 const query = Type.Object({
-  ...{ tz, from, to, time_preset, tenant_id, user_id, model, channel_id },
+  ...{ tz, from, to, time_preset, tenant_id, model, channel_id },
   surface: Type.Optional(Type.String({ maxLength: 64 })),
   by: Type.Optional(Type.Enum([...groups])),
 })
@@ -83,7 +81,7 @@ function columnsOf(items: readonly Item[], first: TableColumn<Item>): readonly T
     { name: 'median', right: true, cell: ({ median_ms: ms }) => lasted(ms) },
     { name: '95 % within', right: true, cell: ({ p95_ms: ms }) => lasted(ms) },
     {
-      name: 'slowness',
+      name: 'compared',
       narrow: 'drop',
       cell: ({ p95_ms: ms }) => <Bar share={(ms ?? 0) / slowest} />,
     },
