@@ -153,6 +153,39 @@ export async function heldByOwner(
   }))
 }
 
+/** Tasks of a tenant that hold money of one currency. */
+export interface OpenHolds {
+  readonly currency: Currency
+  readonly tasks: number
+  /** When the oldest of them was admitted, Unix milliseconds. */
+  readonly sinceMs: number
+}
+
+/** Counts the tasks of tenants that hold money, by tenant and currency; a tenant without any is absent. */
+export async function openHolds(
+  db: Queryable,
+  tenantIds: readonly string[],
+): Promise<ReadonlyMap<string, readonly OpenHolds[]>> {
+  const { rows } = await db.query<{
+    tenant_id: string
+    currency: Currency
+    tasks: string
+    since: Date
+  }>({
+    name: 'ledger.open-holds',
+    text: `select tenant_id, currency, count(*) as tasks, min(placed_at) as since from ledger.holds
+           where tenant_id = any($1::text[]) and state = 'placed' group by tenant_id, currency`,
+    values: [tenantIds],
+  })
+  const found = new Map<string, OpenHolds[]>()
+  for (const { tenant_id: tenantId, currency, tasks, since } of rows) {
+    const of = found.get(tenantId) ?? []
+    of.push({ currency, tasks: Number(tasks), sinceMs: since.getTime() })
+    found.set(tenantId, of)
+  }
+  return found
+}
+
 /** The ids of a tenant's tasks that hold money, the oldest first, and how many there are. */
 export async function holdersOf(
   db: Queryable,

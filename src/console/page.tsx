@@ -150,12 +150,14 @@ export async function answerPage<Query extends TObject, Facts>(
   if (reasonHref !== undefined) return reply.redirect(reasonHref, 303)
   const clock = clockOf(Object(asked.query))
   const nowMs = services.clock.nowMs()
+  const tenantIds = [...new Set(tenantsOf?.(facts).filter((id) => id !== undefined))]
   const requestKey = newId('note', nowMs)
   const viewReasonFor = (tenantId: string) => viewReasonBefore(request, token, [tenantId])
   const children = show(facts, { clock, nowMs, token, requestKey, viewReasonFor, fault })
   return sendPage(request, reply, {
     title: title(facts),
     zone: clock.zone,
+    printed: { clock, madeAtMs: nowMs, tenantIds, asked: Object(asked.query) },
     word: word?.(facts),
     children,
   })

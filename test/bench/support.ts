@@ -219,7 +219,11 @@ async function lives(pool: Pool): Promise<readonly Figure[]> {
   const long = 'video_01K000000000000000000LONG'
   await fillLongLife(pool, long)
   await pool.query('analyze timeline.events')
-  const known = { catalog, asOf: 2n ** 62n }
+  const known = {
+    catalog,
+    asOf: 2n ** 62n,
+    urlsEndOf: () => Promise.resolve(undefined),
+  }
   const lifeOf = (id: string, tenantId: string) => findLife(pool, id, { tenantId }, known)
   return [
     ...(await timed('life: a call and its repetition', LIFE_MS, calls, async (call) => {

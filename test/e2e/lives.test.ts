@@ -17,12 +17,15 @@ const env = environmentOf(stack)
 /** Text of prompts that must be in no life, ticket or reply. */
 const CANARY = 'canary-5b1f'
 
-function chat(rest: object = {}, token = demo.modelToken): Promise<Answer> {
+function chat(rest: object = {}, token = demo.modelToken, key?: string): Promise<Answer> {
   const messages = [{ role: 'user', content: `Hello ${CANARY}` }]
   return call(`${url}/v1/chat/completions`, {
     method: 'POST',
     token,
-    headers: { 'content-type': 'application/json' },
+    headers: {
+      'content-type': 'application/json',
+      ...(key === undefined ? {} : { 'idempotency-key': key }),
+    },
     body: JSON.stringify({ model: 'text-basic', messages, ...rest }),
   })
 }
@@ -58,7 +61,10 @@ t.test('a settled task step by step, with its money and the formula of its charg
     attempts: 1,
     callback: false,
     related: [],
+    result: { what: 'result', kept_by: 'provider' },
   })
+  const lastMs = Date.parse(data.steps.at(-1).at) - Date.parse(data.steps[0].at)
+  t.equal(data.duration_ms, lastMs)
   const steps: readonly ShownStep[] = data.steps
   t.same(
     steps.map(({ n }) => n),
@@ -125,6 +131,14 @@ t.test('a task without usage awaits it, and says until when', async (t) => {
     state: 'uncertain',
   })
   t.equal(data.steps.at(-1).after.held, data.receipt.held)
+  t.match(data, { duration_ms: null, result: null }, 'it has not ended')
+  const balances = await call(`${url}/api/query/v1/balance?currency=CNY`, {
+    token: demo.queryToken,
+  })
+  const [{ accounts }] = balances.body.data.items
+  t.match(accounts[0], { held: `${data.receipt.held.padEnd(14, '0')}`, held_tasks: 1 })
+  const sinceMs = Date.parse(accounts[0].held_since)
+  t.ok(Math.abs(sinceMs - Date.parse(data.steps[0].at)) < 60_000, 'since it was requested')
   const untilMs = Date.parse(/asked until (\S+),/.exec(data.receipt.verdict)?.[1] ?? '')
   t.equal(Date.parse(data.deadline_at), untilMs, 'the receipt and the life say the same')
   const leftMs = untilMs - Date.now()
@@ -146,6 +160,13 @@ t.test('a call, and a failed call, whose step began before it ended', async (t) 
   const done = String((await chat()).headers.get('x-call-id'))
   const { data } = (await life(done)).body
   t.match(data, { kind: 'call', state: 'settled', deadline_at: null })
+  t.same(data.result, { what: 'answer', kept_by: null, until: null })
+  t.equal(data.duration_ms, Date.parse(data.steps[0].at) - Date.parse(data.steps[0].started_at))
+  const keyed = String((await chat({}, demo.modelToken, 'kept-1')).headers.get('x-call-id'))
+  const ofKey = (await life(keyed)).body.data
+  t.match(ofKey.result, { what: 'answer', kept_by: 'gateway' })
+  const keptMs = Date.parse(ofKey.result.until) - Date.parse(ofKey.steps[0].started_at)
+  t.equal(keptMs, 86_400_000, 'a day from the request')
   t.match(data.steps, [{ title: 'answered', by: 'provider', types: ['CallSettled'] }])
   t.ok(Date.parse(data.steps[0].started_at) <= Date.parse(data.steps[0].at))
   const messages = [{ role: 'user', content: 'x [[sandbox fail=server_error]]' }]
@@ -176,6 +197,9 @@ t.test('the same request again is related, and the life says what it cost', asyn
   t.match(data.aside, [
     /^The same request was sent twice, \d+\.\d s apart, without a key: 2 charges\.$/,
   ])
+  const { reply } = (await queriesOf(url, demo.queryToken).get(`/lives/${first}/ticket`)).body.data
+  const { amount } = data.receipt
+  t.match(reply, `You were charged ${amount} USD twice, because the same request was sent twice.`)
   const back = (await life(second)).body.data.related
   t.match(back, [{ id: first, why: 'same_body' }])
   t.ok(back[0].after_ms <= 0)

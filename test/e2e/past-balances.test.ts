@@ -89,6 +89,8 @@ t.test(
       reserved: null,
       credit_limit: null,
       available: null,
+      held_tasks: null,
+      held_since: null,
     })
     const { account: whole } = await accountOf(`&as_of=${now.asOf}`)
     t.equal(whole.balance, now.account.balance)
@@ -100,7 +102,10 @@ t.test('a balance at a time has what was booked before it', async (t) => {
   t.equal((await accountOf('&at=9999-01-01')).account.balance, now.account.balance)
   t.equal((await accountOf('&at=9999-01-01&tz=Asia/Shanghai')).account.held, null)
   const file = await finance.get(`/balance?at=9999-01-01&format=csv`)
-  t.match(file.text, /^tenant_id,currency,.*adjusted_usage,adjusted_grants\r?\n/)
+  t.match(
+    file.text,
+    /^tenant_id,currency,.*adjusted_usage,adjusted_grants,held_tasks,held_since\r?\n/,
+  )
   const pages = new Map<string, string>()
   let cursor: string | null = ''
   while (cursor !== null) {

@@ -115,10 +115,10 @@ t.test('admin tokens of finance and of support walk their rows of the table', as
     (name) => `${tenant}/${name}`,
   )
   await walk(t, admin, ['finance'], [...settings, '/admin/price-books', ...prices])
-  await walk(t, admin, roles, ['/admin/tenants', tenant, '/admin/proposals'])
+  await walk(t, admin, roles, ['/admin/tenants', tenant, '/admin/proposals', `${tenant}/budgets`])
   await walk(t, admin, ['finance'], ['/admin/proposals/waiting'])
   const accounts = ['/admin/tokens', `/admin/tokens/${query.finance.id}`, `${tenant}/users`]
-  await walk(t, admin, ['support'], [...accounts, `${tenant}/budgets`, `${tenant}/limits`])
+  await walk(t, admin, ['support'], [...accounts, `${tenant}/limits`])
   await walk(t, admin, [], [`${tenant}/balance-alerts`, '/admin/issuer'])
   const changes = [
     ['PUT', `${tenant}/credit/limit`, { currency: 'USD', amount: '5', limit_id: 'mine' }],

@@ -60,7 +60,7 @@ export const budgetRoutes = settingRoutes({
   setting: managedBudgets,
   path: 'budgets',
   operation: 'Budgets',
-  roles: { get: ['support'] },
+  roles: { get: ['finance', 'support'] },
   get: { summary: 'List the budgets of a tenant, its users and tokens, with their spending' },
   put: {
     summary:

@@ -12,6 +12,8 @@ import {
   type CreditRow,
   type LedgerFilter,
   listCredits,
+  type OpenHolds,
+  openHolds,
   type SettledAmount,
   settledAmounts,
   usage,
@@ -86,6 +88,10 @@ type FailurePage = Parameters<typeof failedRequests>[2]
 /** The reads behind the lists and totals of finance and support. */
 export interface AccountReads {
   readonly balances: ReadBalances
+  /** Tasks of tenants that hold money, by tenant. */
+  readonly openHolds: (
+    tenantIds: readonly string[],
+  ) => Promise<ReadonlyMap<string, readonly OpenHolds[]>>
   readonly pastBalances: (
     tenantIds: readonly string[],
     moment: BalanceMoment,
@@ -218,6 +224,7 @@ export function accountReads(deps: {
   const { db, readModels, balances, settingsOf } = deps
   return {
     balances,
+    openHolds: (tenantIds) => withQueryTimeout(NARROW, () => openHolds(db, tenantIds)),
     pastBalances: (tenantIds, moment) =>
       withQueryTimeout(NARROW, () => pastBalancesOf(db, tenantIds, moment)),
     credits: async (filter, { after, limit }) => {

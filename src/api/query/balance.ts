@@ -2,7 +2,9 @@ import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import type { FastifyInstance } from 'fastify'
 import { type Static, Type } from 'typebox'
 import type { Principal } from '../../app/access/principal.ts'
+import type { OpenHolds } from '../../../projections/ledger/query.ts'
 import type { BalanceMoment } from '../../app/finance/past-balances.ts'
+import { toTimestamp } from '../../kernel/clock.ts'
 import type { Currency } from '../../kernel/money.ts'
 import { successOf } from '../kit/routes/account-surface.ts'
 import { principalOf } from '../kit/tokens/authenticate.ts'
@@ -69,6 +71,12 @@ const ShownAccountSchema = Type.Object(
     reserved: OrNull(reserved),
     credit_limit: OrNull(creditLimit),
     available: OrNull(available),
+    held_tasks: Type.Union([Type.Integer(), Type.Null()], {
+      description: 'Tasks whose holds are part of `held`; null in a balance of the past.',
+    }),
+    held_since: Type.Union([Type.String(), Type.Null()], {
+      description: 'RFC 3339: when the oldest of these tasks was admitted; null: there is none.',
+    }),
   },
   { named: 'BalanceAt' },
 )
@@ -112,6 +120,14 @@ async function momentOf(
   return { currency, toMs, asOf: await reads.ledgerPosition(toPosition(asOf)) }
 }
 
+/** How many tasks hold, and since when. */
+function heldMembers(holds: OpenHolds | undefined) {
+  return {
+    held_tasks: holds?.tasks ?? 0,
+    held_since: holds === undefined ? null : toTimestamp(holds.sinceMs),
+  }
+}
+
 /** Accounts by tenant as they are now, or as they were. */
 async function accountsOf(
   accounts: AccountReads,
@@ -120,10 +136,19 @@ async function accountsOf(
 ): Promise<{ readonly of: (id: string) => ShownAccount[]; readonly asOf: bigint | undefined }> {
   if (moment === undefined) {
     const { byTenant, asOf } = await accounts.balances(tenants, currency)
-    return { of: (id) => (byTenant.get(id) ?? []).map(toBalanceAccount), asOf }
+    const holds = await accounts.openHolds(tenants)
+    const of = (id: string) =>
+      (byTenant.get(id) ?? []).map((balance) => {
+        const held = holds.get(id)?.find((one) => one.currency === balance.currency)
+        return { ...toBalanceAccount(balance), ...heldMembers(held) }
+      })
+    return { of, asOf }
   }
   const past = await accounts.pastBalances(tenants, moment)
-  return { of: (id) => (past.get(id) ?? []).map(toPastAccount), asOf: moment.asOf }
+  const unknown = { held_tasks: null, held_since: null }
+  const of = (id: string) =>
+    (past.get(id) ?? []).map((balance) => ({ ...toPastAccount(balance), ...unknown }))
+  return { of, asOf: moment.asOf }
 }
 
 /** Balances of tenants, as they are or as they were: `balance` of the query API. */
@@ -154,7 +179,7 @@ export async function readBalance(
   }
   return {
     name: 'balance',
-    columns: ['tenant_id', ...balanceAccountColumns] as const,
+    columns: ['tenant_id', ...balanceAccountColumns, 'held_tasks', 'held_since'] as const,
     page: async () => {
       const { items, next, asOf } = await read({ after, limit: query.limit ?? DEFAULT_TENANTS })
       const place = moment === undefined ? next : next && `${moment.asOf}~${next}`

@@ -33,6 +33,7 @@ import { accountReads } from './account-reads.ts'
 import type { Billing } from './focus/table.ts'
 import { createKnownNames } from './known-names.ts'
 import type { Queries } from './services.ts'
+import { findUrlsEnd } from '../../app/tasks/result-urls.ts'
 import type { ExpiryCatalog } from '../../domain/catalog/latest-end.ts'
 import type { Catalog, ServedModel } from '../../domain/catalog/catalog.ts'
 import type { AccountSettings } from '../../domain/account/settings.ts'
@@ -63,6 +64,7 @@ interface ProjectionReadsDeps {
   readonly readModels: Pick<ReadModels, 'requireCurrent'>
   readonly lineFiles: LineFiles
   readonly catalog: ExpiryCatalog
+  readonly urlsEndOf: Parameters<typeof findLife>[3]['urlsEndOf']
 }
 
 const NARROW_LINES = 'narrow it by tenant_id, from and to, or ask for a smaller limit'
@@ -168,7 +170,7 @@ export function projectionReads(deps: ProjectionReadsDeps): QueryReads {
       (await confirmedRead(asked, (asOf) => findReceipt(db, id, scope, { catalog, asOf }), isFinal))
         ?.receipt,
     life: (id, scope) =>
-      confirmedRead(undefined, (asOf) => findLife(db, id, scope, { catalog, asOf }), isLifeFinal),
+      confirmedRead(undefined, (asOf) => findLife(db, id, scope, { ...deps, asOf }), isLifeFinal),
     exports: ledgerExports({ db, readModels }),
     parquet: parquetOf(deps),
     ledgerPosition,
@@ -278,7 +280,7 @@ export function readsOver(deps: {
 }): Queries {
   const balances = createReadBalances(deps)
   return {
-    reads: projectionReads(deps),
+    reads: projectionReads({ ...deps, urlsEndOf: (taskId) => findUrlsEnd(deps.db, taskId) }),
     accounts: accountReads({ ...deps, balances }),
     knownNames: createKnownNames(deps),
     billing: billingOf(deps.issuer, deps),

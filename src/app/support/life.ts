@@ -17,6 +17,7 @@ import { latestEndOf } from '../finance/receipts/receipt.ts'
 import type { Opening } from '../finance/receipts/status.ts'
 import type { Receipt } from '../finance/receipts/types.ts'
 import { eventOfItem } from '../read-models/timeline-event.ts'
+import { type KeptResult, keptResultOf, type UrlsEndOf } from './kept-result.ts'
 import { type RelatedLife, relatedToRequest, usersOfAsset } from './related.ts'
 import { type Step, stepsOf } from './steps.ts'
 
@@ -51,6 +52,10 @@ export interface Life {
   readonly aside: readonly string[]
   /** Undefined for a life that costs nothing. */
   readonly receipt: Receipt | undefined
+  /** From the request to its end; undefined before it, and for a life without a receipt. */
+  readonly durationMs: number | undefined
+  /** Whether its result is kept; undefined without one. */
+  readonly result: KeptResult | undefined
   readonly steps: readonly Step[]
   /** Time at which it expires unless it ends before, Unix milliseconds; undefined once it has ended. */
   readonly deadlineAtMs: number | undefined
@@ -127,10 +132,23 @@ function attemptsOf(events: readonly RecordedEvent[]): number {
   return Math.max(1, ...counts)
 }
 
+/** When a request began and when it ended, by its steps, Unix milliseconds. */
+function extentOf(steps: readonly Step[]) {
+  const [first] = steps
+  const last = steps.findLast(({ state }) => state === 'done' || state === 'failed') ?? first
+  return { fromMs: first?.startedAtMs ?? first?.atMs ?? 0, toMs: last?.atMs ?? 0 }
+}
+
 function notesIn(events: readonly RecordedEvent[]): readonly LifeNote[] {
   return events.flatMap((event) =>
     event.type === 'NotePosted' ? [{ ...event.data, atMs: event.recordedAt.getTime() }] : [],
   )
+}
+
+/** Facts of a life that no event has. */
+interface KnownFacts {
+  readonly catalog: ExpiryCatalog
+  readonly urlsEndOf: UrlsEndOf
 }
 
 async function lifeOfRequest(
@@ -141,14 +159,17 @@ async function lifeOfRequest(
     readonly opening: Opening
     readonly events: readonly RecordedEvent[]
   },
-  catalog: ExpiryCatalog,
+  known: KnownFacts,
 ): Promise<Life> {
   const { receipt, opening, events } = found
   const { sourceId: id, kind, tenantId, userId, state } = receipt
   const hasEnded = state === 'settled' || state === 'not_billed'
-  const [related, progress] = await Promise.all([
+  const steps = stepsOf(events, receipt.corrections)
+  const { fromMs, toMs } = extentOf(steps)
+  const [related, progress, result] = await Promise.all([
     relatedToRequest(db, scope, opening, id),
     kind === 'task' && !hasEnded ? pollProgress(db, id) : undefined,
+    keptResultOf(known.urlsEndOf, opening, receipt, toMs),
   ])
   const hasCallback = 'callback' in opening.data
   return {
@@ -162,8 +183,10 @@ async function lifeOfRequest(
       ...(hasCallback ? [CALLBACK_WORDS] : []),
     ],
     receipt,
-    steps: stepsOf(events, receipt.corrections),
-    deadlineAtMs: hasEnded ? undefined : deadlineOf(opening, events, catalog),
+    durationMs: hasEnded ? toMs - fromMs : undefined,
+    result,
+    steps,
+    deadlineAtMs: hasEnded ? undefined : deadlineOf(opening, events, known.catalog),
     lastAskedAtMs: progress?.observedAtMs ?? undefined,
     polls: progress?.polls,
     attempts: attemptsOf(events),
@@ -203,6 +226,8 @@ async function lifeWithoutReceipt(
     state: steps.findLast(({ state }) => state !== 'moved')?.title ?? '',
     aside: [],
     receipt: undefined,
+    durationMs: undefined,
+    result: undefined,
     steps,
     deadlineAtMs: undefined,
     lastAskedAtMs: undefined,
@@ -222,10 +247,10 @@ export async function findLife(
   db: Queryable,
   id: string,
   scope: TimelineScope,
-  known: { readonly catalog: ExpiryCatalog; readonly asOf: bigint },
+  known: KnownFacts & { readonly asOf: bigint },
 ): Promise<Life | undefined> {
   const found = await findReceipt(db, id, scope, known)
   return found === undefined
     ? lifeWithoutReceipt(db, id, scope)
-    : lifeOfRequest(db, scope, found, known.catalog)
+    : lifeOfRequest(db, scope, found, known)
 }

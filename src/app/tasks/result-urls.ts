@@ -1,5 +1,6 @@
 import { readCompactTime } from '../../kernel/read-time.ts'
 import type { Pool } from 'pg'
+import type { Queryable } from '../../../projections/engine/queryable.ts'
 import { createBatchedWriter } from '../../storage/postgres/batched-writes.ts'
 import type { Migrations } from '../../storage/postgres/migrate.ts'
 
@@ -90,6 +91,16 @@ export async function findTaskUrls(
     [platformIds, nowMs],
   )
   return new Map(rows.map((row) => [row.platform_id, row.urls]))
+}
+
+/** When the signed URLs of a task end, Unix milliseconds; undefined where none is known. */
+export async function findUrlsEnd(db: Queryable, platformId: string): Promise<number | undefined> {
+  const { rows } = await db.query<{ expires_at: Date }>({
+    name: 'task-urls-end',
+    text: `select expires_at from ops.task_urls where platform_id = $1 and urls <> '{}'::jsonb`,
+    values: [platformId],
+  })
+  return rows[0]?.expires_at.getTime()
 }
 
 const isExpiredSql = (nowMs: string): string =>

@@ -77,7 +77,7 @@ const failureColumns = (clock: ZoneClock): readonly TableColumn<Failure>[] => [
     name: 'message',
     cell: ({ message, count }) => (count === 1 ? message : `${message} (${count} times)`),
   },
-  { name: 'model', cell: ({ model }) => model },
+  { name: 'model', oneLine: true, cell: ({ model }) => model },
   { name: 'owner', cell: ofToken },
   {
     name: 'not charged',

@@ -10,6 +10,19 @@ export interface ChartCell {
   readonly amount: string
 }
 
+/** A chart of one currency. */
+export interface ChartOptions {
+  readonly title: string
+  readonly currency: string
+  /** Every day of the range in order, also those without any cell. */
+  readonly days: readonly string[]
+  readonly cells: readonly ChartCell[]
+  /** The route and query of the API that answers these figures. */
+  readonly from: string
+  /** The page of a day. */
+  readonly hrefOf: (day: string) => string
+}
+
 /** Further series are shown together: more colours are hard to distinguish. */
 const MAX_SERIES = 5
 const OTHERS = 'others'

@@ -1,7 +1,7 @@
 import type { JSX } from 'preact'
 import { formatAmount, parseAmount } from '../../kernel/money.ts'
 import {
-  type ChartCell,
+  type ChartOptions,
   type DayLabel,
   dayLabel,
   type Shaped,
@@ -9,21 +9,10 @@ import {
   tickText,
   ticksFor,
 } from './chart-figures.ts'
-import { grouped } from './values.tsx'
+import { Day, Swatch } from './chart-days.tsx'
+import { Digits, grouped, mostDecimals } from './values.tsx'
 
 /** Bars by day, each made of series, drawn on the server: they need no script and no style, and a table has their figures. */
-
-interface ChartOptions {
-  readonly title: string
-  readonly currency: string
-  /** Every day of the range in order, also those without any cell. */
-  readonly days: readonly string[]
-  readonly cells: readonly ChartCell[]
-  /** The route and query of the API that answers these figures. */
-  readonly from: string
-  /** The page of a day. */
-  readonly hrefOf: (day: string) => string
-}
 
 /** Pixels; the width is that of the page. */
 const HEIGHT = 190
@@ -94,26 +83,11 @@ function Parts({ day, left, width, drawn: { data, y } }: DayBarProps): JSX.Eleme
   )
 }
 
-/** A day is a link to its lines; its title begins with the text that is seen. */
+/** The bar of a day, with its label below; what it stands for is in the list above it. */
 function DayBar(props: DayBarProps): JSX.Element {
-  const { day, label, left, width, options, drawn } = props
-  const { data } = drawn
-  const amountOf = (pico: bigint): string => `${grouped(formatAmount(pico))} ${options.currency}`
-  const parts = data.series
-    .filter((name) => data.picoOf(day, name) > 0n)
-    .map((name) => `${name}  ${amountOf(data.picoOf(day, name))}`)
+  const { label, left, width } = props
   return (
-    <a href={options.hrefOf(day)}>
-      <title>
-        {[`${label?.text ?? day}: ${amountOf(data.totalOf(day))}`, ...parts].join('\n')}
-      </title>
-      <rect
-        class="day"
-        x={percent(left - 0.14 * width)}
-        width={percent(width * 1.28)}
-        y={TOP}
-        height={HEIGHT - TOP}
-      />
+    <g>
       <Parts {...props} />
       {label === undefined ? null : (
         <text
@@ -124,7 +98,7 @@ function DayBar(props: DayBarProps): JSX.Element {
           {label.text}
         </text>
       )}
-    </a>
+    </g>
   )
 }
 
@@ -147,7 +121,7 @@ function Bars({
   return (
     <div class="chart">
       <AmountAxis {...drawn} />
-      <svg class="plot" height={HEIGHT} role="group" aria-label={title}>
+      <svg class="plot" height={HEIGHT} aria-hidden="true" focusable="false">
         {drawn.ticks.map((tick) => (
           <line
             key={tick}
@@ -170,6 +144,17 @@ function Bars({
           />
         ))}
       </svg>
+      <ul class="days" aria-label={`${title}, ${options.currency}, by day`}>
+        {days.map((day, index) => (
+          <Day
+            key={day}
+            day={day}
+            isLate={index >= days.length / 2}
+            options={options}
+            data={data}
+          />
+        ))}
+      </ul>
     </div>
   )
 }
@@ -181,11 +166,18 @@ function Figures({
   readonly options: ChartOptions
   readonly data: Shaped
 }): JSX.Element {
-  const { days, title, currency } = options
+  const { days, title, currency, hrefOf } = options
+  /** Digits after the point in the column of a series, or in the last one. */
+  const decimalsOf = (name: string | undefined): number =>
+    mostDecimals(
+      days.map((day) =>
+        formatAmount(name === undefined ? data.totalOf(day) : data.picoOf(day, name)),
+      ),
+    )
   return (
     <details class="figures">
       <summary>Figures</summary>
-      <div class="scroll" tabIndex={0} role="region" aria-label={`${title}, ${currency}: figures`}>
+      <div class="scroll" tabIndex={0} role="group" aria-label={`${title}, ${currency}: figures`}>
         <table>
           <thead>
             <tr>
@@ -205,13 +197,23 @@ function Figures({
               .filter((day) => data.totalOf(day) !== 0n)
               .map((day) => (
                 <tr key={day}>
-                  <th scope="row">{day}</th>
+                  <th scope="row">
+                    <a href={hrefOf(day)}>{day}</a>
+                  </th>
                   {data.series.map((name) => (
-                    <td key={name} class="right money">
-                      {grouped(formatAmount(data.picoOf(day, name)))}
+                    <td key={name} class="right">
+                      <Digits
+                        amount={formatAmount(data.picoOf(day, name))}
+                        decimals={decimalsOf(name)}
+                      />
                     </td>
                   ))}
-                  <td class="right money">{grouped(formatAmount(data.totalOf(day)))}</td>
+                  <td class="right">
+                    <Digits
+                      amount={formatAmount(data.totalOf(day))}
+                      decimals={decimalsOf(undefined)}
+                    />
+                  </td>
                 </tr>
               ))}
           </tbody>
@@ -241,9 +243,7 @@ export function DayChart(options: ChartOptions): JSX.Element {
           <ul class="legend" aria-label="Series">
             {data.series.map((name, place) => (
               <li key={name}>
-                <svg width="10" height="10" aria-hidden="true" focusable="false">
-                  <rect class={`s${place + 1}`} width="10" height="10" rx="2" />
-                </svg>
+                <Swatch place={place} />
                 {name}
               </li>
             ))}

@@ -2,6 +2,7 @@ import type { ComponentChildren, JSX } from 'preact'
 import { renderToString } from 'preact-render-to-string'
 import { assetUrl } from '../static/assets.ts'
 import { findHref, overviewHref, signOutHref } from './href.ts'
+import { Printed, type PrintedFacts } from './printed.tsx'
 
 /** A place in the head of every page. */
 export interface Place {
@@ -38,6 +39,8 @@ export interface PageOptions {
   readonly reader: Reader | undefined
   /** Time zone of the times on the page; undefined where it has none. */
   readonly zone?: string | undefined
+  /** What a printed page says about itself; undefined where it has no facts. */
+  readonly printed?: PrintedFacts | undefined
   /** The word in the search field. */
   readonly word?: string | undefined
   readonly children: ComponentChildren
@@ -121,7 +124,7 @@ function Head({ path, reader, word = '' }: PageOptions): JSX.Element | null {
 const SCRIPT_SETTINGS = JSON.stringify({ includeIndicatorCSS: false, defaultSettleDelay: 0 })
 
 function Page(options: PageOptions): JSX.Element {
-  const { title, reader, zone, children } = options
+  const { title, reader, zone, printed, children } = options
   return (
     <html lang="en">
       <head>
@@ -139,6 +142,9 @@ function Page(options: PageOptions): JSX.Element {
           Skip to content
         </a>
         <Head {...options} />
+        {reader === undefined || printed === undefined ? null : (
+          <Printed title={title} sees={reader.sees} of={printed} />
+        )}
         <main id="content" tabIndex={-1}>
           {children}
         </main>

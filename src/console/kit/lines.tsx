@@ -2,7 +2,7 @@ import type { readLines } from '../../api/query/ledger.ts'
 import { fromTimestamp } from '../../kernel/clock.ts'
 import { apiPath, lifeHref, lineHref } from './href.ts'
 import type { TableColumn } from './table.tsx'
-import { grouped, Id, Money, Moment, type ZoneClock } from './values.tsx'
+import { grouped, Id, Moment, type ZoneClock } from './values.tsx'
 
 /** Settled lines as tables show them. */
 
@@ -20,7 +20,7 @@ export const lineColumns = (
     name: 'settled',
     cell: ({ settled_at: at, line_id: id }) => (
       <a href={lineHref(id, { tz })}>
-        <Moment atMs={fromTimestamp(at)} clock={clock} />
+        <Moment atMs={fromTimestamp(at)} clock={clock} precision="s" />
       </a>
     ),
   },
@@ -29,7 +29,7 @@ export const lineColumns = (
     narrow: 'lead',
     cell: ({ source_id: id }) => <Id id={id} href={lifeHref(id)} />,
   },
-  { name: 'SKU', cell: ({ sku }) => sku },
+  { name: 'SKU', oneLine: true, cell: ({ sku }) => sku },
   {
     name: 'owner',
     cell: (line) => `${line.tenant_name ?? line.tenant_id}, ${line.user_name ?? line.user_id}`,
@@ -37,25 +37,25 @@ export const lineColumns = (
   {
     name: 'quantity',
     right: true,
+    oneLine: true,
     cell: ({ quantity, unit, measurement }) =>
       `${grouped(String(quantity))} ${unit}${measurement === 'estimated' ? ', estimated' : ''}`,
   },
   {
     name: 'price',
     right: true,
+    oneLine: true,
     narrow: 'drop',
     cell: ({ price, per }) => `${grouped(price)}${per === 1 ? '' : ` / ${grouped(String(per))}`}`,
   },
   {
     name: 'amount',
-    right: true,
-    cell: (line) => <Money amount={line.amount} currency={line.currency} from={fromOf(line)} />,
+    money: (line) => ({ amount: line.amount, currency: line.currency, from: fromOf(line) }),
   },
   {
     name: 'refunded',
-    right: true,
-    cell: (line) =>
-      line.adjusted === '0' ? '' : <Money amount={line.adjusted} from={fromOf(line)} />,
+    money: (line) =>
+      line.adjusted === '0' ? undefined : { amount: line.adjusted, from: fromOf(line) },
   },
 ]
 

@@ -21,15 +21,58 @@ export interface From {
   readonly from?: string | undefined
 }
 
+/** Digits after the point of an amount as it is shown. */
+function decimalsOf(shown: string): number {
+  return shown.split('.')[1]?.length ?? 0
+}
+
+/** Most digits after the point among amounts: with so many each of a column has its point below the others. */
+export function mostDecimals(amounts: readonly string[]): number {
+  return Math.max(0, ...amounts.map((amount) => decimalsOf(formatAmount(parseAmount(amount)))))
+}
+
+/** Room for the digits that an amount lacks; the style fills it, so that copied text has the digits alone. */
+function Room({ shown, decimals }: { readonly shown: string; readonly decimals: number }) {
+  const own = decimalsOf(shown)
+  if (own >= decimals) return null
+  const room = (own === 0 ? '.' : '') + '0'.repeat(decimals - own)
+  return <span class="room" data-room={room}></span>
+}
+
+/** Digits of an amount that the page itself has summed: no answer has it. */
+export function Digits({
+  amount,
+  decimals,
+}: {
+  readonly amount: string
+  readonly decimals: number
+}) {
+  const shown = grouped(amount).replace('-', '−')
+  return (
+    <span class="digits">
+      {shown}
+      <Room shown={shown} decimals={decimals} />
+    </span>
+  )
+}
+
 /** An amount with its currency; `from` names the API's answer that has it. */
 export function Money({
   amount,
   currency,
   from,
-}: From & { readonly amount: string; readonly currency?: string | undefined }): JSX.Element {
+  decimals = 0,
+}: From & {
+  readonly amount: string
+  readonly currency?: string | undefined
+  /** Digits after the point that the column has room for. */
+  readonly decimals?: number
+}): JSX.Element {
+  const shown = grouped(formatAmount(parseAmount(amount))).replace('-', '−')
   return (
     <span class={amount.startsWith('-') ? 'money money-minus' : 'money'} data-from={from}>
-      {grouped(formatAmount(parseAmount(amount))).replace('-', '−')}
+      {shown}
+      <Room shown={shown} decimals={decimals} />
       {currency === undefined ? null : <span class="currency"> {currency}</span>}
     </span>
   )
@@ -57,22 +100,25 @@ export function zoneClock(name: string, zone: Pick<TimeZone, 'timestampAt'>): Zo
   }
 }
 
-/** A moment in the reader's zone; the exact UTC time is its `datetime`. */
+/** A moment in the reader's zone, in one line; the exact UTC time is its `datetime`. */
 export function Moment({
   atMs,
   clock,
   short,
+  precision = 'ms',
 }: {
   readonly atMs: number
   readonly clock: ZoneClock
   readonly short?: boolean
+  /** Lists show seconds. */
+  readonly precision?: 's' | 'ms'
 }): JSX.Element {
   const time = clock.time(atMs)
   return (
     <time datetime={toTimestamp(atMs)}>
       {short === true ? null : <span class="day">{clock.day(atMs)} </span>}
       {time.slice(0, 8)}
-      <span class="ms">{time.slice(8)}</span>
+      {precision === 's' ? null : <span class="ms">{time.slice(8)}</span>}
     </time>
   )
 }
@@ -122,4 +168,40 @@ export function Facts({
       ))}
     </dl>
   )
+}
+
+/** How a state is meant: the colour in addition to its word. */
+export type Tone = 'good' | 'bad' | 'warn' | 'work' | 'quiet'
+
+const tones: Readonly<Record<string, Tone>> = {
+  settled: 'good',
+  done: 'good',
+  open: 'good',
+  active: 'good',
+  'accepts calls': 'good',
+  'in effect': 'good',
+  closed: 'quiet',
+  running: 'work',
+  ready: 'work',
+  'not billed': 'bad',
+  failed: 'bad',
+  suspended: 'bad',
+  disabled: 'bad',
+  expired: 'bad',
+  unknown: 'warn',
+  uncertain: 'warn',
+  'awaiting usage': 'warn',
+  blocked: 'warn',
+}
+
+/** A state in a word, with a mark in the colour of its tone, by default that of the word. */
+export function State({
+  word,
+  tone,
+}: {
+  readonly word: string
+  readonly tone?: Tone
+}): JSX.Element {
+  const shown = word.replaceAll('_', ' ')
+  return <span class={`state mark-state ${tone ?? tones[shown] ?? 'quiet'}`}>{shown}</span>
 }

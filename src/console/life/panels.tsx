@@ -1,6 +1,7 @@
 import type { ComponentChildren, JSX } from 'preact'
 import type { readHistory } from '../../api/query/history.ts'
 import { relatedWords } from '../../api/query/lives/ticket.ts'
+import type { OwnerNames } from '../../api/query/owner-names.ts'
 import { formatDuration } from '../../kernel/duration.ts'
 import { apiPath, lifeHref } from '../kit/href.ts'
 import type { PanelFacts } from '../kit/panel.tsx'
@@ -14,6 +15,7 @@ type History = Awaited<ReturnType<typeof readHistory>>
 
 export interface LifeFacts {
   readonly life: ShownLife
+  readonly names: OwnerNames
   /** The events of the life. */
   readonly history: PanelFacts<History>
   readonly reply: string

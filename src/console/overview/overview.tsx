@@ -1,15 +1,15 @@
 import type { JSX } from 'preact'
 import { type Static, Type } from 'typebox'
-import { readBalance } from '../../api/query/balance.ts'
 import { readFailures } from '../../api/query/failures.ts'
 import { NameOf } from '../../api/query/schemas.ts'
 import { readZone, timeRangeMembers } from '../../api/query/time-range.ts'
+import { readOwnerNames } from '../../api/query/owner-names.ts'
 import { readUsage } from '../../api/query/usage.ts'
-import type { QueryServices } from '../../api/query/services.ts'
 import type { Principal } from '../../app/access/principal.ts'
 import { fromTimestamp, toTimestamp } from '../../kernel/clock.ts'
 import type { ZonedPeriod } from '../../kernel/time-zone.ts'
-import { type Balances, Tiles } from '../kit/balances.tsx'
+import { readTiles, type TileFacts } from '../kit/balance-facts.ts'
+import { Tiles } from '../kit/balances.tsx'
 import { DayChart } from '../kit/chart.tsx'
 import {
   activityHref,
@@ -24,7 +24,7 @@ import {
 import { FactsPanel, type PanelFacts, panelFacts } from '../kit/panel.tsx'
 import { Table, type TableColumn } from '../kit/table.tsx'
 import { grouped, Id, Moment, type ZoneClock } from '../kit/values.tsx'
-import type { Page, View } from '../page.tsx'
+import type { ConsoleServices, Page, View } from '../page.tsx'
 
 /** The state of a tenant, or of all of them, on one page: balances, spend, and the latest failures. */
 
@@ -51,7 +51,9 @@ interface OverviewFacts {
   readonly tenantId: string | undefined
   /** Days of the zone in order. */
   readonly days: readonly ZonedPeriod[]
-  readonly balances: PanelFacts<Balances> | undefined
+  readonly tiles: TileFacts | undefined
+  /** The name of the tenant, where the reader may know it. */
+  readonly tenantName: string | undefined
   readonly spend: PanelFacts<Usage>
   /** Top tenants yesterday; undefined for one tenant. */
   readonly tenants: PanelFacts<Usage> | undefined
@@ -65,7 +67,11 @@ function lastDays(tz: string | undefined, nowMs: number, count: number): readonl
     .slice(-count)
 }
 
-async function read(services: QueryServices, who: Principal, asked: Query): Promise<OverviewFacts> {
+async function read(
+  services: ConsoleServices,
+  who: Principal,
+  { query: asked, token }: { readonly query: Query; readonly token: Principal },
+): Promise<OverviewFacts> {
   const { tz, tenant_id } = asked
   const isOfAll = who.scope?.level === 'all_tenants' && tenant_id === undefined
   const days = lastDays(tz, services.clock.nowMs(), isOfAll ? DAYS_OF_ALL : DAYS)
@@ -73,12 +79,10 @@ async function read(services: QueryServices, who: Principal, asked: Query): Prom
   const ofTenant = tenant_id === undefined ? {} : { tenant_id }
   const usage = (more: Parameters<typeof readUsage>[2]) => async () =>
     (await readUsage(services, who, { ...asked, ...more })).page()
-  const [balances, spend, tenants, failures] = await Promise.all([
-    isOfAll
-      ? undefined
-      : panelFacts(who, ['finance'], async () =>
-          (await readBalance(services, who, ofTenant)).page(),
-        ),
+  const tenantId = isOfAll ? undefined : (tenant_id ?? who.tenantId)
+  const [tiles, names, spend, tenants, failures] = await Promise.all([
+    isOfAll ? undefined : readTiles(services, who, token, asked),
+    tenantId === undefined ? undefined : readOwnerNames(services, who, { tenantId }),
     panelFacts(who, ['finance'], usage({ from, group_by: 'day,model' })),
     isOfAll
       ? panelFacts(who, ['finance'], usage({ time_preset: 'yesterday', group_by: 'tenant' }))
@@ -87,8 +91,16 @@ async function read(services: QueryServices, who: Principal, asked: Query): Prom
       (await readFailures(services, who, { ...ofTenant, limit: LATEST_FAILURES })).page(),
     ),
   ])
-  const tenantId = isOfAll ? undefined : (tenant_id ?? who.tenantId)
-  return { query: asked, tenantId, days, balances, spend, tenants, failures }
+  return {
+    query: asked,
+    tenantId,
+    tenantName: names?.tenant,
+    days,
+    tiles,
+    spend,
+    tenants,
+    failures,
+  }
 }
 
 function Spend({ facts }: { readonly facts: OverviewFacts }): JSX.Element {
@@ -127,11 +139,14 @@ function Spend({ facts }: { readonly facts: OverviewFacts }): JSX.Element {
 }
 
 const failureColumns = (clock: ZoneClock): readonly TableColumn<Failure>[] => [
-  { name: 'time', cell: ({ at }) => <Moment atMs={fromTimestamp(at)} clock={clock} /> },
+  {
+    name: 'time',
+    cell: ({ at }) => <Moment atMs={fromTimestamp(at)} clock={clock} precision="s" />,
+  },
   { name: 'life', narrow: 'lead', cell: ({ id }) => <Id id={id} href={lifeHref(id)} /> },
-  { name: 'model', cell: ({ model }) => model },
+  { name: 'code', oneLine: true, cell: ({ code }) => <code>{code}</code> },
+  { name: 'model', oneLine: true, cell: ({ model }) => model },
   { name: 'owner', cell: (one) => one.user_id ?? one.tenant_id },
-  { name: 'code', cell: ({ code }) => <code>{code}</code> },
 ]
 
 const tenantColumns: readonly TableColumn<Usage['items'][number]>[] = [
@@ -144,8 +159,12 @@ const tenantColumns: readonly TableColumn<Usage['items'][number]>[] = [
       </a>
     ),
   },
-  { name: 'calls and tasks', right: true, cell: ({ requests }) => requests ?? '' },
-  { name: 'net', right: true, cell: ({ net, currency }) => `${grouped(net)} ${currency}` },
+  {
+    name: 'calls and tasks',
+    right: true,
+    cell: ({ requests }) => (requests === null ? '' : grouped(String(requests))),
+  },
+  { name: 'net', money: ({ net, currency }) => ({ amount: net, currency }) },
 ]
 
 function Tenants({ of }: { readonly of: PanelFacts<Usage> }): JSX.Element {
@@ -197,6 +216,9 @@ function Places({
   )
 }
 
+const titleOf = ({ tenantName, tenantId }: OverviewFacts): string | undefined =>
+  tenantName ?? tenantId
+
 function OverviewPage({
   facts,
   view,
@@ -204,14 +226,14 @@ function OverviewPage({
   readonly facts: OverviewFacts
   readonly view: View
 }): JSX.Element {
-  const { tenantId, balances, tenants, failures } = facts
+  const { tenantId, tiles, tenants, failures, query: asked } = facts
   return (
     <>
-      <h1 class="title">{tenantId ?? 'All tenants, yesterday and today'}</h1>
+      <h1 class="title">{titleOf(facts) ?? 'All tenants, yesterday and today'}</h1>
       {tenantId === undefined ? null : (
-        <Places tenantId={tenantId} tz={facts.query.tz} token={view.token} />
+        <Places tenantId={tenantId} tz={asked.tz} token={view.token} />
       )}
-      {balances === undefined ? null : <Tiles of={balances} />}
+      {tiles === undefined ? null : <Tiles of={tiles} tz={asked.tz} clock={view.clock} />}
       <Spend facts={facts} />
       {tenants === undefined ? null : <Tenants of={tenants} />}
       <FactsPanel
@@ -237,8 +259,8 @@ export const overviewPage: Page<typeof query, OverviewFacts> = {
   path: paths.overview,
   roles: ['finance', 'support'],
   query,
-  read: (services, who, { query: asked }) => read(services, who, asked),
+  read,
   tenantsOf: ({ tenantId }) => [tenantId],
-  title: ({ tenantId }) => tenantId ?? 'All tenants',
+  title: (facts) => titleOf(facts) ?? 'All tenants',
   show: (facts, view) => <OverviewPage facts={facts} view={view} />,
 }

@@ -15,7 +15,7 @@ import { FactsPanel, type PanelFacts, factsOrWords, panelFacts } from '../kit/pa
 import { Table, type TableColumn } from '../kit/table.tsx'
 import { LedgerTabs } from '../kit/tabs.tsx'
 import { Pager } from '../kit/time-pages.tsx'
-import { Facts, grouped, Moment, type ZoneClock } from '../kit/values.tsx'
+import { Facts, grouped, Moment, type ZoneClock, State } from '../kit/values.tsx'
 import { FirstRows, PriceOf } from '../kit/prices.tsx'
 import { percentWords } from './panels.tsx'
 import type { ConsoleServices, Page, View } from '../page.tsx'
@@ -89,7 +89,7 @@ const bookColumns = (clock: ZoneClock, tz: string | undefined): readonly TableCo
     narrow: 'lead',
     cell: ({ version }) => <a href={bookHref(version, { tz })}>{version}</a>,
   },
-  { name: 'state', cell: ({ state }) => states[state] },
+  { name: 'state', cell: ({ state }) => <State word={states[state]} /> },
   {
     name: 'takes effect',
     cell: ({ effective_from: at }) => <Moment atMs={fromTimestamp(at)} clock={clock} />,

@@ -4,6 +4,7 @@ import { lifeStates } from '../../../projections/timeline/query.ts'
 import { LivesQuerySchema, readLives } from '../../api/query/lives/list.ts'
 import { formatDuration } from '../../kernel/duration.ts'
 import { KnownId } from '../../api/kit/routes/account-surface.ts'
+import { readOwnerNames } from '../../api/query/owner-names.ts'
 import type { TimeRange } from '../../api/query/time-range.ts'
 import { fromTimestamp, toTimestamp } from '../../kernel/clock.ts'
 import { withFiles } from '../../api/query/answers.ts'
@@ -16,7 +17,7 @@ import { activityHref, apiPath, lifeHref, paths } from '../kit/href.ts'
 import { factsOrWords, type PanelFacts } from '../kit/panel.tsx'
 import { boundedOf, pageOf, Pager, withTime } from '../kit/time-pages.tsx'
 import { Table, type TableColumn } from '../kit/table.tsx'
-import { Id, Money, Moment } from '../kit/values.tsx'
+import { Id, Money, Moment, State } from '../kit/values.tsx'
 import { type Page, Unchanged, type View } from '../page.tsx'
 import type { PageFile } from '../page-files.ts'
 
@@ -37,6 +38,7 @@ const readId = fieldReader(Type.Object({ tenant_id: KnownId }))
 
 interface ActivityFacts {
   readonly tenantId: string
+  readonly tenantName: string | undefined
   readonly query: Query
   readonly list: PanelFacts<{ readonly lives: Lives; readonly range: TimeRange }>
 }
@@ -75,9 +77,9 @@ function columnsIn({ tenantId, query }: ActivityFacts, view: View): readonly Tab
       narrow: 'lead',
       cell: ({ id }) => <Id id={id} href={lifeHref(id, { tz: query.tz })} />,
     },
-    { name: 'model', cell: ({ model }) => model },
+    { name: 'model', oneLine: true, cell: ({ model }) => model },
     { name: 'user', cell: ({ user_id: user }) => user ?? '' },
-    { name: 'state', cell: ({ state }) => state.replaceAll('_', ' ') },
+    { name: 'state', cell: ({ state }) => <State word={state} /> },
     {
       name: 'last step',
       cell: ({ last_step: title, last_at: at, at: begun }) =>
@@ -167,10 +169,10 @@ function List({
 }
 
 function ActivityPage({ facts, view }: { readonly facts: ActivityFacts; readonly view: View }) {
-  const { tenantId, query, list } = facts
+  const { tenantId, tenantName, query, list } = facts
   return (
     <>
-      <h1 class="title">Activity of {tenantId}</h1>
+      <h1 class="title">Activity of {tenantName ?? tenantId}</h1>
       <FilterForm action={activityHref(tenantId)} part={PART} fields={fields} values={query} />
       {'why' in list ? (
         <div class="panel" id={PART} aria-live="polite">
@@ -216,9 +218,10 @@ export const activityPage: Page<typeof query, ActivityFacts> = {
       )
       return { lives: await page(), range }
     })
-    return { tenantId, query: shown, list }
+    const { tenant: tenantName } = await readOwnerNames(services, who, { tenantId })
+    return { tenantId, tenantName, query: shown, list }
   },
   tenantsOf: ({ tenantId }) => [tenantId],
-  title: ({ tenantId }) => `Activity of ${tenantId}`,
+  title: ({ tenantId, tenantName }) => `Activity of ${tenantName ?? tenantId}`,
   show: (facts, view) => <ActivityPage facts={facts} view={view} />,
 }

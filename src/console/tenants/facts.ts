@@ -6,13 +6,12 @@ import { cursorMembers } from '../../api/kit/routes/queries.ts'
 import { readTokens } from '../../api/kit/tokens/routes.ts'
 import { timeRangeMembers } from '../../api/query/time-range.ts'
 import { readChanges } from '../../api/query/changes.ts'
-import { readBalance } from '../../api/query/balance.ts'
 import type { Principal } from '../../app/access/principal.ts'
 import { managedLimits } from '../../app/accounts/settings.ts'
 import { managedStatus } from '../../app/accounts/managed-status.ts'
 import { managedBudgets } from '../../app/spending/budgets/status.ts'
 import type { SettingValueOf } from '../../domain/account/settings.ts'
-import type { Balances } from '../kit/balances.tsx'
+import { type Budget, readTiles, type TileFacts } from '../kit/balance-facts.ts'
 import type { Changes } from '../kit/changes.tsx'
 import { type PanelFacts, panelFacts } from '../kit/panel.tsx'
 import type { ConsoleServices } from '../page.tsx'
@@ -32,13 +31,12 @@ type Query = Static<typeof tenantQuery>
 
 export type Users = Awaited<ReturnType<typeof readUsers>>
 type Tokens = Awaited<ReturnType<typeof readTokens>>
-export type Budget = ReturnType<typeof toBudget>
 
 export interface TenantFacts {
   readonly query: Query
   readonly tenant: ReturnType<typeof toTenant>
   readonly status: SettingValueOf<'status'>
-  readonly balances: PanelFacts<Balances>
+  readonly tiles: TileFacts
   readonly users: PanelFacts<Users>
   /** The user that was chosen; undefined: none was. */
   readonly user: PanelFacts<ReturnType<typeof toUser>> | undefined
@@ -68,18 +66,16 @@ export async function readTenant(
   const tenant = toTenant(await tenants.find(scope, id))
   const ofSupport = <Read>(reading: () => Promise<Read>) => panelFacts(token, ['support'], reading)
   const { user: userId } = asked
-  const [status, balances, users, user, owned, limits, budgets, changes] = await Promise.all([
+  const [status, tiles, users, user, owned, limits, budgets, changes] = await Promise.all([
     settings.show(managedStatus, scope, id),
-    panelFacts(token, ['finance'], async () =>
-      (await readBalance(services, who, { tenant_id: id })).page(),
-    ),
+    readTiles(services, who, token, { tenant_id: id, tz: asked.tz }),
     ofSupport(() => readUsers(tenants, scope, id, pageOf(asked.users))),
     userId === undefined
       ? undefined
       : ofSupport(async () => toUser(await tenants.user(scope, id, userId))),
     ofSupport(() => readTokens(tokens, scope, { tenant_id: id, ...pageOf(asked.tokens) })),
     ofSupport(() => settings.show(managedLimits, scope, id)),
-    ofSupport(async () => {
+    panelFacts(token, ['finance', 'support'], async () => {
       const { budgets: found } = await settings.show(managedBudgets, scope, id)
       return found.map(toBudget)
     }),
@@ -91,7 +87,7 @@ export async function readTenant(
     query: asked,
     tenant,
     status,
-    balances,
+    tiles,
     users,
     user,
     tokens: owned,

@@ -129,7 +129,7 @@ export interface FormProps {
 }
 
 /** The money that is held for running requests, in words. */
-function heldInWords({ balances }: TenantFacts): string {
+function heldInWords({ tiles: { balances } }: TenantFacts): string {
   if ('why' in balances) return ''
   const held = balances.facts.items
     .flatMap(({ accounts }) => accounts)

@@ -12,12 +12,13 @@ import {
   tokenHref,
 } from '../kit/href.ts'
 import { LastChanges } from '../kit/changes.tsx'
+import type { Budget } from '../kit/balance-facts.ts'
 import { Tiles } from '../kit/balances.tsx'
 import { FactsPanel, Panel } from '../kit/panel.tsx'
 import { Table, type TableColumn } from '../kit/table.tsx'
-import { Facts, Id, Money, Moment, type ZoneClock } from '../kit/values.tsx'
+import { Facts, Id, Money, Moment, type ZoneClock, State } from '../kit/values.tsx'
 import type { Page, View } from '../page.tsx'
-import { type Budget, type TenantFacts, readTenant, tenantQuery, type Users } from './facts.ts'
+import { type TenantFacts, readTenant, tenantQuery, type Users } from './facts.ts'
 import { Commands } from './forms.tsx'
 import { TenantForms } from './tenant-forms.tsx'
 import { limitsInWords, type ShownToken, TimeOr } from './token-words.tsx'
@@ -36,7 +37,14 @@ const userColumns = (
   },
   {
     name: 'status',
-    cell: ({ suspended, suspended_reason: why }) => (suspended ? `suspended: ${why}` : 'open'),
+    cell: ({ suspended, suspended_reason: why }) =>
+      suspended ? (
+        <>
+          <State word="suspended" />: {why}
+        </>
+      ) : (
+        <State word="open" />
+      ),
   },
   {
     name: 'added',
@@ -73,7 +81,7 @@ const tokenColumns = (clock: ZoneClock): readonly TableColumn<ShownToken>[] => [
   },
   {
     name: 'status',
-    cell: ({ disabled_at: at }) => (at === null ? 'active' : 'disabled'),
+    cell: ({ disabled_at: at }) => <State word={at === null ? 'active' : 'disabled'} />,
   },
 ]
 
@@ -220,7 +228,7 @@ function Bounds({ facts }: { readonly facts: TenantFacts }): JSX.Element {
 }
 
 function TenantPage({ facts, view }: { readonly facts: TenantFacts; readonly view: View }) {
-  const { tenant, status, balances } = facts
+  const { tenant, status, tiles, query: asked } = facts
   const { clock } = view
   return (
     <>
@@ -238,7 +246,7 @@ function TenantPage({ facts, view }: { readonly facts: TenantFacts; readonly vie
           ]}
         />
       </Panel>
-      <Tiles of={balances} />
+      <Tiles of={tiles} tz={asked.tz} clock={clock} />
       <Access facts={facts} view={view} />
       <Bounds facts={facts} />
       <LastChanges

@@ -6,7 +6,7 @@ import { fromTimestamp } from '../../kernel/clock.ts'
 import { paths, tenantHref, tenantsHref } from '../kit/href.ts'
 import { Table, type TableColumn } from '../kit/table.tsx'
 import { Pager } from '../kit/time-pages.tsx'
-import { Moment, type ZoneClock } from '../kit/values.tsx'
+import { Moment, type ZoneClock, State } from '../kit/values.tsx'
 import { Redirect, type Page } from '../page.tsx'
 import { adminScopeOfSession } from '../session/reading-as.ts'
 
@@ -26,7 +26,7 @@ interface TenantsFacts extends Tenants {
 const columnsIn = (clock: ZoneClock): readonly TableColumn<ShownTenant>[] => [
   { name: 'name', narrow: 'lead', cell: ({ id, name }) => <a href={tenantHref(id)}>{name}</a> },
   { name: 'tenant', cell: ({ id }) => <code>{id}</code> },
-  { name: 'status', cell: ({ status }) => status },
+  { name: 'status', cell: ({ status }) => <State word={status} /> },
   {
     name: 'opened',
     cell: ({ opened_at: at }) => <Moment atMs={fromTimestamp(at)} clock={clock} />,

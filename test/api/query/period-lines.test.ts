@@ -65,6 +65,7 @@ async function appWith(lineFiles: LineFiles) {
         logEnd: () => world.log.endPosition(),
         readModels: { requireCurrent: () => Promise.resolve() },
         lineFiles,
+        urlsEndOf: () => Promise.resolve(undefined),
       }),
       statements: {
         ...statements,

@@ -48,7 +48,14 @@ const readModelDeps = { db: pool, projections: allProjections, logEnd, clock }
 const readModels = createReadModels(readModelDeps)
 const { app } = await startApp({
   queries: {
-    reads: projectionReads({ db: pool, catalog, logEnd, readModels, lineFiles: noLineFiles }),
+    reads: projectionReads({
+      db: pool,
+      catalog,
+      logEnd,
+      readModels,
+      lineFiles: noLineFiles,
+      urlsEndOf: () => Promise.resolve(undefined),
+    }),
     accounts: accountReads({
       db: pool,
       logEnd,
@@ -293,6 +300,7 @@ void t.test('503 instead of a 404 while the read model lags behind the log', asy
         catalog,
         readModels,
         lineFiles: noLineFiles,
+        urlsEndOf: () => Promise.resolve(undefined),
         logEnd: async () => Promise.resolve(2n ** 62n),
       }),
     },
@@ -361,6 +369,7 @@ void t.test(
         logEnd,
         readModels: models,
         lineFiles: noLineFiles,
+        urlsEndOf: () => Promise.resolve(undefined),
       })
       const { app } = await startApp({ queries: { reads } })
       t.teardown(async () => app.close())

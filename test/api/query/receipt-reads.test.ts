@@ -40,6 +40,7 @@ t.test('no receipt and no life states a net that the ledger may not know yet', a
     logEnd: () => Promise.resolve(end),
     readModels: { requireCurrent: () => Promise.resolve() },
     lineFiles: noLineFiles,
+    urlsEndOf: () => Promise.resolve(undefined),
     catalog,
   })
   const now = await receipt('call_3', everything, undefined)

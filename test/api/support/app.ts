@@ -45,6 +45,7 @@ const noSpeed = {
 /** Accounts of a gateway that nobody has used. */
 const noAccounts: AccountReads = {
   balances: () => Promise.resolve({ byTenant: new Map(), asOf: undefined }),
+  openHolds: () => Promise.resolve(new Map()),
   pastBalances: () => Promise.resolve(new Map()),
   credits: () => Promise.resolve({ items: [], next: undefined }),
   tokenUsers: () => Promise.resolve(new Map()),

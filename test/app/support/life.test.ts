@@ -112,7 +112,12 @@ await applied(t, pool, events, [ledgerProjection, tasksProjection, timelineProje
 const asOf = events.at(-1)?.position ?? 0n
 
 async function lifeOf(id: string): Promise<Life> {
-  const found = await findLife(pool, id, { tenantId: 'tenant_1' }, { catalog, asOf })
+  const found = await findLife(
+    pool,
+    id,
+    { tenantId: 'tenant_1' },
+    { catalog, asOf, urlsEndOf: () => Promise.resolve(undefined) },
+  )
   if (found === undefined) throw new Error(`no life of ${id}`)
   return found
 }

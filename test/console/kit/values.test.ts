@@ -1,6 +1,13 @@
 import { renderToString } from 'preact-render-to-string'
 import t from 'tap'
-import { grouped, Id, Money, Moment, zoneClock } from '../../../src/console/kit/values.tsx'
+import {
+  grouped,
+  Id,
+  Money,
+  Moment,
+  mostDecimals,
+  zoneClock,
+} from '../../../src/console/kit/values.tsx'
 import { hrefOf, lifeHref, nextPlace } from '../../../src/console/kit/href.ts'
 import { readZone } from '../../../src/kernel/read-zone.ts'
 
@@ -21,6 +28,22 @@ t.test('amounts keep every digit', (t) => {
   )
   t.match(money, 'data-from="/api/x?a=1&amp;b=2"')
   t.match(money.replaceAll(/<[^>]*>/g, ''), '−1 234.5 CNY')
+  t.end()
+})
+
+t.test('amounts of a column have their points below each other, and no digit more to copy', (t) => {
+  const amounts = ['10000', '1.50', '-0.000012']
+  const decimals = mostDecimals(amounts)
+  t.equal(decimals, 6)
+  const cells = amounts.map((amount) => renderToString(Money({ amount, decimals })))
+  t.same(
+    cells.map((cell) => /data-room="([^"]*)"/.exec(cell)?.[1]),
+    ['.000000', '00000', undefined],
+  )
+  t.same(
+    cells.map((cell) => cell.replaceAll(/<[^>]*>/g, '')),
+    ['10 000', '1.5', '−0.000012'],
+  )
   t.end()
 })
 

@@ -139,6 +139,22 @@ const DifferenceSchema = Type.Object(
   { named: 'LifeDifference' },
 )
 
+const ResultSchema = Type.Object(
+  {
+    what: Type.Enum(['answer', 'files', 'result'], {
+      description:
+        '`answer`: for the same `Idempotency-Key`; `files`: those that the answer links to, if it does; `result`: of a task.',
+    }),
+    kept_by: Type.Union([Type.Enum(['gateway', 'provider']), Type.Null()], {
+      description: 'Null: it was sent to the caller, and is not kept.',
+    }),
+    until: TextOrNull(
+      'When it is no longer kept, or its links at the provider end; null where that is not known.',
+    ),
+  },
+  { named: 'KeptResult' },
+)
+
 export const LifeSchema = Type.Object(
   {
     id: Type.String({ description: "The gateway's id." }),
@@ -152,6 +168,10 @@ export const LifeSchema = Type.Object(
     }),
     receipt: Type.Union([ReceiptSchema, Type.Null()], {
       description: 'Null for what costs nothing, such as an asset.',
+    }),
+    duration_ms: orNull('From the request to its end; null before it, and without a receipt.'),
+    result: Type.Union([ResultSchema, Type.Null()], {
+      description: 'Whether its result is kept; null before it is settled. Prompts never are.',
     }),
     steps: Type.Array(StepSchema, { description: 'Oldest first.' }),
     as_of: Type.Optional(StateSchema),

@@ -1,6 +1,7 @@
 import { type Static, Type } from 'typebox'
-import { formatElapsed } from '../../../kernel/duration.ts'
+import { formatDuration, formatElapsed } from '../../../kernel/duration.ts'
 import { isSafeInShell, oneLine } from '../../../kernel/plain-text.ts'
+import { replyOf, resultWords } from './reply.ts'
 import { LifeSchema } from './schemas.ts'
 
 /** A life as a ticket for support, and as a reply that may be sent to a customer. */
@@ -70,21 +71,10 @@ function factsOf(life: ShownLife): Ticket['facts'] {
     ['last asked', life.last_asked_at],
     ['polls', life.polls === null ? null : String(life.polls)],
     ['attempts', life.attempts > 1 ? String(life.attempts) : null],
+    ['took', life.duration_ms === null ? null : formatDuration(life.duration_ms)],
+    ['result', life.result === null ? null : resultWords(life.result)],
   ]
   return given.flatMap(([name, value]) => (value ? [{ name, value }] : []))
-}
-
-function replyOf(life: ShownLife): string {
-  // Notes are for people inside.
-  const shown = life.steps.filter(({ types }) => !types.includes('NotePosted'))
-  const [first, last] = [shown[0], shown.at(-1)]
-  const request = life.receipt === null ? '' : ` (request ${life.receipt.request_id})`
-  const sentences = [`About ${life.id}${request}:`, lifeVerdictOf(life), ...life.aside]
-  if (first !== undefined && last !== undefined)
-    sentences.push(
-      `Requested at ${first.started_at ?? first.at}; last change at ${last.at}: ${last.title}.`,
-    )
-  return sentences.map(oneLine).join('\n')
 }
 
 /** Commands that end with an id; none where a shell would read more into the id. */
@@ -111,7 +101,7 @@ export function ticketOf(life: ShownLife): Ticket {
       ...commandsOn(life.id, 'replay', ...(life.receipt === null ? [] : ['receipt'])),
       ...commandsOn(life.tenant_id, 'failures --today --tenant'),
     ],
-    reply: replyOf(life),
+    reply: replyOf(life, lifeVerdictOf(life)),
   }
 }
 

@@ -95,6 +95,15 @@ export function shownLife(life: Life, reader: LifeReader, asked: AskedSteps): Sh
     state: life.state,
     aside: [...life.aside],
     receipt: life.receipt === undefined ? null : shownReceipt(life.receipt, reader.isOperator),
+    duration_ms: life.durationMs ?? null,
+    result:
+      life.result === undefined
+        ? null
+        : {
+            what: life.result.what,
+            kept_by: life.result.keptBy ?? null,
+            until: timeOrNull(life.result.untilMs),
+          },
     steps: life.steps.map((step) => shownStep(step, reader)),
     ...(at === undefined ? {} : { as_of: shownState(at, reader) }),
     ...(against === undefined || to === undefined

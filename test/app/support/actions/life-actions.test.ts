@@ -44,7 +44,11 @@ function actionsOf({ pool, settle }: World, { deps }: Replica): LifeActions {
     findLife: async (id, scope) => {
       await settle()
       const asOf = (await deps.log.endPosition()) ?? 0n
-      return findLife(pool, id, scope, { catalog: deps.catalog, asOf })
+      return findLife(pool, id, scope, {
+        catalog: deps.catalog,
+        asOf,
+        urlsEndOf: () => Promise.resolve(undefined),
+      })
     },
   })
 }
