@@ -381,6 +381,8 @@ t.test('an operator sees all tenants, and one of them by its address', async (t)
     text: new RegExp(`<h1 class="title">${other.tenantId.replace('tenant_', '')}`),
   })
   t.notMatch(one.text, callId)
+  const parts = /<table class="parts".*?<\/table>/.exec(one.text)?.[0] ?? ''
+  t.match(parts.replaceAll(/<[^>]*>/g, ''), 'granted+ 10 000', 'a balance shows its parts')
   t.match(await ask(`/console?tenant_id=${other.tenantId}`, { cookie: reader }), {
     status: 200,
     text: /may not read that tenant_id/,
@@ -509,6 +511,11 @@ t.test(
       ...overview.text.matchAll(/<a href="(\/console\/ledger\/lines[^"]*)" tabindex="-1"/g),
     ]
     t.equal(days.length, 2 * 14, 'both currencies have fourteen days')
+    const stops = [...overview.text.matchAll(/<input type="radio" name="([^"]+)"/g)]
+    t.equal(stops.length, 2 * 14, 'each day has its figures')
+    t.equal(new Set(stops.map(([, name]) => name)).size, 2, 'a chart is one stop')
+    const printed = /<div class="printed".*?<\/div>/.exec(overview.text)?.[0]
+    t.match(printed?.replaceAll(/<[^>]*>/g, ''), `tenant ${demo.tenantId} · times in Asia/Kolkata`)
     const [last = ''] = days.slice(-1).map(([, href = '']) => href.replaceAll('&amp;', '&'))
     const { searchParams } = new URL(last, url)
     const [from, to] = ['from', 'to'].map((name) => searchParams.get(name) ?? '')

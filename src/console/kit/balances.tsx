@@ -174,7 +174,7 @@ export function Tiles({
   readonly tz: string | undefined
   readonly clock: ZoneClock
 }): JSX.Element {
-  const { balances, month } = of
+  const { balances, month, budgets } = of
   if ('why' in balances) return <p class="panel note">Balances: {balances.why}</p>
   const accounts = balances.facts.items.flatMap(({ tenant_id: tenantId, accounts: all }) =>
     all.map((account) => ({ account, tenantId })),
@@ -187,9 +187,13 @@ export function Tiles({
           <Tile key={one.account.currency} {...one} of={of} tz={tz} clock={clock} />
         ))}
       </div>
-      {month !== undefined && 'why' in month ? (
-        <p class="note">Of this month: {month.why}</p>
-      ) : null}
+      {[month, budgets].map((panel, index) =>
+        panel !== undefined && 'why' in panel ? (
+          <p key={index} class="note">
+            {index === 0 ? 'This month' : 'Budgets'}: {panel.why}
+          </p>
+        ) : null,
+      )}
     </>
   )
 }

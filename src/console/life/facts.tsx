@@ -13,7 +13,7 @@ import {
   tokenHref,
 } from '../kit/href.ts'
 import { Panel } from '../kit/panel.tsx'
-import { Facts, Id, Moment, State } from '../kit/values.tsx'
+import { Facts, Id, Moment, State, type ZoneClock } from '../kit/values.tsx'
 import type { LifeView } from './panels.tsx'
 
 /** The verdict of a life, whose it is, and the details of its request. */
@@ -71,6 +71,14 @@ function ownerFacts({ life, names, tz, token: reader }: LifeView): readonly Fact
   return facts.filter((fact) => fact !== undefined)
 }
 
+/** A sentence whose times are in the zone of the page. */
+function inZone(sentence: string, clock: ZoneClock): string {
+  return sentence.replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:\d\d)/g, (timestamp) => {
+    const atMs = fromTimestamp(timestamp)
+    return `${clock.day(atMs)} ${clock.time(atMs).slice(0, 8)}`
+  })
+}
+
 /** The verdict first: what a reader in a hurry came for. */
 export function Verdict(view: LifeView): JSX.Element {
   const { life } = view
@@ -79,7 +87,7 @@ export function Verdict(view: LifeView): JSX.Element {
       <p class="eyebrow">
         {life.kind.replaceAll('_', ' ')} · <Id id={life.id} />
       </p>
-      <h1>{lifeVerdictOf(life)}</h1>
+      <h1>{inZone(lifeVerdictOf(life), view.clock)}</h1>
       {life.aside.map((sentence) => (
         <p key={sentence} class="aside">
           {sentence}
@@ -121,10 +129,6 @@ function requestFacts(view: LifeView): readonly Fact[] {
   if (receipt === null) return []
   const { tags, end_user: endUser, price_book_version: book, native_id: nativeId } = receipt
   const seesLines = reader.role !== 'support'
-  const time = (timestamp: string) => {
-    const atMs = fromTimestamp(timestamp)
-    return `${clock.day(atMs)} ${clock.time(atMs).slice(0, 8)}`
-  }
   const facts: (Fact | undefined)[] = [
     ['request', <Id id={receipt.request_id} href={findHref({ q: receipt.request_id })} />],
     nativeId === null ? undefined : ['id at the provider', <Id id={nativeId} />],
@@ -169,7 +173,15 @@ function requestFacts(view: LifeView): readonly Fact[] {
     deadline === null
       ? undefined
       : ['deadline', <Moment atMs={fromTimestamp(deadline)} clock={clock} precision="s" />],
-    ['result', result === null ? 'There is none to keep yet.' : resultWords(result, time)],
+    [
+      'result',
+      result === null
+        ? 'There is none to keep yet.'
+        : inZone(
+            resultWords(result, (timestamp) => timestamp),
+            clock,
+          ),
+    ],
     ['prompt', 'Prompts and media of requests are not kept.'],
   ]
   return facts.filter((fact) => fact !== undefined)

@@ -118,6 +118,9 @@ function Axis({ scale }: { readonly scale: TimeScale }): JSX.Element {
   )
 }
 
+/** Words of moves that the glossary has another one for. */
+const moveWords: Readonly<Record<string, string>> = { 'given back': 'refunded', freed: 'released' }
+
 /** Sums that are shown after a step that moved money. */
 const afterNames = [
   ['held', 'is held'],
@@ -165,7 +168,7 @@ function Row({
       <ul class="moves" aria-label="Money">
         {step.money.map(({ word, amount }) => (
           <li key={word} class={`move ${word.replace(' ', '-')}`}>
-            <span class="word">{word === 'given back' ? 'refunded' : word}</span>
+            <span class="word">{moveWords[word] ?? word}</span>
             <span class="money">{grouped(amount)}</span>
             <span class="currency">{currency}</span>
           </li>

@@ -86,8 +86,8 @@ function Verdict({ facts, view }: Props): JSX.Element {
     source === undefined
       ? []
       : ([
-          ['from', source.period.from],
-          ['before', source.period.to],
+          ['from', source.period.from.slice(0, 10)],
+          ['before', source.period.to.slice(0, 10)],
           ['zone', source.period.timeZone],
         ] as const)
   const closing =

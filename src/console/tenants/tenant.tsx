@@ -38,13 +38,7 @@ const userColumns = (
   {
     name: 'status',
     cell: ({ suspended, suspended_reason: why }) =>
-      suspended ? (
-        <>
-          <State word="suspended" />: {why}
-        </>
-      ) : (
-        <State word="open" />
-      ),
+      suspended ? <span class="state bad">suspended: {why}</span> : <State word="open" />,
   },
   {
     name: 'added',
