@@ -139,7 +139,7 @@ t.test('a hostile provider costs a bounded answer, and a bounded wait', async (t
     JSON.stringify({ issuer, padding: 'x'.repeat(1_000_000) }),
   ]) {
     answering(body)
-    await t.rejects(provider.begin(CALLBACK), { kind: 'away' }, body.slice(0, 80))
+    t.equal(await kindOf(provider.begin(CALLBACK)), 'away', body.slice(0, 80))
   }
   oidc.override = undefined
   t.equal(await kindOf(provider.begin(CALLBACK)), undefined, 'it is asked again, and works')
