@@ -564,6 +564,11 @@ t.test('failures and refusals are those of the API, within the scope of the read
   const speed = await ask('/console/speed', { cookie: reader })
   t.match(speed, { status: 200, text: /By hour/ })
   t.match(speed.text, new RegExp(`<dt>failed</dt><dd>${total.failed}</dd>`))
+  const [, file = ''] = /href="([^"]+format=csv)">CSV/.exec(speed.text) ?? []
+  t.match(await ask(file.replaceAll('&amp;', '&'), { cookie: reader }), {
+    status: 200,
+    text: /key,requests,answered,failed,error_rate,median_ms,p95_ms\r?\ntext-basic,/,
+  })
   t.match(await ask('/console/speed?by=channel', { cookie: reader }), { status: 403 })
   t.match(await ask('/console/speed?by=channel', { cookie: operator }), { status: 200 })
   t.notMatch(text, other.tenantId)

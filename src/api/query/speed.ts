@@ -9,10 +9,11 @@ import { successOf } from '../kit/routes/account-surface.ts'
 import { principalOf } from '../kit/tokens/authenticate.ts'
 import { RequestError } from '../kit/request-error.ts'
 import { sendList, wholeList } from './answers.ts'
+import { toPosition } from './as-of.ts'
 import { describeQuery } from './documentation.ts'
 import { listFailures } from './envelope.ts'
 import { factsOf } from './report-query.ts'
-import { fileMembers, NameOf } from './schemas.ts'
+import { AsOf, fileMembers, NameOf } from './schemas.ts'
 import { narrow, visibleTo } from './scope.ts'
 import type { QueryServices } from './services.ts'
 import { readTimeRange, readZone, timeRangeMembers } from './time-range.ts'
@@ -39,6 +40,7 @@ export const speedQuerySchema = (surfaceNames: readonly string[]) =>
           '`model` by default; `channel` is for tokens that see all tenants. Hours and days are of `tz`.',
       }),
     ),
+    as_of: Type.Optional(AsOf),
     ...fileMembers,
   })
 type SpeedQuery = Partial<Static<ReturnType<typeof speedQuerySchema>>>
@@ -126,7 +128,7 @@ export async function readSpeed(
     model: query.model,
     surface: query.surface,
     channelId,
-    asOf: await accounts.failurePosition(undefined),
+    asOf: await accounts.failurePosition(toPosition(query.as_of)),
   }
   const by = { group, zone: tz ?? 'UTC', limit: MAX_GROUPS }
   const { groups, total, step } = await accounts.speed(filter, by)
@@ -158,7 +160,7 @@ export function speedRoute(instance: FastifyInstance, services: QueryServices): 
           operationId: 'getSpeed',
           summary: 'Get requests, failures and durations by model, surface, channel or time',
           ok: SpeedAnswerSchema,
-          failures: listFailures,
+          failures: [...listFailures, 'log_unavailable'],
           csv: true,
         }),
         querystring: speedQuerySchema(Object.keys(services.http.endpoints)),

@@ -112,9 +112,46 @@ const refusalColumns = (clock: ZoneClock): readonly TableColumn<Refused>[] => [
   { name: 'last request', cell: LastRequest },
 ]
 
+function RefusalsPanel({
+  refusals,
+  query,
+  clock,
+}: {
+  readonly refusals: PanelFacts<Refusals>
+  readonly query: Query
+  readonly clock: ZoneClock
+}): JSX.Element {
+  const { cursor: _ofFailures, ...refused } = query
+  return (
+    <FactsPanel
+      id="refusals"
+      title="Refused, by hour"
+      of={refusals}
+      show={({ items, next_cursor: next }) => (
+        <>
+          <p class="note">
+            Counted by token, route and reason. A process that is killed loses the counts of its
+            last seconds.
+          </p>
+          <Table
+            label="Refused requests"
+            columns={refusalColumns(clock)}
+            rows={items}
+            keyOf={(one) => `${one.hour} ${one.token_id} ${one.route} ${one.code}`}
+            empty="No request was refused in this time."
+          />
+          {next === null ? null : (
+            <p class="note">There are more. Choose a shorter time, a token or a code.</p>
+          )}
+          <Download page={refusedHref()} query={refused} from={apiPath('/refusals', refused)} />
+        </>
+      )}
+    />
+  )
+}
+
 function FailedPage({ facts, view }: { readonly facts: FailedFacts; readonly view: View }) {
   const { query, failures, refusals } = facts
-  const { cursor: _ofFailures, ...refused } = query
   const { clock } = view
   return (
     <>
@@ -145,30 +182,7 @@ function FailedPage({ facts, view }: { readonly facts: FailedFacts; readonly vie
             </>
           )}
         />
-        <FactsPanel
-          id="refusals"
-          title="Refused, by hour"
-          of={refusals}
-          show={({ items, next_cursor: next }) => (
-            <>
-              <p class="note">
-                Counted by token, route and reason. A process that is killed loses the counts of its
-                last seconds.
-              </p>
-              <Table
-                label="Refused requests"
-                columns={refusalColumns(clock)}
-                rows={items}
-                keyOf={(one) => `${one.hour} ${one.token_id} ${one.route} ${one.code}`}
-                empty="No request was refused in this time."
-              />
-              {next === null ? null : (
-                <p class="note">There are more. Choose a shorter time, a token or a code.</p>
-              )}
-              <Download page={refusedHref()} query={refused} from={apiPath('/refusals', refused)} />
-            </>
-          )}
-        />
+        <RefusalsPanel refusals={refusals} query={query} clock={clock} />
       </div>
     </>
   )

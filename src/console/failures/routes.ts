@@ -4,7 +4,7 @@ import { fileRoute } from '../page-files.ts'
 import type { Subject } from '../subject.ts'
 import { failedPage, failuresFile, refusalsFile } from './failed.tsx'
 import { refusedPage } from './refused.tsx'
-import { speedPage } from './speed.tsx'
+import { speedFile, speedPage } from './speed.tsx'
 
 export const failures: Subject = {
   place: {
@@ -19,5 +19,6 @@ export const failures: Subject = {
     fileRoute(app, services, { ...failedPage, path: paths.refused }, refusalsFile)
     pageRoute(app, services, refusedPage)
     pageRoute(app, services, speedPage)
+    fileRoute(app, services, speedPage, speedFile)
   },
 }

@@ -1,8 +1,11 @@
 import type { JSX } from 'preact'
 import { type Static, Type } from 'typebox'
-import { speedQuerySchema, readSpeed } from '../../api/query/speed.ts'
+import { withFiles } from '../../api/query/answers.ts'
+import { AsOf } from '../../api/query/schemas.ts'
+import { readSpeed, speedQuerySchema } from '../../api/query/speed.ts'
 import { fromTimestamp } from '../../kernel/clock.ts'
 import { formatDuration } from '../../kernel/duration.ts'
+import { Download, tableFormats } from '../kit/download.tsx'
 import { fieldOf, timeFields } from '../kit/fields.ts'
 import { type FilterField, FilterForm } from '../kit/filter.tsx'
 import { apiPath, failedHref, paths, speedHref } from '../kit/href.ts'
@@ -11,6 +14,7 @@ import { withTime } from '../kit/time-pages.tsx'
 import { Table, type TableColumn } from '../kit/table.tsx'
 import { Facts, grouped, Moment } from '../kit/values.tsx'
 import type { Page, View } from '../page.tsx'
+import type { PageFile } from '../page-files.ts'
 import { seesOtherTenants } from '../session/reading-as.ts'
 import { FailureTabs } from './tabs.tsx'
 
@@ -27,6 +31,7 @@ const query = Type.Object({
   by: Type.Optional(Type.Enum([...groups])),
 })
 type Query = Static<typeof query>
+const fileQuery = Type.Object({ ...query.properties, as_of: Type.Optional(AsOf) })
 
 interface SpeedFacts {
   readonly query: Query
@@ -93,86 +98,88 @@ function endOf(items: readonly Item[], index: number, end: string): string {
   return items[index + 1]?.key ?? end
 }
 
-function Figures({
-  facts,
-  found: { groups: ofGroups, times },
-  view,
+function TotalPanel({ found: { total, one_of: oneOf } }: { readonly found: Found }): JSX.Element {
+  return (
+    <Panel id="total" title="All requests of this time">
+      <Facts
+        facts={[
+          ['requests', grouped(String(total.requests))],
+          ['failed', grouped(String(total.failed))],
+          ['error rate', percent(total.error_rate)],
+          ['median', lasted(total.median_ms) || 'none was answered'],
+          ['95 % within', lasted(total.p95_ms) || 'none was answered'],
+        ]}
+      />
+      <p class="note">
+        Durations are from the request to its end, of answered requests. Refused requests are not
+        counted.{' '}
+        {oneOf === 1
+          ? null
+          : `One of every ${oneOf} answered requests was read: their numbers are estimates.`}
+      </p>
+    </Panel>
+  )
+}
+
+/** Hours, or days of a longer time: each leads to its failures. */
+function TimesPanel({
+  times,
+  query: { tenant_id, tz },
+  view: { clock },
 }: {
-  readonly facts: SpeedFacts
-  readonly found: { readonly groups: Found; readonly times: Found }
+  readonly times: Found
+  readonly query: Query
   readonly view: View
 }): JSX.Element {
-  const { query } = facts
-  const { by = 'model', time_preset: _preset, ...asked } = query
-  const { total, one_of: oneOf, from, to } = ofGroups
-  const bounded = { ...asked, by, from, to }
-  const narrowed = { model: 'model', surface: 'surface', channel: 'channel_id' }[by]
   const isDays = times.group_by === 'day'
   const starts = new Map(times.items.map(({ key }, index) => [key, index]))
+  const cell = ({ key }: Item) => {
+    const end = endOf(times.items, starts.get(key) ?? 0, times.to)
+    const atMs = fromTimestamp(key)
+    return (
+      <a href={failedHref({ tenant_id, tz, from: key, to: end })}>
+        {isDays ? clock.day(atMs) : <Moment atMs={atMs} clock={clock} />}
+      </a>
+    )
+  }
   return (
-    <div id={PART} aria-live="polite">
-      <Panel id="total" title="All requests of this time">
-        <Facts
-          facts={[
-            ['requests', grouped(String(total.requests))],
-            ['failed', grouped(String(total.failed))],
-            ['error rate', percent(total.error_rate)],
-            ['median', lasted(total.median_ms) || 'none was answered'],
-            ['95 % within', lasted(total.p95_ms) || 'none was answered'],
-          ]}
-        />
-        <p class="note">
-          Durations are from the request to its end, of answered requests. Refused requests are not
-          counted.{' '}
-          {oneOf === 1
-            ? null
-            : `One of every ${oneOf} answered requests was read: their numbers are estimates.`}
-        </p>
-      </Panel>
-      <Panel id="groups" title={`By ${by}`}>
-        <Table
-          label={`Speed by ${by}`}
-          columns={columnsOf(ofGroups.items, {
-            name: by,
-            narrow: 'lead',
-            cell: ({ key }) => <a href={speedHref({ ...bounded, [narrowed]: key })}>{key}</a>,
-          })}
-          rows={ofGroups.items}
-          keyOf={({ key }) => key}
-          empty="No request ended in this time. Choose a longer time, or clear a filter."
-        />
-      </Panel>
-      <Panel id="times" title={isDays ? 'By day' : 'By hour'}>
-        <Table
-          label={isDays ? 'Speed by day' : 'Speed by hour'}
-          columns={columnsOf(times.items, {
-            name: isDays ? 'day' : 'hour',
-            narrow: 'lead',
-            cell: ({ key }) => {
-              const end = endOf(times.items, starts.get(key) ?? 0, times.to)
-              const { tenant_id, tz } = asked
-              return (
-                <a href={failedHref({ tenant_id, tz, from: key, to: end })}>
-                  {isDays ? (
-                    view.clock.day(fromTimestamp(key))
-                  ) : (
-                    <Moment atMs={fromTimestamp(key)} clock={view.clock} />
-                  )}
-                </a>
-              )
-            },
-          })}
-          rows={times.items}
-          keyOf={({ key }) => key}
-          empty="No request ended in this time."
-        />
-        <p class="note">
-          As of position {ofGroups.as_of} of the log. As a file:{' '}
-          <code>GET {apiPath('/speed', { ...asked, from, to, group_by: by, format: 'csv' })}</code>{' '}
-          with a query token.
-        </p>
-      </Panel>
-    </div>
+    <Panel id="times" title={isDays ? 'By day' : 'By hour'}>
+      <Table
+        label={isDays ? 'Speed by day' : 'Speed by hour'}
+        columns={columnsOf(times.items, { name: isDays ? 'day' : 'hour', narrow: 'lead', cell })}
+        rows={times.items}
+        keyOf={({ key }) => key}
+        empty="No request ended in this time."
+      />
+    </Panel>
+  )
+}
+
+function GroupsPanel({ found, query }: { readonly found: Found; readonly query: Query }) {
+  const { by = 'model', time_preset: _preset, ...asked } = query
+  const { from, to } = found
+  const bounded = { ...asked, by, from, to }
+  const narrowed = { model: 'model', surface: 'surface', channel: 'channel_id' }[by]
+  return (
+    <Panel id="groups" title={`By ${by}`}>
+      <Table
+        label={`Speed by ${by}`}
+        columns={columnsOf(found.items, {
+          name: by,
+          narrow: 'lead',
+          cell: ({ key }) => <a href={speedHref({ ...bounded, [narrowed]: key })}>{key}</a>,
+        })}
+        rows={found.items}
+        keyOf={({ key }) => key}
+        empty="No request ended in this time. Choose a longer time, or clear a filter."
+      />
+      <Download
+        page={speedHref()}
+        query={bounded}
+        asOf={found.as_of}
+        from={apiPath('/speed', { ...asked, from, to, group_by: by })}
+      />
+    </Panel>
   )
 }
 
@@ -193,10 +200,24 @@ function SpeedPage({ facts, view }: { readonly facts: SpeedFacts; readonly view:
           <p class="note">{found.why}</p>
         </div>
       ) : (
-        <Figures facts={facts} found={found.facts} view={view} />
+        <div id={PART} aria-live="polite">
+          <TotalPanel found={found.facts.groups} />
+          <GroupsPanel found={found.facts.groups} query={query} />
+          <TimesPanel times={found.facts.times} query={query} view={view} />
+        </div>
       )}
     </>
   )
+}
+
+/** The groups of the page as a file. */
+export const speedFile: PageFile<typeof fileQuery, (typeof tableFormats)[number]> = {
+  formats: tableFormats,
+  query: fileQuery,
+  read: async (services, who, { query: { by = 'model', ...asked } }) => {
+    const list = await readSpeed(services, who, { ...withTime(asked, '24h'), group_by: by })
+    return { list: withFiles(list, true), tenantIds: [asked.tenant_id] }
+  },
 }
 
 /** Speed and failures of the last day, unless another time is asked for. */
@@ -213,7 +234,13 @@ export const speedPage: Page<typeof query, SpeedFacts> = {
       const { from, to } = ofGroups
       const isLong = fromTimestamp(to) - fromTimestamp(from) > HOURS_SHOWN_MS
       const { time_preset: _preset, ...others } = filter
-      const bounded = { ...others, from, to, group_by: isLong ? 'day' : 'hour' } as const
+      const bounded = {
+        ...others,
+        from,
+        to,
+        as_of: ofGroups.as_of,
+        group_by: isLong ? 'day' : 'hour',
+      } as const
       return { groups: ofGroups, times: await (await readSpeed(services, who, bounded)).page() }
     })
     return { query: shown, seesChannels: seesOtherTenants(token), found }
