@@ -8,6 +8,7 @@ import { queryReader } from '../api/kit/bodies/validator.ts'
 import type { TokenRole } from '../domain/token/events.ts'
 import { failureOf, isDefect } from './failure.ts'
 import { fieldsOf } from './form-body.ts'
+import { inZone, zoneIn } from './kit/href.ts'
 import {
   answerPage,
   viewReasonBeforeChange,
@@ -91,6 +92,8 @@ export function formRoute<Query extends TObject, Facts, Fields extends TObject>(
     { config: { roles }, schema: { hide: true } },
     async (request, reply) => {
       const { id = '' } = request.params
+      // The form keeps the zone of its page.
+      const tz = zoneIn(request.url)
       const written = writtenIn(request, names)
       if (principalOf(request).kind !== 'admin')
         throw new RequestError('wrong_token_kind', 'This needs a session of an admin token')
@@ -100,7 +103,7 @@ export function formRoute<Query extends TObject, Facts, Fields extends TObject>(
         if (reasonHref !== undefined) return await reply.redirect(reasonHref, 303)
         // Without the key, these are the declared fields.
         const done = await act(request, { id, key, fields: checked as unknown as Static<Fields> })
-        if (typeof done === 'string') return await reply.redirect(done, 303)
+        if (typeof done === 'string') return await reply.redirect(inZone(done, tz), 303)
         return await sendPage(request, reply, done)
       } catch (error) {
         const failure = failureOf(error, request.id)
@@ -108,7 +111,7 @@ export function formRoute<Query extends TObject, Facts, Fields extends TObject>(
         const { status, message, param } = failure
         void reply.code(status)
         const fault = { form: name, message, param, written }
-        const query = shownQuery(queryOf?.(written) ?? {})
+        const query = shownQuery({ ...queryOf?.(written), ...(tz === undefined ? {} : { tz }) })
         return answerPage(services, page, request, reply, { id, query }, fault)
       }
     },

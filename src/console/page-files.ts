@@ -4,7 +4,9 @@ import { principalOf } from '../api/kit/tokens/authenticate.ts'
 import { type FileList, sendFileOf } from '../api/query/answers.ts'
 import type { Principal } from '../app/access/principal.ts'
 import { filePath } from './kit/href.ts'
-import { type ConsoleServices, leaveOutEmpty, type Page } from './page.tsx'
+import { sentQuery } from './kit/time-pages.tsx'
+import type { ConsoleServices, Page } from './page.tsx'
+import { knownQuery } from './page-query.ts'
 import { readingAs, viewReasonBefore } from './session/reading-as.ts'
 
 /**
@@ -41,19 +43,28 @@ export interface PageFile<Query extends TObject, Format extends string> {
 export function fileRoute<Query extends TObject, Format extends string>(
   app: FastifyInstance,
   services: ConsoleServices,
-  { path, roles }: Pick<Page<TObject, unknown>, 'path' | 'roles'>,
+  { path, roles, names }: Pick<Page<TObject, unknown>, 'path' | 'roles' | 'names'>,
   { formats, query: members, read }: PageFile<Query, Format>,
 ): void {
   const querystring = Type.Object({ ...members.properties, format: Type.Enum([...formats]) })
   app.get<{ Params: { id?: string } }>(
     filePath(path),
-    { config: { roles }, schema: { hide: true, querystring }, preValidation: leaveOutEmpty },
+    {
+      config: { roles },
+      schema: { hide: true, querystring },
+      preValidation: (request, _reply, done) => {
+        request.query = sentQuery(Object(request.query))
+        done()
+      },
+    },
     async (request, reply) => {
       const token = principalOf(request)
+      const { id = '' } = request.params
       // The validator of the route has checked it.
       const { format, ...query } = request.query as Static<Query> & { readonly format: Format }
-      const asked = { id: request.params.id ?? '', query: query as Static<Query>, format }
-      const { list, tenantIds } = await read(services, readingAs(token), asked)
+      const who = readingAs(token)
+      const known = await knownQuery(services, who, query as Static<Query>, names?.(id))
+      const { list, tenantIds } = await read(services, who, { id, query: known, format })
       const reasonHref = viewReasonBefore(request, token, tenantIds)
       if (reasonHref !== undefined) return reply.redirect(reasonHref, 303)
       return sendFileOf(request, reply, format, list)

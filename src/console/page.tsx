@@ -5,7 +5,9 @@ import type { JSX } from 'preact'
 import { type Static, type TObject, Type } from 'typebox'
 import { principalOf } from '../api/kit/tokens/authenticate.ts'
 import { acceptedEncodings } from '../api/kit/answers/kept-pages.ts'
-import { readZone } from '../api/query/time-range.ts'
+import { toRequestError } from '../api/kit/request-error.ts'
+import { visibleTo } from '../api/query/scope.ts'
+import { readZone, timeRangeMembers } from '../api/query/time-range.ts'
 import type { OperationsReads } from '../api/operating/operations.ts'
 import type { Services } from '../api/kit/services.ts'
 import type { QueryServices } from '../api/query/services.ts'
@@ -13,10 +15,14 @@ import type { ConsoleSessions } from '../app/access/console-sessions.ts'
 import type { Principal } from '../app/access/principal.ts'
 import type { TokenRole } from '../domain/token/events.ts'
 import { newId } from '../kernel/ids.ts'
+import { failureOf } from './failure.ts'
+import { FaultyFilter, type Filter } from './kit/filter.tsx'
 import type { FormFault } from './kit/form.tsx'
-import { hrefOf } from './kit/href.ts'
+import { hrefOf, zoneIn } from './kit/href.ts'
 import { renderPage } from './kit/layout.tsx'
+import { sentQuery } from './kit/time-pages.tsx'
 import { type ZoneClock, zoneClock } from './kit/values.tsx'
+import { knownQuery, onlyTenant, textsIn, zoneOf } from './page-query.ts'
 import { viewReasonBefore, readingAs, seesOtherTenants } from './session/reading-as.ts'
 
 /** Pages: each declares what it reads, who may see it, and how it is shown. */
@@ -79,6 +85,12 @@ export interface Page<Query extends TObject, Facts> {
   ) => Promise<Facts | Redirect | Unchanged>
   /** The tenants that the page is about: readers from outside give a reason to view them first. */
   readonly tenantsOf?: (facts: Facts) => readonly (string | undefined)[]
+  /** The tenant that the id in the address names: its zone is the page's. */
+  readonly tenantIn?: (id: string) => string
+  /** Names that the address has apart from its query; they are checked with those of the query. */
+  readonly names?: (id: string) => { readonly tenant_id: string }
+  /** The filter of the page, which says what is wrong with a query. */
+  readonly filter?: (id: string) => Filter
   readonly title: (facts: Facts) => string
   /** The word that the search field shows. */
   readonly word?: (facts: Facts) => string
@@ -92,21 +104,16 @@ const COMPRESSED_BYTES = 1_024
 export async function sendPage(
   request: FastifyRequest,
   reply: FastifyReply,
-  page: Omit<Parameters<typeof renderPage>[0], 'path' | 'reader'>,
+  page: Omit<Parameters<typeof renderPage>[0], 'path' | 'query' | 'reader'>,
 ): Promise<FastifyReply> {
   const [path = ''] = request.url.split('?', 1)
-  const text = renderPage({ ...page, path, reader: request.reader })
+  // The address of a form is that of no page.
+  const query = request.method === 'POST' ? undefined : textsIn(request.query)
+  const text = renderPage({ ...page, path, query, reader: request.reader })
   void reply.type('text/html; charset=utf-8').header('vary', 'Accept-Encoding')
   if (!acceptedEncodings(request).has('gzip') || text.length < COMPRESSED_BYTES)
     return reply.send(text)
   return reply.header('content-encoding', 'gzip').send(await promisify(gzip)(text))
-}
-
-/** The clock of the zone that a query names. @throws RequestError for an unknown zone */
-function clockOf(query: object): ZoneClock {
-  const name: unknown = Reflect.get(query, 'tz')
-  const named = typeof name === 'string' ? name : 'UTC'
-  return zoneClock(named, readZone(named))
 }
 
 /** The address of a page with the given members of its query. */
@@ -115,40 +122,53 @@ function shortUrl({ url }: FastifyRequest, query: unknown): string {
   return hrefOf(path.slice('/console'.length), Object(query))
 }
 
-/** A form sends a field that was not filled in as an empty text. */
-export function leaveOutEmpty(
-  request: FastifyRequest,
-  _reply: FastifyReply,
-  done: () => void,
-): void {
-  const given = Object.entries(Object(request.query)).filter(([, value]) => value !== '')
-  request.query = Object.fromEntries(given)
-  done()
+/**
+ * Reads a page in its zone: that of its address, else that of the tenant that it is about. The names in its query
+ * are checked first, by the guard of the API's routes. @throws what the page throws
+ */
+async function readPage<Query extends TObject, Facts>(
+  services: ConsoleServices,
+  { read, names, tenantIn, tenantsOf }: Page<Query, Facts>,
+  token: Principal,
+  { id, query }: Asked<Query>,
+) {
+  const who = readingAs(token)
+  const { tz: asked, tenant_id: tenantNamed } = textsIn(query)
+  readZone(asked)
+  const known = await knownQuery(services, who, query, names?.(id))
+  const readIn = (tz: string | undefined) =>
+    read(services, who, { id, token, query: tz === undefined ? known : { ...known, tz } })
+  const about = visibleTo(who).tenantId ?? tenantNamed ?? tenantIn?.(id)
+  const tz = asked ?? (await zoneOf(services, about))
+  const facts = await readIn(tz)
+  if ((tz ?? about) !== undefined || facts instanceof Redirect || facts instanceof Unchanged)
+    return { facts, tz }
+  // An operator asked for a thing, such as a call, whose tenant is known by now.
+  const later = await zoneOf(services, onlyTenant(tenantsOf?.(facts) ?? []))
+  return later === undefined ? { facts, tz } : { facts: await readIn(later), tz: later }
 }
 
 /** Reads a page and answers it, also where it answers a form that was refused. */
 export async function answerPage<Query extends TObject, Facts>(
   services: ConsoleServices,
-  { read, show, tenantsOf, title, word }: Page<Query, Facts>,
+  page: Page<Query, Facts>,
   request: FastifyRequest,
   reply: FastifyReply,
   asked: Asked<Query>,
   fault?: FormFault,
 ): Promise<FastifyReply> {
+  const { show, tenantsOf, title, word } = page
   const token = principalOf(request)
-  const who = readingAs(token)
   // The address of a filter has what was filled in, and no more; a part that asks by itself has none.
   if (request.headers['hx-request'] !== undefined && !('since' in Object(asked.query)))
     void reply.header('hx-push-url', shortUrl(request, asked.query))
-  const facts = await read(services, who, { ...asked, token })
+  const { facts, tz } = await readPage(services, page, token, asked)
   if (facts instanceof Unchanged) return reply.code(facts.status).send()
   if (facts instanceof Redirect) return reply.redirect(facts.href, 303)
   const reasonHref = viewReasonBefore(request, token, tenantsOf?.(facts) ?? [])
-  // The script would put a part of the form into the page.
-  if (reasonHref !== undefined && request.headers['hx-request'] !== undefined)
-    return reply.header('hx-redirect', reasonHref).send()
-  if (reasonHref !== undefined) return reply.redirect(reasonHref, 303)
-  const clock = clockOf(Object(asked.query))
+  if (reasonHref !== undefined) return leadTo(request, reply, reasonHref)
+  const zone = tz ?? 'UTC'
+  const clock = zoneClock(zone, readZone(zone))
   const nowMs = services.clock.nowMs()
   const tenantIds = [...new Set(tenantsOf?.(facts).filter((id) => id !== undefined))]
   const requestKey = newId('note', nowMs)
@@ -156,10 +176,47 @@ export async function answerPage<Query extends TObject, Facts>(
   const children = show(facts, { clock, nowMs, token, requestKey, viewReasonFor, fault })
   return sendPage(request, reply, {
     title: title(facts),
-    zone: clock.zone,
+    zone,
+    tz,
     printed: { clock, madeAtMs: nowMs, tenantIds, asked: Object(asked.query) },
     word: word?.(facts),
     children,
+  })
+}
+
+/** Leads to another page; the script would put a part of it into the page. */
+function leadTo(request: FastifyRequest, reply: FastifyReply, href: string): FastifyReply {
+  return request.headers['hx-request'] === undefined
+    ? reply.redirect(href, 303)
+    : reply.header('hx-redirect', href).send()
+}
+
+/** Shows the filter of a page again with the words of a query that was refused. @throws any other failure */
+async function answerFault<Query extends TObject, Facts>(
+  { query, filter, names }: Page<Query, Facts>,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  id: string,
+  error: unknown,
+): Promise<FastifyReply> {
+  const { status, message, param } = failureOf(error, request.id)
+  if (status !== 400) throw error
+  const sent = textsIn(request.query)
+  const tenantId = names?.(id).tenant_id ?? sent['tenant_id']
+  // The words may suggest names of the tenant.
+  const reasonHref =
+    param === 'tenant_id' ? undefined : viewReasonBefore(request, principalOf(request), [tenantId])
+  if (reasonHref !== undefined) return leadTo(request, reply, reasonHref)
+  if (filter === undefined) throw error
+  const shown = filter(id)
+  const known = Object.entries(sent).filter(([name]) => name in query.properties && name !== 'tz')
+  const tz = zoneIn(request.url)
+  const values = Object.fromEntries(tz === undefined ? known : [...known, ['tz', tz]])
+  return sendPage(request, reply.code(status), {
+    title: shown.title,
+    zone: tz ?? 'UTC',
+    tz,
+    children: <FaultyFilter filter={shown} values={values} fault={{ message, param }} />,
   })
 }
 
@@ -205,17 +262,29 @@ export function pageRoute<Query extends TObject, Facts>(
   services: ConsoleServices,
   page: Page<Query, Facts>,
 ): void {
+  // Links from other pages carry their zone.
+  const querystring = Type.Object({ ...page.query.properties, tz: timeRangeMembers.tz })
   app.get<{ Params: { id?: string } }>(
     page.path,
     {
       config: { roles: page.roles, showsProcess: page.showsProcess === true },
-      schema: { hide: true, querystring: page.query },
-      preValidation: leaveOutEmpty,
+      schema: { hide: true, querystring },
+      attachValidation: true,
+      preValidation: (request, _reply, done) => {
+        request.query = sentQuery(Object(request.query))
+        done()
+      },
     },
-    (request, reply) => {
-      // The validator of the route has checked it.
-      const query = request.query as Static<Query>
-      return answerPage(services, page, request, reply, { id: request.params.id ?? '', query })
+    async (request, reply) => {
+      const { id = '' } = request.params
+      try {
+        if (request.validationError !== undefined) throw toRequestError(request.validationError)
+        // The validator of the route has checked it.
+        const query = request.query as Static<Query>
+        return await answerPage(services, page, request, reply, { id, query })
+      } catch (error) {
+        return answerFault(page, request, reply, id, error)
+      }
     },
   )
 }

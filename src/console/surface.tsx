@@ -13,7 +13,7 @@ import { createEntryCodes } from './session/entry-codes.ts'
 import { failureOf } from './failure.ts'
 import { FORM_BYTES, useForms } from './form-body.ts'
 import { guardHeaders, useGuard } from './session/guard.ts'
-import { enterHref } from './kit/href.ts'
+import { enterHref, zoneIn } from './kit/href.ts'
 import { type Reader, renderPage } from './kit/layout.tsx'
 import { sendPage } from './page.tsx'
 import { changes } from './changes/routes.ts'
@@ -61,7 +61,8 @@ function envelopeFor(path: string, reader: Reader | undefined): Envelope {
       headers: { ...headers, ...guardHeaders, 'content-type': 'text/html; charset=utf-8' },
       body: renderPage({
         title: problemTitle(problem),
-        path,
+        path: path.split('?', 1)[0] ?? '',
+        tz: zoneIn(path),
         reader,
         children: <ProblemPage problem={problem} />,
       }),

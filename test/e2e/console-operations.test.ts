@@ -44,9 +44,9 @@ t.test('tasks that are unclear lead to their lives', async (t) => {
   await until(async () => part((await page()).text, 'usage').includes(withoutUsage))
   await until(async () => part((await page()).text, 'uncertain').includes(uncertain))
   const { text } = await page('?tz=Asia/Shanghai')
-  t.match(part(text, 'uncertain'), `href="/console/life/${uncertain}"`)
+  t.match(part(text, 'uncertain'), `href="/console/life/${uncertain}?tz=Asia%2FShanghai"`)
   t.notMatch(part(text, 'uncertain'), withoutUsage)
-  t.match(part(text, 'usage'), `href="/console/life/${withoutUsage}"`)
+  t.match(part(text, 'usage'), `href="/console/life/${withoutUsage}?tz=Asia%2FShanghai"`)
   t.match(await askConsole(url, `/console/life/${uncertain}`, { cookie: operator }), {
     status: 200,
   })

@@ -192,7 +192,7 @@ t.test('a filter of failures has a short address, and can be opened by it', { sk
     await page.press('input[name=code]', 'Enter')
     await page.waitForSelector('td >> text=unknown_model')
     await page.reload()
-    t.equal(await page.locator('input[name=code]').inputValue(), 'unknown_model')
+    t.equal(await page.locator('.filter input[name=code]').inputValue(), 'unknown_model')
     const request = page.locator('#refusals ~ * a.id')
     await request.first().click()
     await page.waitForSelector('text=Found for')

@@ -384,7 +384,7 @@ t.test('an operator sees all tenants, and one of them by its address', async (t)
   const parts = /<table class="parts".*?<\/table>/.exec(one.text)?.[0] ?? ''
   t.match(parts.replaceAll(/<[^>]*>/g, ''), 'granted+ 10 000', 'a balance shows its parts')
   t.match(await ask(`/console?tenant_id=${other.tenantId}`, { cookie: reader }), {
-    status: 200,
+    status: 403,
     text: /may not read that tenant_id/,
   })
 })
@@ -534,6 +534,114 @@ t.test(
     t.ok(second.text.includes('<tr>') && ids(second.text).length > 0, 'the second page has lines')
   },
 )
+
+t.test('a name that does not exist is said as the API says it, at its field', async (t) => {
+  const lines = '/console/ledger/lines'
+  const activity = `/console/tenants/${demo.tenantId}/activity`
+  const tries = [
+    [
+      lines,
+      'model=text-basik',
+      'model',
+      /there is no model `text-basik`: did you mean `text-basic`/,
+    ],
+    [
+      lines,
+      'sku=text-basic-input-tokn',
+      'sku',
+      /there is no SKU `text-basic-input-tokn`: did you mean/,
+    ],
+    [lines, 'surface=chats', 'surface', /there is no surface `chats`/],
+    ['/console/ledger/summary', 'user_id=nobody-x', 'user_id', /there is no user `nobody-x`/],
+    ['/console/ledger/movements', 'tenant_id=tenant_dema', 'tenant_id', /there is no tenant `/],
+    ['/console/failed', 'token_id=token_x', 'token_id', /there is no token `token_x`/],
+    ['/console/periods', 'tenant_id=tenant_dema', 'tenant_id', /did you mean `/],
+    [activity, 'user_id=nobody-x', 'user_id', /there is no user `nobody-x`/],
+    [lines, 'from=tomorrow', 'from', /from must be/],
+    [lines, 'from=2026-01-02&to=2026-01-01', 'from', /from must not be later than to/],
+    [lines, 'currency=EUR', 'currency', /currency must be/],
+  ] as const
+  for (const [path, query, param, words] of tries) {
+    const answer = await ask(`${path}?${query}`, { cookie: operator })
+    t.equal(answer.status, 400, query)
+    t.match(answer.text, words, query)
+    t.match(answer.text, /<p id="filter-fault" class="fault" role="alert">/, query)
+    t.match(answer.text, new RegExp(`name="${param}"`), query)
+    const marked = /aria-invalid="true"/.test(answer.text)
+    t.equal(marked, !['sku', 'surface'].includes(param), `${query} has a field`)
+  }
+  const { tenantId } = other
+  await addUser(access, { tenantId, userId: 'annabel', name: 'Annabel' })
+  await stack.caughtUp()
+  const outsider = await signInToConsole(url, demo.adminToken)
+  const unseen = await ask(`${lines}?tenant_id=${tenantId}&user_id=annabe`, { cookie: outsider })
+  t.equal(unseen.status, 303, 'no name of a tenant before a reason was given')
+  t.match(unseen.headers.get('location'), /^\/console\/view-reason\?tenant_id=/)
+  await giveViewReason(url, outsider, tenantId)
+  const seen = await ask(`${lines}?tenant_id=${tenantId}&user_id=annabe`, { cookie: outsider })
+  t.match(seen, { status: 400, text: /did you mean `annabel`/ })
+})
+
+t.test('a page is in the zone of the tenant, and its links keep it', async (t) => {
+  const { tenantId, userId } = other
+  const wanted = { tenantId, userId, kind: 'query', name: 'zones' } as const
+  const { secret } = await issueToken(access, { ...wanted, scope: { level: 'all_users' } })
+  await stack.caughtUp()
+  const own = await signInToConsole(url, secret)
+  /** The zone that a page names, which all of its links have unless none is needed. */
+  const zoneOf = async (path: string, cookie: string) => {
+    const { status, text } = await ask(path, { cookie })
+    t.equal(status, 200, path)
+    const zone = /<summary>times in ([^<]*)</.exec(text)?.[1] ?? 'none'
+    const kept = [...text.matchAll(/ href="(\/console[^"]*)"/g)]
+      .map(([, href = '']) => href)
+      .filter((href) => !/\/(?:static|files)\/|\/proof$/.test(href))
+      .map((href) => href.includes(`tz=${encodeURIComponent(zone)}`))
+    t.same([...new Set(kept)], [zone !== 'UTC' || path.includes('tz=')], `${path}: ${zone}`)
+    return zone
+  }
+  t.equal(await zoneOf('/console', own), 'UTC')
+  const timeZone = 'Asia/Tokyo'
+  await setSetting(access, 'budgets', { tenantId, wanted: { timeZone, budgets: [] } })
+  await until(async () => (await zoneOf('/console', own)) === timeZone)
+  t.equal(await zoneOf('/console/ledger/lines?tz=Europe%2FBerlin', own), 'Europe/Berlin')
+  t.equal(await zoneOf('/console/failed?tz=UTC', own), 'UTC', 'it was chosen')
+  t.equal(await zoneOf('/console', operator), 'UTC', 'of no tenant')
+  await giveViewReason(url, operator, tenantId)
+  const places = [
+    `?tenant_id=${tenantId}`,
+    `/tenants/${tenantId}`,
+    `/tenants/${tenantId}/activity`,
+    `/life/${otherCallId}`,
+    `/ledger/lines/${otherCallId}:1`,
+    `/ledger/lines?user_id=${userId}`,
+  ]
+  for (const path of places) t.equal(await zoneOf(`/console${path}`, operator), timeZone, path)
+  const lines = await ask('/console/ledger/lines', { cookie: own })
+  t.match(lines.text, /<input type="hidden" name="tz" value="Asia\/Tokyo"/)
+  t.match(lines.text, /<form class="find" action="\/console\/find\?tz=Asia%2FTokyo"/)
+  const sent = await ask(`/console/find?tz=Asia%2FTokyo`, { cookie: own, form: { q: otherCallId } })
+  const found = sent.headers.get('location') ?? ''
+  t.equal(found, `/console/find?q=${otherCallId}&tz=Asia%2FTokyo`)
+  const opened = await ask(found, { cookie: own })
+  t.equal(opened.headers.get('location'), `/console/life/${otherCallId}?tz=Asia%2FTokyo`)
+  const note = `/console/life/${otherCallId}/note?tz=Asia%2FTokyo`
+  const refused = await ask(note, { cookie: operator, form: { text: ' ', key: 'z1' } })
+  t.match(refused, { status: 400, text: /times in Asia\/Tokyo/ })
+  const noted = await ask(note, { cookie: operator, form: { text: 'seen', key: 'z2' } })
+  t.match(noted.headers.get('location'), /tz=Asia%2FTokyo/)
+  const profile = { legal_name: 'Other', address: ['1 Street'], country: 'IN' }
+  const terms = { time_zone: 'Asia/Kolkata', number_prefix: 'OTHER', terms: 'postpaid' }
+  const more = { emails: [], language: 'en', tax_id: null, po_number: null, grace_hours: 24 }
+  const put = await call(`${url}/api/admin/tenants/${tenantId}/billing`, {
+    method: 'PUT',
+    token: demo.adminToken,
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ ...profile, ...terms, ...more }),
+  })
+  t.equal(put.status, 200, put.text)
+  await until(async () => (await zoneOf('/console', own)) === 'Asia/Kolkata')
+})
 
 t.test('failures and refusals are those of the API, within the scope of the reader', async (t) => {
   for (const token of [demo.modelToken, other.modelToken])

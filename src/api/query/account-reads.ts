@@ -166,6 +166,8 @@ export interface AccountReads {
   readonly usage: (query: UsageQuery) => Promise<readonly UsageGroup[]>
   /** The keys of tags that a tenant has declared. @throws errors of the log */
   readonly tagKeys: (tenantId: string) => Promise<readonly string[]>
+  /** The time zone of a tenant: of its billing profile, else of its budgets, else UTC. @throws errors of the log */
+  readonly zoneOf: (tenantId: string) => Promise<string>
   /** The first and last day with usage, for a range without ends; undefined if there is none. */
   readonly usageExtent: (tenantId: string | undefined) => Promise<Required<TimeRange> | undefined>
 }
@@ -183,6 +185,18 @@ async function readNames(db: Queryable, { tenants, users, tokens }: NamedIds): P
     tenants: tenants.length === 0 ? new Map() : await tenantNames(db, tenants),
     users: users.length === 0 ? new Map() : await userNames(db, users),
     tokens: new Map([...labels].map(([id, { name }]) => [id, name])),
+  }
+}
+
+function settingReads(
+  settingsOf: (tenantId: string) => Promise<AccountSettings>,
+): Pick<AccountReads, 'tagKeys' | 'zoneOf'> {
+  return {
+    tagKeys: async (tenantId) => settingIn(await settingsOf(tenantId), 'reporting').tagKeys,
+    zoneOf: async (tenantId) => {
+      const { billing, budgets } = await settingsOf(tenantId)
+      return billing?.timeZone ?? budgets?.timeZone ?? 'UTC'
+    },
   }
 }
 
@@ -275,7 +289,7 @@ export function accountReads(deps: {
         throw new RequestError('query_too_long', `more than ${MAX_GROUPS} items: ${NARROW}`)
       return groups
     },
-    tagKeys: async (tenantId) => settingIn(await settingsOf(tenantId), 'reporting').tagKeys,
+    ...settingReads(settingsOf),
     usageExtent: (tenantId) => withQueryTimeout(NARROW, () => usageExtent(db, { tenantId })),
   }
 }

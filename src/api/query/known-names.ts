@@ -96,18 +96,34 @@ export function createKnownNames(deps: {
   }
 }
 
-type NamedQuery = Partial<Record<Filter, unknown>>
+/** A query with names in it. */
+export type NamedQuery = Partial<Record<Filter | 'surface', unknown>>
 
-/** Replaces a version alias in a query by its model. @throws RequestError for an unknown name */
+/**
+ * The guard of routes, pages and commands: refuses a name that does not exist, and replaces a version alias in the
+ * query by its model. @throws RequestError for an unknown name
+ */
 export async function readNames(
-  { catalog, lookups }: { readonly catalog: Catalog; readonly lookups: NameLookups },
+  {
+    catalog,
+    lookups,
+    surfaces = [],
+  }: {
+    readonly catalog: Catalog
+    readonly lookups: NameLookups
+    /** The surfaces, where the schema of the query does not have them. */
+    readonly surfaces?: readonly string[]
+  },
   principal: Principal,
   query: NamedQuery,
 ): Promise<void> {
-  const text = (name: Filter): string | undefined =>
+  const text = (name: Filter | 'surface'): string | undefined =>
     typeof query[name] === 'string' ? query[name] : undefined
   const model = text('model')
   if (model !== undefined) query.model = catalog.externalModelName(model)
+  const surface = text('surface')
+  if (surface !== undefined && surfaces.length > 0 && !surfaces.includes(surface))
+    throw unknownName('surface', 'surface', surface, surfaces)
   // The answer reveals no names outside the scope.
   const within = narrow(visibleTo(principal), {
     tenantId: text('tenant_id'),
@@ -118,9 +134,18 @@ export async function readNames(
     if (name === undefined) continue
     const { isKnown, others, noun } = lookups[filter]
     if (await isKnown(name, within)) continue
-    const hint = didYouMean(name, await others(within))
-    throw new RequestError('parameter_invalid', `there is no ${noun} \`${name}\`${hint}`, filter)
+    throw unknownName(filter, noun, name, await others(within))
   }
+}
+
+function unknownName(
+  param: string,
+  noun: string,
+  name: string,
+  others: Iterable<string>,
+): RequestError {
+  const hint = didYouMean(name, others)
+  return new RequestError('parameter_invalid', `there is no ${noun} \`${name}\`${hint}`, param)
 }
 
 /** Replaces version aliases by their models, and refuses unknown names, on every route. */

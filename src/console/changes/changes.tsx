@@ -3,8 +3,8 @@ import { type Static, Type } from 'typebox'
 import { ChangesQuerySchema, readChanges } from '../../api/query/changes.ts'
 import type { TimeRange } from '../../api/query/time-range.ts'
 import { type Changes, ChangesTable } from '../kit/changes.tsx'
-import { fieldOf, timeFields } from '../kit/fields.ts'
-import { type FilterField, FilterForm } from '../kit/filter.tsx'
+import { fieldOf, type FilterField, timeFields } from '../kit/fields.ts'
+import { FilterForm } from '../kit/filter.tsx'
 import { apiPath, changesHref, paths } from '../kit/href.ts'
 import { factsOrWords, type PanelFacts } from '../kit/panel.tsx'
 import { boundedOf, pageOf, Pager, withTime } from '../kit/time-pages.tsx'
@@ -31,7 +31,6 @@ const fields: readonly FilterField[] = [
   fieldOf.tenant,
   fieldOf.user,
   fieldOf.token,
-  fieldOf.zone,
 ]
 
 function List({
@@ -90,6 +89,7 @@ export const changesPage: Page<typeof query, ChangesFacts> = {
             id === null ? [] : [{ tenant_id: id }],
           ),
     ),
+  filter: () => ({ title: 'Changes', action: changesHref(), part: PART, fields }),
   title: () => 'Changes',
   show: ({ query: asked, list }, view) => (
     <>

@@ -5,8 +5,8 @@ import { AsOf, MAX_PAGE_LINES } from '../../api/query/schemas.ts'
 import { readRefusals } from '../../api/query/refusals.ts'
 import type { TimeRange } from '../../api/query/time-range.ts'
 import { fromTimestamp } from '../../kernel/clock.ts'
-import { fieldOf, timeFields } from '../kit/fields.ts'
-import { type FilterField, FilterForm } from '../kit/filter.tsx'
+import { fieldOf, type FilterField, timeFields } from '../kit/fields.ts'
+import { FilterForm } from '../kit/filter.tsx'
 import {
   apiPath,
   failedHref,
@@ -63,7 +63,6 @@ const fields: readonly FilterField[] = [
   fieldOf.tenant,
   fieldOf.token,
   { name: 'code', label: 'Code', placeholder: 'no_channel' },
-  fieldOf.zone,
 ]
 
 const ofToken = ({ tenant_id: tenant, token_last_four: last }: Failure | Refused): string =>
@@ -244,6 +243,7 @@ export const failedPage: Page<typeof query, FailedFacts> = {
       ...('why' in failures ? [] : failures.facts.list.items),
       ...('why' in refusals ? [] : refusals.facts.items),
     ]),
+  filter: () => ({ title: 'Failed and refused', action: failedHref(), part: PART, fields: fields }),
   title: () => 'Failed and refused',
   show: (facts, view) => <FailedPage facts={facts} view={view} />,
 }

@@ -6,8 +6,8 @@ import { readSpeed, speedQuerySchema } from '../../api/query/speed.ts'
 import { fromTimestamp } from '../../kernel/clock.ts'
 import { formatDuration } from '../../kernel/duration.ts'
 import { Download, tableFormats } from '../kit/download.tsx'
-import { fieldOf, timeFields } from '../kit/fields.ts'
-import { type FilterField, FilterForm } from '../kit/filter.tsx'
+import { fieldOf, type FilterField, timeFields } from '../kit/fields.ts'
+import { FilterForm } from '../kit/filter.tsx'
 import { apiPath, failedHref, paths, speedHref } from '../kit/href.ts'
 import { factsOrWords, Panel, type PanelFacts } from '../kit/panel.tsx'
 import { withTime } from '../kit/time-pages.tsx'
@@ -55,7 +55,6 @@ const fieldsFor = (seesChannels: boolean): readonly FilterField[] => [
   fieldOf.model,
   { name: 'surface', label: 'Surface', placeholder: 'v1.chat' },
   ...(seesChannels ? [{ name: 'channel_id', label: 'Channel' }] : []),
-  fieldOf.zone,
 ]
 
 const percent = (rate: number): string =>

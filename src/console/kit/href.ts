@@ -1,6 +1,9 @@
+import { readZone } from '../../kernel/read-zone.ts'
+
 /** Addresses of the console: each is written by one function, since markup would let `javascript:` through. */
 
-type Query = Readonly<Record<string, string | number | undefined>>
+/** Members of an address by their names. */
+export type Query = Readonly<Record<string, string | number | undefined>>
 
 /** Paths of pages below the console; `:id` stands for an id. */
 export const paths = {
@@ -38,8 +41,8 @@ export const paths = {
   sessions: '/sessions',
 } as const
 
-/** A path with its query; members that are undefined or empty are left out. */
-function withQuery(path: string, query: Query): string {
+/** An address with a query; members that are undefined or empty are left out. */
+export function addressOf(path: string, query: Query): string {
   const given = Object.entries(query).flatMap(([name, value]) =>
     value === undefined || value === '' ? [] : [[name, String(value)] as [string, string]],
   )
@@ -49,7 +52,7 @@ function withQuery(path: string, query: Query): string {
 
 /** A path of the console with its query: for the functions below, and for paths of requests. */
 export function hrefOf(path: string, query: Query = {}): string {
-  return withQuery(path === '/' ? '/console' : `/console${path}`, query)
+  return addressOf(path === '/' ? '/console' : `/console${path}`, query)
 }
 
 /** The path of the file of a page. */
@@ -57,7 +60,7 @@ export const filePath = (path: string): string => `${path}/file`
 
 /** The file of the page at an address, with its query. */
 export function fileHref(page: string, query: Query): string {
-  return withQuery(filePath(page), query)
+  return addressOf(filePath(page), query)
 }
 
 /** Writes addresses of the page at a path. */
@@ -144,7 +147,7 @@ export function periodHref(of: PeriodName, query: Query = {}): string {
 
 /** A file of a month of an account, below its page. */
 export function periodFileHref(of: PeriodName, file: string, query: Query = {}): string {
-  return withQuery(`${periodHref(of)}/files/${file}`, query)
+  return addressOf(`${periodHref(of)}/files/${file}`, query)
 }
 
 /** Reads the account and the month that an address names. */
@@ -153,14 +156,40 @@ export function periodIn(id: string): PeriodName {
   return { tenantId, currency, month }
 }
 
+/** The zone that an address names; undefined for none, or one that does not exist. */
+export function zoneIn(url: string): string | undefined {
+  const name = new URLSearchParams(url.split('?', 2)[1] ?? '').get('tz')
+  return name === null || name === '' || 'fault' in readZone(name) ? undefined : name
+}
+
+/** Pages without times, and files. */
+const ZONELESS =
+  /^\/console\/(?:static|view-reason|sign-in|sign-out|enter)|\/files\/|\/(?:file|proof)$/
+
+/** The address with the zone of the page that it is on, unless it has one. */
+export function inZone(href: string, tz: string | undefined): string {
+  const [path = '', query = ''] = href.split('?', 2)
+  if (tz === undefined || ZONELESS.test(path) || /(?:^|&)tz=/.test(query)) return href
+  return `${path}?${query === '' ? '' : `${query}&`}tz=${encodeURIComponent(tz)}`
+}
+
+/** A page as markup whose links and forms all keep its zone. */
+export function keepingZone(html: string, tz: string | undefined): string {
+  if (tz === undefined) return html
+  // Texts and attributes have no quotation marks as such.
+  return html.replaceAll(/(?<= (?:href|action)=")\/console(?:[/?][^"#]*)?(?=")/g, (href) =>
+    inZone(href.replaceAll('&amp;', '&'), tz).replaceAll('&', '&amp;'),
+  )
+}
+
 /** A route of the query API, which answers the figures of a page. */
 export function apiPath(path: string, query: Query = {}): string {
-  return withQuery(`/api/query/v1${path}`, query)
+  return addressOf(`/api/query/v1${path}`, query)
 }
 
 /** A route of the administration, which answers to admin tokens. */
 export function adminPath(path: string, query: Query = {}): string {
-  return withQuery(`/api/admin${path}`, query)
+  return addressOf(`/api/admin${path}`, query)
 }
 
 /**

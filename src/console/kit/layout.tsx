@@ -1,8 +1,9 @@
 import type { ComponentChildren, JSX } from 'preact'
 import { renderToString } from 'preact-render-to-string'
 import { assetUrl } from '../static/assets.ts'
-import { findHref, overviewHref, signOutHref } from './href.ts'
+import { Zone } from './zone.tsx'
 import { Printed, type PrintedFacts } from './printed.tsx'
+import { findHref, keepingZone, overviewHref, signOutHref } from './href.ts'
 
 /** A place in the head of every page. */
 export interface Place {
@@ -41,6 +42,10 @@ export interface PageOptions {
   readonly zone?: string | undefined
   /** What a printed page says about itself; undefined where it has no facts. */
   readonly printed?: PrintedFacts | undefined
+  /** The zone that links to other pages carry; undefined: none, it is UTC. */
+  readonly tz?: string | undefined
+  /** Members of the address; undefined: no address shows this page again. */
+  readonly query?: Readonly<Record<string, string>> | undefined
   /** The word in the search field. */
   readonly word?: string | undefined
   readonly children: ComponentChildren
@@ -146,6 +151,9 @@ function Page(options: PageOptions): JSX.Element {
           <Printed title={title} sees={reader.sees} of={printed} />
         )}
         <main id="content" tabIndex={-1}>
+          {reader === undefined || zone === undefined ? null : (
+            <Zone path={options.path} zone={zone} query={options.query} />
+          )}
           {children}
         </main>
         {reader === undefined || zone === undefined ? null : (
@@ -160,5 +168,5 @@ function Page(options: PageOptions): JSX.Element {
 
 /** The whole page as text: everything that is not markup of the console is escaped. */
 export function renderPage(options: PageOptions): string {
-  return `<!doctype html>${renderToString(<Page {...options} />)}`
+  return keepingZone(`<!doctype html>${renderToString(<Page {...options} />)}`, options.tz)
 }

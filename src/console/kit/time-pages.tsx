@@ -2,6 +2,8 @@ import type { JSX } from 'preact'
 import type { Static, Type } from 'typebox'
 import { readTimeRange, type TimeRange, type timeRangeMembers } from '../../api/query/time-range.ts'
 import { toTimestamp } from '../../kernel/clock.ts'
+import { readTime } from '../../kernel/read-time.ts'
+import { readZone as readNamedZone } from '../../kernel/read-zone.ts'
 
 /** Lists of a time, page by page. */
 
@@ -10,6 +12,8 @@ interface TimeQuery {
   readonly from?: string
   readonly to?: string
   readonly time_preset?: string
+  readonly start_time?: string
+  readonly end_time?: string
   readonly cursor?: string
 }
 
@@ -18,16 +22,49 @@ type RangeQuery = TimeQuery & Static<Type.TObject<typeof timeRangeMembers>>
 /** Rows of a page. */
 const PAGE = 50
 
+/** A time of day in the zone of the page: without an offset, as people write it. */
+const LOCAL_TIME = /^(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d(?::\d\d)?)$/
+
+function withOffset(text: unknown, tz: unknown): unknown {
+  const [, day = '', time = ''] = LOCAL_TIME.exec(typeof text === 'string' ? text : '') ?? []
+  const wallMs = readTime(`${day}T${time.padEnd(8, ':00')}Z`)
+  const read = readNamedZone(typeof tz === 'string' ? tz : 'UTC')
+  return wallMs === undefined || 'fault' in read ? text : toTimestamp(read.zone.reaches(wallMs))
+}
+
+/**
+ * The query of a form as its schema has it: empty fields are not given, times of day have an offset, and where
+ * the form showed dates (`dated`), a preset was chosen instead of them.
+ */
+export function sentQuery(sent: object): Readonly<Record<string, unknown>> {
+  const given = Object.fromEntries(Object.entries(sent).filter(([, value]) => value !== ''))
+  const { dated, from, to, ...others } = given
+  const { time_preset: preset, ...withoutPreset } = others
+  if ((dated !== undefined && preset !== undefined) || (from ?? to) === undefined) return others
+  const times = Object.entries({ from, to }).flatMap(([name, text]) =>
+    text === undefined ? [] : [[name, withOffset(text, others['tz'])]],
+  )
+  return { ...withoutPreset, ...Object.fromEntries(times) }
+}
+
+/** The latest second that a range may name. */
+const LATEST_S = 253_370_764_800
+
+const fromSeconds = (text: string): string =>
+  /^\d{1,12}$/.test(text) && Number(text) <= LATEST_S ? toTimestamp(Number(text) * 1_000) : text
+
 /**
  * The query with the usual range where it names no time. A form sends its preset with every field, so
- * that a date that was filled in stands for the preset.
+ * that a date that was filled in stands for the preset. A custom range becomes one of dates.
  */
 export function withTime<Query extends TimeQuery>(
   asked: Query,
   usual: NonNullable<Query['time_preset']>,
 ): Query {
-  const { time_preset: preset, ...dated } = asked
+  const { time_preset: preset, start_time: start, end_time: end, ...dated } = asked
   if (asked.from !== undefined || asked.to !== undefined) return dated as Query
+  if (preset === 'custom' && start !== undefined && end !== undefined)
+    return { ...dated, from: fromSeconds(start), to: fromSeconds(end) } as Query
   return preset === undefined ? { ...asked, time_preset: usual } : asked
 }
 

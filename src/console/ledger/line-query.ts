@@ -4,8 +4,7 @@ import { NameOf } from '../../api/query/schemas.ts'
 import type { QueryServices } from '../../api/query/services.ts'
 import { readUsage } from '../../api/query/usage.ts'
 import type { Principal } from '../../app/access/principal.ts'
-import { fieldOf, timeFields } from '../kit/fields.ts'
-import type { FilterField } from '../kit/filter.tsx'
+import { fieldOf, type FilterField, timeFields } from '../kit/fields.ts'
 import { namesOfOneTenant } from '../session/reading-as.ts'
 
 /** The members of an address that name lines of the ledger, and the fields that fill them in. */
@@ -24,7 +23,6 @@ export const lineFields: readonly FilterField[] = [
   fieldOf.model,
   { name: 'tag', label: 'Tag', placeholder: 'session:…' },
   fieldOf.currency,
-  fieldOf.zone,
 ]
 
 const lineQuery = Type.Object(lineMembers)

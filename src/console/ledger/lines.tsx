@@ -117,6 +117,7 @@ export const linesPage: Page<typeof query, LinesFacts> = {
   },
   tenantsOf: ({ query: asked, list }) =>
     tenantsShown(asked, 'why' in list ? [] : list.facts.lines.items),
+  filter: () => ({ title: 'Ledger', action: linesHref(), part: PART, fields: lineFields }),
   title: () => 'Ledger',
   show: (facts, view) => <LinesPage facts={facts} view={view} />,
 }

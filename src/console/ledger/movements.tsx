@@ -8,8 +8,8 @@ import { fromTimestamp, toTimestamp } from '../../kernel/clock.ts'
 import { currencies, type Currency } from '../../kernel/money.ts'
 import { withFiles } from '../../api/query/answers.ts'
 import { Download, tableFormats } from '../kit/download.tsx'
-import { fieldOf, timeFields } from '../kit/fields.ts'
-import { type FilterField, FilterForm } from '../kit/filter.tsx'
+import { fieldOf, type FilterField, timeFields } from '../kit/fields.ts'
+import { FilterForm } from '../kit/filter.tsx'
 import { apiPath, findHref, lineHref, linesHref, movementsHref, paths } from '../kit/href.ts'
 import { factsOrWords, Panel, type PanelFacts } from '../kit/panel.tsx'
 import { Table, type TableColumn } from '../kit/table.tsx'
@@ -43,12 +43,7 @@ const PART = 'movements'
 /** More rows are no page for people. */
 const MAX_ROWS = 2_000
 
-const fields: readonly FilterField[] = [
-  ...timeFields('ledger'),
-  fieldOf.tenant,
-  fieldOf.currency,
-  fieldOf.zone,
-]
+const fields: readonly FilterField[] = [...timeFields('ledger'), fieldOf.tenant, fieldOf.currency]
 
 async function read(
   services: QueryServices,
@@ -287,6 +282,7 @@ export const movementsPage: Page<typeof query, MovementsFacts> = {
   query,
   read: (services, who, { query: asked }) => read(services, who, asked),
   tenantsOf: ({ query: { tenant_id: tenantId } }) => [tenantId],
+  filter: () => ({ title: 'Ledger', action: movementsHref(), part: PART, fields: fields }),
   title: () => 'Movements',
   show: (facts, view) => <MovementsPage facts={facts} view={view} />,
 }

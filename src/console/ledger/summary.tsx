@@ -7,7 +7,8 @@ import type { Principal } from '../../app/access/principal.ts'
 import { withFiles } from '../../api/query/answers.ts'
 import { DayChart } from '../kit/chart.tsx'
 import { Download, tableFormats } from '../kit/download.tsx'
-import { type FilterField, FilterForm } from '../kit/filter.tsx'
+import type { FilterField } from '../kit/fields.ts'
+import { FilterForm } from '../kit/filter.tsx'
 import { apiPath, paths, summaryHref } from '../kit/href.ts'
 import { factsOrWords, type PanelFacts } from '../kit/panel.tsx'
 import { Table, type TableColumn } from '../kit/table.tsx'
@@ -273,6 +274,7 @@ export const summaryPage: Page<typeof query, SummaryFacts> = {
   read: (services, who, { query: asked }) => read(services, who, asked),
   tenantsOf: ({ query: asked, sums }) =>
     tenantsShown(asked, 'why' in sums ? [] : sums.facts.tenants),
+  filter: () => ({ title: 'Ledger', action: summaryHref(), part: PART, fields: fields }),
   title: ({ by }) => `Ledger by ${by.map(wordOf).join(' and ')}`,
   show: (facts, view) => <SummaryPage facts={facts} view={view} />,
 }

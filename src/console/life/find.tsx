@@ -16,6 +16,7 @@ import {
   overviewHref,
   paths,
   tokenHref,
+  zoneIn,
 } from '../kit/href.ts'
 import { Table, type TableColumn } from '../kit/table.tsx'
 import { Command, Id, Moment } from '../kit/values.tsx'
@@ -215,7 +216,7 @@ const MAX_WORD_BYTES = 36_000 + 1_024
 /** Longer addresses are refused by servers on the way. */
 const MAX_ADDRESS = 6_000
 
-const readWord = fieldReader(Type.Object({ q: query.properties.q }))
+const readWord = fieldReader(Type.Object({ q: query.properties.q, tz: query.properties.tz }))
 
 /**
  * Takes the text of the search field by POST, and leads to its address: a secret that was pasted is seen before
@@ -231,9 +232,10 @@ export function findRoute(app: FastifyInstance, services: ConsoleServices): void
     },
     (request, reply) => {
       const { q: word } = writtenIn(request, ['q'])
-      if (word === undefined || word === '') return reply.redirect(findHref(), 303)
+      const tz = zoneIn(request.url)
+      if (word === undefined || word === '') return reply.redirect(findHref({ tz }), 303)
       if (holdsSecret(word)) return reply.redirect(secretHref(), 303)
-      const asked = readWord({ q: word.replaceAll('\0', ' ') })
+      const asked = readWord({ q: word.replaceAll('\0', ' '), tz: tz ?? '' })
       const href = findHref(asked)
       if (href.length <= MAX_ADDRESS) return reply.redirect(href, 303)
       return answerPage(services, findPage, request, reply, { id: '', query: asked })

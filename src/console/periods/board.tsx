@@ -3,8 +3,8 @@ import { Type } from 'typebox'
 import { MonthMember } from '../../api/kit/routes/account-surface.ts'
 import { boardParts } from '../../app/finance/statements/types.ts'
 import { monthAfter, monthBefore } from '../../domain/statement/periods.ts'
-import { fieldOf } from '../kit/fields.ts'
-import { type FilterField, FilterForm } from '../kit/filter.tsx'
+import { fieldOf, type FilterField } from '../kit/fields.ts'
+import { FilterForm } from '../kit/filter.tsx'
 import { apiPath, paths, periodHref, periodsHref } from '../kit/href.ts'
 import { Table, type TableColumn } from '../kit/table.tsx'
 import { grouped, Money } from '../kit/values.tsx'
@@ -38,7 +38,6 @@ const fields: readonly FilterField[] = [
   { name: 'month', label: 'Month', placeholder: '2026-11' },
   { name: 'show', label: 'Show', options: [...boardParts], noChoice: 'all' },
   fieldOf.tenant,
-  fieldOf.zone,
 ]
 
 const nameOf = ({ tenant_id: tenantId, currency, month }: Row) => ({ tenantId, currency, month })
@@ -204,7 +203,12 @@ function BoardView({ facts, view }: { facts: BoardFacts; view: View }): JSX.Elem
           {monthInWords(monthAfter(month))}
         </a>
       </nav>
-      <FilterForm action={periodsHref()} part={PART} fields={fields} values={{ ...query, month }} />
+      <FilterForm
+        action={periodsHref()}
+        part={PART}
+        fields={fields}
+        values={{ month, show: query.show, tenant_id: query.tenant_id, tz: query.tz }}
+      />
       {'why' in board ? (
         <div class="panel" id={PART}>
           <p class="note">{board.why}</p>
@@ -239,6 +243,7 @@ export const boardPage = (failures: LateFailures): Page<typeof boardQuery, Board
   query: boardQuery,
   read: (services, who, { query: asked }) => readBoard(services, who, asked, failures),
   tenantsOf: ({ query: { tenant_id: tenantId } }) => [tenantId],
+  filter: () => ({ title: 'Months', action: periodsHref(), part: PART, fields: fields }),
   title: ({ month }) => `Months: ${monthInWords(month)}`,
   show: (facts, view) => <BoardView facts={facts} view={view} />,
 })

@@ -2,7 +2,7 @@ import type { JSX } from 'preact'
 import type { VoidedStatement } from '../../app/finance/statements/document/documents.ts'
 import { isOperator } from '../../domain/token/events.ts'
 import { fromTimestamp } from '../../kernel/clock.ts'
-import { paths, periodHref, periodsHref, tenantHref } from '../kit/href.ts'
+import { paths, periodHref, periodIn, periodsHref, tenantHref } from '../kit/href.ts'
 import { Panel } from '../kit/panel.tsx'
 import { Table, type TableColumn } from '../kit/table.tsx'
 import { Facts, Moment } from '../kit/values.tsx'
@@ -293,6 +293,7 @@ export const monthPage = (failures: LateFailures): Page<typeof monthQuery, Month
   query: monthQuery,
   read: (services, who, asked) => readMonth(services, who, asked, failures),
   tenantsOf: ({ of }) => [of.tenantId],
+  tenantIn: (id) => periodIn(id).tenantId,
   title: ({ of }) => `${monthInWords(of.month)}, ${of.tenantId}, ${of.currency}`,
   show: (facts, view) => <MonthView facts={facts} view={view} />,
 })

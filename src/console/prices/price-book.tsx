@@ -121,7 +121,6 @@ function BookPage({ facts, view }: { readonly facts: BookFacts; readonly view: V
     { name: 'against', label: 'Compare with', options: versions, noChoice: 'none' },
     ...timeFields('ledger', { label: 'Cost of usage of', noChoice: 'none' }),
     fieldOf.tenant,
-    fieldOf.zone,
   ]
   return (
     <>

@@ -8,8 +8,8 @@ import { NameOf } from '../../api/query/schemas.ts'
 import type { Principal } from '../../app/access/principal.ts'
 import { isOperator } from '../../domain/token/events.ts'
 import { fromTimestamp } from '../../kernel/clock.ts'
-import { fieldOf } from '../kit/fields.ts'
-import { type FilterField, FilterForm } from '../kit/filter.tsx'
+import { fieldOf, type FilterField } from '../kit/fields.ts'
+import { FilterForm } from '../kit/filter.tsx'
 import { adminPath, bookHref, paths, pricesHref } from '../kit/href.ts'
 import { FactsPanel, type PanelFacts, factsOrWords, panelFacts } from '../kit/panel.tsx'
 import { Table, type TableColumn } from '../kit/table.tsx'
@@ -46,10 +46,7 @@ interface PricesFacts {
 
 const PART = 'prices'
 
-const fields: readonly FilterField[] = [
-  { ...fieldOf.tenant, label: 'Prices of tenant' },
-  fieldOf.zone,
-]
+const fields: readonly FilterField[] = [{ ...fieldOf.tenant, label: 'Prices of tenant' }]
 
 async function read(
   { accounts }: ConsoleServices,
@@ -223,6 +220,7 @@ export const pricesPage: Page<typeof query, PricesFacts> = {
   query,
   read: (services, _who, { query: asked, token }) => read(services, token, asked),
   tenantsOf: ({ tenant }) => [tenant?.id],
+  filter: () => ({ title: 'Prices', action: pricesHref(), part: PART, fields: fields }),
   title: () => 'Prices',
   show: (facts, view) => <PricesPage facts={facts} view={view} />,
 }

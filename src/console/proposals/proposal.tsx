@@ -104,6 +104,7 @@ export const proposalPage: Page<typeof query, ProposalFacts> = {
   query: query,
   read: readProposal,
   tenantsOf: ({ row }) => [row.tenantId],
+  tenantIn: (id) => proposalIn(id).tenantId,
   title: ({ row }) => `Proposal for ${row.tenantId}`,
   show: (facts, view) => (
     <>

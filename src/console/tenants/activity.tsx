@@ -11,8 +11,8 @@ import { withFiles } from '../../api/query/answers.ts'
 import { AsOf } from '../../api/query/schemas.ts'
 import { fieldReader } from '../form-routes.ts'
 import { Download, tableFormats } from '../kit/download.tsx'
-import { fieldOf, timeFields } from '../kit/fields.ts'
-import { type FilterField, FilterForm } from '../kit/filter.tsx'
+import { fieldOf, type FilterField, timeFields } from '../kit/fields.ts'
+import { FilterForm } from '../kit/filter.tsx'
 import { activityHref, apiPath, lifeHref, paths } from '../kit/href.ts'
 import { factsOrWords, type PanelFacts } from '../kit/panel.tsx'
 import { boundedOf, pageOf, Pager, withTime } from '../kit/time-pages.tsx'
@@ -53,7 +53,6 @@ const fields: readonly FilterField[] = [
   { name: 'code', label: 'Code', placeholder: 'no_channel' },
   fieldOf.user,
   fieldOf.token,
-  fieldOf.zone,
 ]
 
 function columnsIn({ tenantId, query }: ActivityFacts, view: View): readonly TableColumn<Life>[] {
@@ -222,6 +221,14 @@ export const activityPage: Page<typeof query, ActivityFacts> = {
     return { tenantId, tenantName, query: shown, list }
   },
   tenantsOf: ({ tenantId }) => [tenantId],
+  tenantIn: (id) => id,
+  names: (id) => ({ tenant_id: id }),
+  filter: (id) => ({
+    title: `Activity of ${id}`,
+    action: activityHref(id),
+    part: PART,
+    fields,
+  }),
   title: ({ tenantId, tenantName }) => `Activity of ${tenantName ?? tenantId}`,
   show: (facts, view) => <ActivityPage facts={facts} view={view} />,
 }

@@ -43,9 +43,18 @@ function StatusOfUser({
 }
 
 /** Chooses a user by its id. */
-function Chooser({ tenantId, value }: { readonly tenantId: string; readonly value: string }) {
+function Chooser({
+  tenantId,
+  value,
+  tz,
+}: {
+  readonly tenantId: string
+  readonly value: string
+  readonly tz: string | undefined
+}) {
   return (
     <form class="filter" method="get" action={`${tenantHref(tenantId)}#user`}>
+      {tz === undefined ? null : <input type="hidden" name="tz" value={tz} />}
       <label>
         <span>Change the user</span>
         <input
@@ -74,7 +83,7 @@ function ChosenUser(props: FormProps): JSX.Element {
       <>
         {isFaultOfUser ? <UnplacedFault fault={fault} /> : null}
         {of === undefined || isFaultOfUser ? null : <p class="panel fault">{of.why}</p>}
-        <Chooser tenantId={tenant.id} value={query.user ?? ''} />
+        <Chooser tenantId={tenant.id} value={query.user ?? ''} tz={query.tz} />
       </>
     )
   const { id, name } = of.facts
@@ -96,7 +105,7 @@ function ChosenUser(props: FormProps): JSX.Element {
       </Panel>
       <StatusOfUser {...props} userId={id} />
       <Limits {...props} subject={{ kind: 'user', userId: id }} />
-      <Chooser tenantId={tenant.id} value="" />
+      <Chooser tenantId={tenant.id} value="" tz={query.tz} />
     </>
   )
 }

@@ -266,6 +266,7 @@ export const tenantPage: Page<typeof tenantQuery, TenantFacts> = {
   query: tenantQuery,
   read: readTenant,
   tenantsOf: ({ tenant }) => [tenant.id],
+  tenantIn: (id) => id,
   title: ({ tenant }) => tenant.name,
   show: (facts, view) => <TenantPage facts={facts} view={view} />,
 }

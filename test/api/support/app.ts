@@ -75,6 +75,7 @@ const noAccounts: AccountReads = {
   usage: () => Promise.resolve([]),
   tagKeys: () => Promise.resolve([]),
   usageExtent: () => Promise.resolve(undefined),
+  zoneOf: () => Promise.resolve('UTC'),
 }
 
 const billing: GatewayServices['queries']['billing'] = {
