@@ -244,6 +244,44 @@ t.test(
   },
 )
 
+t.test(
+  'sums are sorted by any column, cut to the largest, and compared with the time before',
+  async (t) => {
+    const path = '/console/ledger/summary?by=model&and=user&time_preset=this_month'
+    const cells = (text: string, column: string) =>
+      [
+        ...text.matchAll(
+          new RegExp(`data-name="${column}">\\+?<span class="money[^>]*>([^<]+)`, 'g'),
+        ),
+      ].map(([, shown = '']) => Number(plain(shown)))
+    const { text } = await ask(path)
+    const [, largest = ''] = /<a href="([^"]+)">settled<\/a>/.exec(text) ?? []
+    const down = await ask(largest.replaceAll('&amp;', '&'))
+    t.match(down.text, '<th scope="col" class="right" aria-sort="descending">')
+    const perCurrency = (all: string, of: string) =>
+      [...all.matchAll(/<tr><td class="lead".*?<\/tr>/g)]
+        .map(([row]) => row)
+        .filter((row) => row.includes(`> ${of}<`))
+        .flatMap((row) => cells(row, 'settled'))
+    const usd = perCurrency(down.text, 'USD')
+    t.same(
+      usd,
+      [...usd].toSorted((one, other) => other - one),
+    )
+    const [, smallest = ''] = /<a href="([^"]+)">settled<\/a>/.exec(down.text) ?? []
+    t.match(smallest, 'sort=amount', 'the same heading turns the order')
+    const first = await ask(`${path}&top=10&before=true`)
+    t.match(first.text, /Compared with/)
+    const whole = await checkAmounts(t, `${path}&top=10&before=true`, reader, 6)
+    t.same(cells(whole, 'change'), cells(whole, 'net'), 'nothing was settled the month before')
+    t.match(await ask('/console/ledger/summary?by=day&before=true'), {
+      status: 400,
+      text: /group by other keys than day/,
+    })
+    t.match(await ask(`${path}&sort=colour`), { status: 400, text: /sort must be one of/ })
+  },
+)
+
 t.test('a chart is of one currency, and its days open their lines', async (t) => {
   const { text } = await ask('/console/ledger/summary?by=day&and=model&tz=Europe%2FBerlin')
   const figures = text.split('<figure').slice(1)
@@ -303,6 +341,7 @@ t.test('each file of a page is that of the API, of all its rows as of its positi
   const pages = [
     ['/console/ledger/lines?time_preset=7d&currency=USD', 4],
     ['/console/ledger/summary?by=day&and=model&tz=Asia%2FKolkata', 2],
+    ['/console/ledger/summary?by=model&top=10&before=true&time_preset=7d', 2],
     ['/console/ledger/movements?tz=Asia%2FKolkata', 4],
     ['/console/failed', 4],
     [`/console/tenants/${demo.tenantId}/activity?type=call`, 2],

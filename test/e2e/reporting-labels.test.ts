@@ -1,5 +1,6 @@
 import t from 'tap'
 import { openTestTenant, sharedStack } from '../helpers/stack.ts'
+import { askConsole, signInToConsole } from './support/console.ts'
 import { call, queriesOf, taskBody, TASKS } from './support/client.ts'
 
 /** Reports by the tags and end users that a tenant declared. */
@@ -86,6 +87,18 @@ t.test('reports select and group by what a tenant declared', async (t) => {
   const usage = await support.get(`/usage?group_by=tag:team,surface&since=${since}`)
   t.equal(usage.body.data.items.length, requests.length)
   t.match(usage.body.data.items[0], { 'tag:team': 'search', refunded: '0' })
+  const ofUsers = await support.get('/usage?group_by=end_user&sort=end_user')
+  t.same(
+    new Set(ofUsers.body.data.items.map((item: Record<string, unknown>) => item['end_user'])),
+    new Set(['user 马', null]),
+  )
+  t.equal(ofUsers.body.data.items.at(-1).end_user, null, 'those without a value stand last')
+  const lives = (await support.get('/lives')).body.data.items as readonly Record<string, unknown>[]
+  t.match(
+    lives.slice(0, requests.length),
+    requests.map(() => ({ tags, end_user: 'user 马' })),
+  )
+  t.match(lives.at(-1), { tags: null, end_user: null })
   const all = await support.get('/usage?group_by=tag:team')
   t.same(
     new Set(all.body.data.items.map((item: Record<string, unknown>) => item['tag:team'])),
@@ -100,6 +113,33 @@ t.test('reports select and group by what a tenant declared', async (t) => {
     status: 400,
     body: { error: { param: 'group_by' }, message: /declared: project, team/ },
   })
+})
+
+t.test('pages show tags and end users, and sum by them', async (t) => {
+  const cookie = await signInToConsole(url, queryToken)
+  const ask = async (path: string) => {
+    const answer = await askConsole(url, `/console${path}`, { cookie })
+    t.equal(answer.status, 200, path)
+    return answer.text.replaceAll('&amp;', '&')
+  }
+  const lines = await ask('/ledger/lines')
+  const [, ofTag = ''] = /<a href="\/console(\/[^"]+)">team: search</.exec(lines) ?? []
+  const [, ofUser = ''] = /<a href="\/console(\/[^"]+)">end user user 马</.exec(lines) ?? []
+  const count = (text: string): number => text.split('data-name="SKU"').length - 1
+  t.ok(count(lines) > count(await ask(ofTag)))
+  t.equal(count(await ask(ofUser)), count(await ask(ofTag)))
+  const [, line = ''] = /<a href="\/console(\/ledger\/lines\/[^"]+)"/.exec(await ask(ofTag)) ?? []
+  const [, life = ''] = /<a class="id" href="\/console(\/life\/[^"]+)"/.exec(await ask(ofTag)) ?? []
+  for (const page of [line, life, `/tenants/${tenantId}/activity`])
+    for (const words of ['team: search', 'project: apollo; 11', 'end user user 马'])
+      t.match(await ask(page), words, page)
+  const sums = await ask('/ledger/summary?by=tag:team&and=end_user')
+  t.match(sums, '<option value="tag:project">tag project</option>')
+  const [, href = '', label] =
+    /data-name="team"><a href="\/console([^"]+)">([^<]+)/.exec(sums) ?? []
+  t.equal(label, 'search')
+  t.match(await ask(href), 'user 马')
+  t.match(sums, 'data-name="team">none', 'no filter names the lines without a tag')
 })
 
 t.test('a setting that is impossible is refused by its member', async (t) => {

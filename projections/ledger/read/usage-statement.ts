@@ -17,7 +17,7 @@ import { coverOf, cutAt, type Span, UTC_DAY_MS } from './spans.ts'
 /** Keys of time: of the zone whose periods are given. */
 export const timeKeys = ['hour', 'day', 'month'] as const
 type TimeKey = (typeof timeKeys)[number]
-type FactKey = 'model' | 'token' | 'user' | 'sku' | 'surface' | 'tenant'
+type FactKey = 'model' | 'token' | 'user' | 'sku' | 'surface' | 'tenant' | 'end_user'
 
 /** Keys that usage can be grouped by, at most one of them of time; a tag by its name. */
 export type UsageKey = TimeKey | FactKey | `tag:${string}`
@@ -43,6 +43,7 @@ const columns: Readonly<Record<FactKey, string>> = {
   sku: 'sku',
   surface: 'surface',
   tenant: 'tenant_id',
+  end_user: 'end_user',
 }
 
 const beginnings = { hours: 'hour', quarters: 'quarter' } as const
@@ -110,7 +111,7 @@ export class UsageStatement {
   *parts(): Work<readonly Part[]> {
     const { filter, groupBy } = this.#query
     const refunds = this.#query.withRefunds === true ? [this.#refunds()] : []
-    if (isOfLines(filter) || groupBy.some(isTag)) return [this.#lines({}), ...refunds]
+    if (isOfLines(filter) || groupBy.some(isKeyOfLines)) return [this.#lines({}), ...refunds]
     const named = typeof this.#periods === 'string' ? [] : this.#periods
     const largest = groupBy.includes('hour') ? 'hour' : 'day'
     const range = coverOf({ fromMs: filter.fromMs, toMs: filter.toMs }, largest)
@@ -261,6 +262,8 @@ export class UsageStatement {
 
 const TAG = 'tag:'
 const isTag = (key: UsageKey): key is `tag:${string}` => key.startsWith(TAG)
+/** Totals have no labels of requests. */
+const isKeyOfLines = (key: UsageKey): boolean => isTag(key) || key === 'end_user'
 const isTimeKey = (key: UsageKey): key is TimeKey => timeKeys.some((each) => each === key)
 
 /** The column of the nth key in the statement. A tag's name is any text, and longer than names of columns. */

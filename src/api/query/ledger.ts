@@ -23,7 +23,8 @@ import {
 import { AnsweredAsOf, Cursor, Limit, lineFileMembers, LinesAnswerSchema } from './schemas.ts'
 import { narrow, visibleTo } from './scope.ts'
 import type { QueryServices } from './services.ts'
-import { groupByMember, groupMembers, Key, readUsage, sumColumns } from './usage.ts'
+import { groupMembers, Key, readUsage, sumColumns } from './usage.ts'
+import { groupByMember } from './usage-keys.ts'
 
 /**
  * These routes list the settled lines and sum them. `ledger/summary` has the sums of `usage`, and stays for programs

@@ -161,6 +161,16 @@ function readTag(text: string): readonly [name: string, value: string] {
   return [text.slice(0, end), text.slice(end + 1)]
 }
 
+/** The keys of tags that a tenant has declared, where a reader sees one tenant or names it. @throws DomainError */
+export async function readTagKeys(
+  { accounts }: Pick<QueryServices['queries'], 'accounts'>,
+  principal: Principal,
+  asked: string | undefined,
+): Promise<readonly string[]> {
+  const { tenantId } = narrow(visibleTo(principal), { tenantId: asked, userId: undefined })
+  return tenantId === undefined ? [] : accounts.tagKeys(tenantId)
+}
+
 /**
  * Refuses a key of tags that the tenant has not declared: nothing is recorded of it, which would
  * look like no usage. Reports of all tenants may name any.

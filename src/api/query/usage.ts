@@ -1,24 +1,26 @@
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import type { FastifyInstance } from 'fastify'
 import { type Static, Type } from 'typebox'
-import { timeKeys, type UsageGroup, type UsageKey } from '../../../projections/ledger/query.ts'
+import type { UsageGroup, UsageKey } from '../../../projections/ledger/query.ts'
 import { userKey } from '../../../projections/access/query.ts'
 import type { Principal } from '../../app/access/principal.ts'
-import { formatAmount, parseAmount } from '../../kernel/money.ts'
 import { inTurns, mapped } from '../../kernel/turns.ts'
 import type { AccountReads } from './account-reads.ts'
 import { successOf } from '../kit/routes/account-surface.ts'
 import { principalOf } from '../kit/tokens/authenticate.ts'
 import { inFileName } from '../kit/answers/files.ts'
-import { RequestError } from '../kit/request-error.ts'
 import { sendList, wholeList } from './answers.ts'
 import { describeQuery } from './documentation.ts'
 import { listFailures } from './envelope.ts'
 import { isTimeKey, periodsOf } from './periods.ts'
 import { factsOf, readReport, reportMembers, requireDeclared } from './report-query.ts'
 import { AnsweredAsOf, sumMembers, totalMembers } from './schemas.ts'
+import { groupByMember, keyNames, nameOf, readGroups, TAG } from './usage-keys.ts'
+import { type Compared, compared, comparedColumns, rangeBeforeOf } from './usage-before.ts'
+import { firstOf, ordered, orderMembers, readOrder } from './usage-order.ts'
+import { totalsOf } from './usage-totals.ts'
 import type { QueryServices } from './services.ts'
-import { shownRange, ShownRangeMembers } from './time-range.ts'
+import { readZone, shownRange, ShownRangeMembers, type TimeRange } from './time-range.ts'
 
 /** Usage by keys: the sums behind every report. */
 
@@ -34,45 +36,36 @@ export const sumColumns = [
   'net',
 ] as const
 
-function invalid(param: string, message: string): RequestError {
-  return new RequestError('parameter_invalid', message, param)
+/** Parameters of usage that the sums of lines do not have. */
+const comparedMembers = {
+  ...orderMembers,
+  before: Type.Optional(
+    Type.Enum(['true', 'false'], {
+      description:
+        'Whether each group has `net_before`, its net sum of the time before, and `change`; not with hour, day and month.',
+    }),
+  ),
 }
 
-/** Keys of the lines, and their names in answers. */
-const keyNames = {
-  tenant: 'tenant_id',
-  user: 'user_id',
-  token: 'token_id',
-  model: 'model',
-  sku: 'sku',
-  surface: 'surface',
-  hour: 'hour',
-  day: 'day',
-  month: 'month',
-} as const satisfies Partial<Record<UsageKey, string>>
-
-const TAG = 'tag:'
-const all = [...Object.keys(keyNames), `${TAG}<key>`].join(', ')
-const groups = [...Object.keys(keyNames), `${TAG}[^,]{1,64}`].join('|')
-
-/** The keys of a report, of which `usual` is the default. */
-export const groupByMember = (usual: UsageKey) =>
-  Type.Optional(
-    Type.String({
-      maxLength: 140,
-      documented: {
-        type: 'string',
-        pattern: `^(?:${groups})(?:,(?:${groups}))?$`,
-        description: `One or two of ${all}, with a comma between; ${usual} by default. Of hour, day and month only one.`,
-        examples: ['day,model'],
-      },
-    }),
-  )
-
 export const usageQuerySchema = (surfaceNames: readonly string[]) =>
-  Type.Object({ ...reportMembers(surfaceNames), group_by: groupByMember('day') })
+  Type.Object({
+    ...reportMembers(surfaceNames),
+    group_by: groupByMember('day'),
+    ...comparedMembers,
+  })
+
+export type UsageQuery = Partial<Static<ReturnType<typeof usageQuerySchema>>>
 
 export const Key = Type.Optional(Type.Union([Type.String(), Type.Null()]))
+
+const OfBefore = (description: string) =>
+  Type.Optional(Type.String({ description: `With \`before\`: ${description}` }))
+
+/** Members of groups and totals that are compared with the time before. */
+const changeMembers = {
+  net_before: OfBefore('the net sum of the time before.'),
+  change: OfBefore('`net` less `net_before`.'),
+}
 
 /** The members of a group: those of its keys, its sums, and the names of ids. */
 export const groupMembers = {
@@ -88,41 +81,33 @@ export const UsageSchema = Type.Object({
   tz: Type.String(),
   ...ShownRangeMembers,
   as_of: AnsweredAsOf,
-  totals: Type.Array(Type.Object(totalMembers, { named: 'UsageTotal' }), {
-    description: 'Totals of all items.',
+  before: Type.Optional(
+    Type.Object(ShownRangeMembers, {
+      description: 'With `before`: the time that groups are compared with.',
+    }),
+  ),
+  groups: Type.Integer({ description: 'Number of all groups, those behind `top` included.' }),
+  totals: Type.Array(Type.Object({ ...totalMembers, ...changeMembers }, { named: 'UsageTotal' }), {
+    description: 'Totals of all groups.',
   }),
   items: Type.Array(
-    Type.Object(groupMembers, {
-      named: 'UsageGroup',
-      additionalProperties: Key,
-      description:
-        'Each has the members of its keys, and the names of ids; a tag is `tag:<key>`, null where a request had none.',
-    }),
+    Type.Object(
+      { ...groupMembers, ...changeMembers },
+      {
+        named: 'UsageGroup',
+        additionalProperties: Key,
+        description:
+          'Each has the members of its keys, and the names of ids; a tag is `tag:<key>`; a tag or an end user is null where a request had none.',
+      },
+    ),
   ),
 })
 
 const UsageAnswerSchema = successOf(UsageSchema)
 
-function isKey(name: string): name is UsageKey {
-  return Object.hasOwn(keyNames, name) || (name.startsWith(TAG) && name.length > TAG.length)
-}
-
-const nameOf = (key: UsageKey): string =>
-  Object.hasOwn(keyNames, key) ? keyNames[key as keyof typeof keyNames] : key
-
-function readGroups(text = 'day'): readonly UsageKey[] {
-  const names = text.split(',')
-  const keys = names.filter(isKey)
-  if (keys.length !== names.length || keys.length > 2 || new Set(keys).size !== keys.length)
-    throw invalid('group_by', `group_by must be one or two of ${all}, with a comma between`)
-  if (keys.filter(isTimeKey).length > 1)
-    throw invalid('group_by', `group_by takes only one of ${timeKeys.join(', ')}`)
-  return keys
-}
-
 /** The amounts and numbers of a group, where numbers of requests are known as such or null. */
 function shownSums(
-  { unit, quantity, requests, ...rest }: Omit<UsageGroup, 'keys'>,
+  { unit, quantity, requests, ...rest }: Omit<UsageGroup, 'keys'> & Partial<Compared>,
   isOfParts: boolean,
 ) {
   return {
@@ -136,7 +121,7 @@ function shownSums(
 type Item = Readonly<Record<string, string | number | null>> & ReturnType<typeof shownSums>
 
 function toItem(
-  { keys, ...group }: UsageGroup,
+  { keys, ...group }: UsageGroup & Partial<Compared>,
   groupBy: readonly UsageKey[],
   isOfParts: boolean,
 ): Item {
@@ -185,40 +170,11 @@ async function withNames(
   }
 }
 
-/** The sums of all groups of one currency. */
-interface Total {
-  requests: number
-  lines: number
-  amountPico: bigint
-  refundedPico: bigint
-}
-
-function* totalsOf(found: readonly UsageGroup[], isOfParts: boolean) {
-  const totals = new Map<string, Total>()
-  yield* mapped(found, ({ currency, requests, lines, amount, refunded }) => {
-    const of = totals.get(currency) ?? { requests: 0, lines: 0, amountPico: 0n, refundedPico: 0n }
-    of.requests += requests
-    of.lines += lines
-    of.amountPico += parseAmount(amount)
-    of.refundedPico += parseAmount(refunded)
-    totals.set(currency, of)
-  })
-  const byCurrency = [...totals].toSorted(([one], [other]) => (one < other ? -1 : 1))
-  return byCurrency.map(([currency, { requests, lines, amountPico, refundedPico }]) => ({
-    currency,
-    requests: isOfParts ? null : requests,
-    lines,
-    amount: formatAmount(amountPico),
-    refunded: formatAmount(refundedPico),
-    net: formatAmount(amountPico - refundedPico),
-  }))
-}
-
 /** Usage by one or two keys, within what the principal may see: `usage` of the query API. */
 export async function readUsage(
   services: Pick<QueryServices, 'queries' | 'clock'>,
   principal: Principal,
-  query: Partial<Static<ReturnType<typeof usageQuerySchema>>>,
+  query: UsageQuery,
 ) {
   const { accounts } = services.queries
   const groupBy = readGroups(query.group_by)
@@ -230,29 +186,42 @@ export async function readUsage(
     filter.tenantId,
     tags.map((key) => ({ name: key.slice(TAG.length), param: 'group_by' })),
   )
+  const isCompared = query.before === 'true'
+  const columns = [...groupBy.map(nameOf), ...sumColumns, ...(isCompared ? comparedColumns : [])]
+  const order = readOrder(query.sort, columns)
+  const earlier = isCompared
+    ? rangeBeforeOf(range, groupBy, readZone(query.tz), services.clock.nowMs())
+    : undefined
   const bounded = await periodsOf(accounts, filter, groupBy.find(isTimeKey), query.tz)
-  const found = await accounts.usage({
-    filter: { ...filter, ...bounded.range },
-    groupBy,
-    periods: bounded.periods,
-    withRefunds: true,
-  })
+  const read = (of: TimeRange) =>
+    accounts.usage({
+      filter: { ...filter, ...of },
+      groupBy,
+      periods: bounded.periods,
+      withRefunds: true,
+    })
+  const now = await read(bounded.range)
+  const found =
+    earlier === undefined ? now : await inTurns(compared(now, await read(earlier), groupBy))
   const isOfParts = filter.sku !== undefined
   const hasParts = isOfParts || groupBy.includes('sku')
   const sums = await inTurns(mapped(found, (group) => toItem(group, groupBy, hasParts)))
-  const { items, columns: names } = await withNames(accounts, filter.tenantId, groupBy, sums)
+  const shown = firstOf(await inTurns(ordered(sums, order)), query.top)
+  const { items, columns: names } = await withNames(accounts, filter.tenantId, groupBy, shown)
   const keys = groupBy.map(inFileName)
   const page = {
     group_by: [...groupBy],
     tz: query.tz ?? 'UTC',
     ...shownRange(range),
     as_of: String(filter.asOf),
+    ...(earlier && { before: shownRange(earlier) }),
+    groups: found.length,
     totals: await inTurns(totalsOf(found, isOfParts)),
     items,
   }
   return {
     name: `usage-by-${keys.join('-')}`,
-    columns: [...groupBy.map(nameOf), ...sumColumns, ...names],
+    columns: [...columns, ...names],
     facts: factsOf(report, query.tz),
     ...wholeList(page),
   }
@@ -267,7 +236,7 @@ export function usageRoute(instance: FastifyInstance, services: QueryServices): 
       schema: {
         ...describeQuery({
           operationId: 'summariseUsage',
-          summary: 'Get usage by tenant, user, token, model, SKU, surface, time or tag',
+          summary: 'Get usage by tenant, user, token, model, SKU, surface, time, end user or tag',
           ok: UsageAnswerSchema,
           failures: [...listFailures, 'log_unavailable'],
           csv: true,

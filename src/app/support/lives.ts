@@ -26,6 +26,9 @@ export interface ListedLife {
   readonly tokenId: string
   readonly model: string
   readonly requestId: string
+  readonly tags: Readonly<Record<string, string>> | undefined
+  /** The tenant's id of its end user. */
+  readonly endUser: string | undefined
   /** Time at which the log recorded its first event, Unix milliseconds. */
   readonly atMs: number
   readonly state: ReceiptStatus['state']
@@ -96,6 +99,8 @@ function listedLife(items: readonly TimelineItem[]): readonly ListedLife[] {
       tokenId: data.tokenId,
       model: data.model,
       requestId: data.requestId,
+      tags: data.tags,
+      endUser: data.endUser,
       atMs: first.atMs,
       state: receiptStatusOf(opening, events).state,
       lastStep: last.title,

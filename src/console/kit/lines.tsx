@@ -1,6 +1,7 @@
+import type { JSX } from 'preact'
 import type { readLines } from '../../api/query/ledger.ts'
 import { fromTimestamp } from '../../kernel/clock.ts'
-import { apiPath, lifeHref, lineHref } from './href.ts'
+import { apiPath, lifeHref, lineHref, linesHref } from './href.ts'
 import type { TableColumn } from './table.tsx'
 import { grouped, Id, Moment, type ZoneClock } from './values.tsx'
 
@@ -58,5 +59,44 @@ export const lineColumns = (
       line.adjusted === '0' ? undefined : { amount: line.adjusted, from: fromOf(line) },
   },
 ]
+
+/** The labels of a request: its end user and its tags, each with the lines that have it. */
+export function Labels({
+  line: { tenant_id, end_user: endUser, tags },
+  tz,
+  isLinked = true,
+}: {
+  readonly line: Pick<Line, 'tenant_id' | 'end_user' | 'tags'>
+  readonly tz?: string | undefined
+  /** False for readers who see no lines. */
+  readonly isLinked?: boolean
+}): JSX.Element | null {
+  const labels = [
+    ...(endUser === null ? [] : [[`end user ${endUser}`, { end_user: endUser }] as const]),
+    ...Object.entries(tags ?? {}).map(
+      ([key, value]) => [`${key}: ${value}`, { tag: `${key}:${value}` }] as const,
+    ),
+  ]
+  if (labels.length === 0) return null
+  return (
+    <ul class="labels">
+      {labels.map(([words, asked]) => (
+        <li key={words}>
+          {isLinked ? <a href={linesHref({ ...asked, tenant_id, tz })}>{words}</a> : words}
+        </li>
+      ))}
+    </ul>
+  )
+}
+
+/** Whether a request has labels. */
+export const hasLabels = ({ end_user: endUser, tags }: Pick<Line, 'end_user' | 'tags'>): boolean =>
+  endUser !== null || Object.keys(tags ?? {}).length > 0
+
+/** The column of labels, for lists in which some line has any. */
+export const labelColumn = (tz: string | undefined): TableColumn<Line> => ({
+  name: 'end user and tags',
+  cell: (line) => <Labels line={line} tz={tz} />,
+})
 
 const fromOf = ({ source_id, sku }: Line): string => apiPath('/ledger/lines', { source_id, sku })

@@ -6,7 +6,7 @@ import { linesHref } from '../kit/href.ts'
 /** The dimensions of a summary, and the addresses of the lines behind each of its sums. */
 
 /** The dimensions, each with the member of an answer, and of the lines' query, that has its value. */
-export const members = {
+const members = {
   day: 'day',
   month: 'month',
   hour: 'hour',
@@ -16,12 +16,30 @@ export const members = {
   user: 'user_id',
   token: 'token_id',
   surface: 'surface',
+  end_user: 'end_user',
 } as const
-export type Dimension = keyof typeof members
-export const dimensions = Object.keys(members) as readonly Dimension[]
+type NamedDimension = keyof typeof members
+/** A dimension by its name, or a tag by its key. */
+export type Dimension = NamedDimension | `tag:${string}`
+/** The dimensions that have names. */
+export const dimensions = Object.keys(members) as readonly NamedDimension[]
+
+const TAG = 'tag:'
+/** Whether a text names a tag. */
+export const isTag = (name: string): name is `tag:${string}` => name.startsWith(TAG)
+
+/** The member of an answer that has the value of a dimension. */
+export const memberOf = (dimension: Dimension): string =>
+  isTag(dimension) ? dimension : members[dimension]
+
+/** The words of dimensions whose names are none. */
+export const dimensionWords = { sku: 'SKU', end_user: 'end user' } as const
 
 /** The word of a dimension on a page. */
-export const wordOf = (dimension: Dimension): string => (dimension === 'sku' ? 'SKU' : dimension)
+export function wordOf(dimension: Dimension): string {
+  if (dimension === 'sku' || dimension === 'end_user') return dimensionWords[dimension]
+  return isTag(dimension) ? dimension.slice(TAG.length) : dimension
+}
 
 /** Unix milliseconds of the whole range; its end is when it was read where none was asked for. */
 export interface Bounds {
@@ -34,6 +52,10 @@ interface Conditions {
   readonly tz?: string
   readonly by?: Dimension
   readonly and?: Dimension
+  readonly sort?: string
+  readonly top?: string
+  readonly before?: string
+  readonly tag?: string
   readonly time_preset?: string
   readonly start_time?: string
   readonly end_time?: string
@@ -57,6 +79,9 @@ export function conditionsOf(asked: Conditions, { bounds, asOf }: Summed) {
   const {
     by: _by,
     and: _and,
+    sort: _sort,
+    top: _top,
+    before: _before,
     time_preset: _preset,
     start_time: _from,
     end_time: _to,
@@ -92,10 +117,11 @@ export function linesOf(
 ): string {
   let { fromMs, toMs } = summed.bounds
   const further: Record<string, string> = { currency }
-  for (const dimension of dimensions) {
+  for (const dimension of [...dimensions, ...Object.keys(values).filter(isTag)]) {
     const value = values[dimension]
     if (value === undefined) continue
-    if (!isTime(dimension)) further[members[dimension]] = value
+    if (isTag(dimension)) further['tag'] = `${dimension.slice(TAG.length)}:${value}`
+    else if (!isTime(dimension)) further[members[dimension]] = value
     else {
       const period = periodOf(asked.tz, dimension, value)
       fromMs = Math.max(fromMs, period.fromMs)

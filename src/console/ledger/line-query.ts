@@ -22,6 +22,7 @@ export const lineFields: readonly FilterField[] = [
   fieldOf.user,
   fieldOf.model,
   { name: 'tag', label: 'Tag', placeholder: 'session:…' },
+  { name: 'end_user', label: 'End user' },
   fieldOf.currency,
 ]
 

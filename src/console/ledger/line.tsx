@@ -20,6 +20,7 @@ import {
   proofHref,
 } from '../kit/href.ts'
 import { FactsPanel, Panel, type PanelFacts, panelFacts } from '../kit/panel.tsx'
+import { hasLabels, Labels } from '../kit/lines.tsx'
 import { Table, type TableColumn } from '../kit/table.tsx'
 import { LedgerTabs } from '../kit/tabs.tsx'
 import { Facts, grouped, Id, Money, Moment, type ZoneClock } from '../kit/values.tsx'
@@ -130,6 +131,7 @@ function About({ facts, clock }: { readonly facts: LineFacts; readonly clock: Zo
           ['user', of(line.user_name, line.user_id)],
           ['token', of(line.token_name, line.token_id)],
           ['request', <Id id={line.request_id} href={findHref({ q: line.request_id })} />],
+          ...(hasLabels(line) ? [['for', <Labels line={line} />] as const] : []),
         ]}
       />
     </Panel>

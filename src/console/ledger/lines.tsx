@@ -9,7 +9,7 @@ import { FilterForm } from '../kit/filter.tsx'
 import { apiPath, linesHref, paths } from '../kit/href.ts'
 import { boundedOf, pageOf, Pager, withTime } from '../kit/time-pages.tsx'
 import { factsOrWords, type PanelFacts } from '../kit/panel.tsx'
-import { lineColumns, type Lines } from '../kit/lines.tsx'
+import { hasLabels, labelColumn, lineColumns, type Lines } from '../kit/lines.tsx'
 import { Table } from '../kit/table.tsx'
 import { LedgerTabs } from '../kit/tabs.tsx'
 import type { ZoneClock } from '../kit/values.tsx'
@@ -46,7 +46,10 @@ function List({
     <>
       <Table
         label="Settled lines"
-        columns={lineColumns(clock, query.tz)}
+        columns={[
+          ...lineColumns(clock, query.tz),
+          ...(lines.items.some(hasLabels) ? [labelColumn(query.tz)] : []),
+        ]}
         rows={lines.items}
         keyOf={({ line_id: id }) => id}
         empty="Nothing was settled in this time. Choose a longer time, or clear a filter."

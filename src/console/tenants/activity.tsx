@@ -16,6 +16,7 @@ import { FilterForm } from '../kit/filter.tsx'
 import { activityHref, apiPath, lifeHref, paths } from '../kit/href.ts'
 import { factsOrWords, type PanelFacts } from '../kit/panel.tsx'
 import { boundedOf, pageOf, Pager, withTime } from '../kit/time-pages.tsx'
+import { hasLabels, Labels } from '../kit/lines.tsx'
 import { Table, type TableColumn } from '../kit/table.tsx'
 import { Id, Money, Moment, State } from '../kit/values.tsx'
 import { type Page, Unchanged, type View } from '../page.tsx'
@@ -55,7 +56,11 @@ const fields: readonly FilterField[] = [
   fieldOf.token,
 ]
 
-function columnsIn({ tenantId, query }: ActivityFacts, view: View): readonly TableColumn<Life>[] {
+function columnsIn(
+  { tenantId, query }: ActivityFacts,
+  view: View,
+  isLabelled: boolean,
+): readonly TableColumn<Life>[] {
   const { clock } = view
   const { time_preset: _preset, ...asked } = query
   const fromOf = ({ at }: Life): string => {
@@ -95,6 +100,14 @@ function columnsIn({ tenantId, query }: ActivityFacts, view: View): readonly Tab
       right: true,
       cell: ({ duration_ms: ms }) => (ms === null ? '' : formatDuration(ms)),
     },
+    ...(isLabelled
+      ? [
+          {
+            name: 'end user and tags',
+            cell: (life: Life) => <Labels line={life} isLinked={view.token.role !== 'support'} />,
+          },
+        ]
+      : []),
     { name: 'held', right: true, cell: money('held') },
     { name: 'charged', right: true, cell: money('charged') },
   ]
@@ -142,7 +155,7 @@ function List({
     <div class="panel" id={PART} aria-live="polite" {...asks}>
       <Table
         label="Calls and tasks"
-        columns={columnsIn(facts, view)}
+        columns={columnsIn(facts, view, lives.items.some(hasLabels))}
         rows={lives.items}
         keyOf={({ id }) => id}
         isFollowed

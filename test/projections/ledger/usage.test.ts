@@ -142,6 +142,8 @@ t.test('usage by the hours, days and months of any zone', async (t) => {
         return line.surface
       case 'tenant':
         return line.tenantId
+      case 'end_user':
+        return line.endUser ?? 'none'
       default:
         return tagsOf(line)[key.slice('tag:'.length)] ?? 'none'
     }
@@ -209,7 +211,16 @@ t.test('usage by the hours, days and months of any zone', async (t) => {
 
   const positions = [...lines, ...refunded].map(({ position }) => BigInt(position))
   const times = ['hour', 'day', 'month'] as const
-  const facts = ['model', 'token', 'user', 'sku', 'surface', 'tenant', 'tag:project'] as const
+  const facts = [
+    'model',
+    'token',
+    'user',
+    'sku',
+    'surface',
+    'tenant',
+    'end_user',
+    'tag:project',
+  ] as const
   const keysOf = fc
     .uniqueArray(fc.constantFrom<UsageKey>(...times, ...facts), { minLength: 1, maxLength: 2 })
     .filter((keys) => keys.filter((key) => times.some((time) => time === key)).length < 2)

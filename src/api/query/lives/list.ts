@@ -15,7 +15,17 @@ import { toPosition } from '../as-of.ts'
 import { describeQuery } from '../documentation.ts'
 import { listFailures } from '../envelope.ts'
 import { factsOf, placeOf, positionedList } from '../report-query.ts'
-import { AsOf, Cursor, Decimal, fileMembers, Limit, NameOf, Since, TextOrNull } from '../schemas.ts'
+import {
+  AsOf,
+  Cursor,
+  Decimal,
+  fileMembers,
+  labelMembers,
+  Limit,
+  NameOf,
+  Since,
+  TextOrNull,
+} from '../schemas.ts'
 import { narrow, visibleTo } from '../scope.ts'
 import type { QueryServices } from '../services.ts'
 import { readTimeRange, timeRangeMembers } from '../time-range.ts'
@@ -69,6 +79,7 @@ const ListedLifeSchema = Type.Object(
       description: 'Exact decimal; later refunds are in its life.',
       examples: ['0.0462'],
     }),
+    ...labelMembers,
   },
   { named: 'ListedLife' },
 )
@@ -102,6 +113,8 @@ const shownLife = (life: ListedLife): ShownLife => ({
   currency: life.currency ?? null,
   held: life.held,
   charged: life.charged,
+  tags: life.tags ?? null,
+  end_user: life.endUser ?? null,
 })
 
 /** Calls and tasks of a tenant, the newest first: `lives` of the query API. */
