@@ -46,7 +46,7 @@ function isKey(name: string): name is UsageKey {
 }
 
 /** The member of an answer that has the value of a key. */
-export const nameOf = (key: UsageKey): string =>
+export const memberOfKey = (key: UsageKey): string =>
   Object.hasOwn(keyNames, key) ? keyNames[key as keyof typeof keyNames] : key
 
 /** The keys of a report. @throws RequestError */

@@ -46,7 +46,7 @@ interface Order {
 }
 
 /** The column and the direction of a `sort`. @throws RequestError where the answer has no such column */
-export function readOrder(sort: string | undefined, columns: readonly string[]): Order | undefined {
+export function readSort(sort: string | undefined, columns: readonly string[]): Order | undefined {
   if (sort === undefined) return undefined
   const isDescending = sort.startsWith('-')
   const column = isDescending ? sort.slice(1) : sort

@@ -15,9 +15,9 @@ import { listFailures } from './envelope.ts'
 import { isTimeKey, periodsOf } from './periods.ts'
 import { factsOf, readReport, reportMembers, requireDeclared } from './report-query.ts'
 import { AnsweredAsOf, sumMembers, totalMembers } from './schemas.ts'
-import { groupByMember, keyNames, nameOf, readGroups, TAG } from './usage-keys.ts'
+import { groupByMember, keyNames, memberOfKey, readGroups, TAG } from './usage-keys.ts'
 import { type Compared, compared, comparedColumns, rangeBeforeOf } from './usage-before.ts'
-import { firstOf, ordered, orderMembers, readOrder } from './usage-order.ts'
+import { firstOf, ordered, orderMembers, readSort } from './usage-order.ts'
 import { totalsOf } from './usage-totals.ts'
 import type { QueryServices } from './services.ts'
 import { readZone, shownRange, ShownRangeMembers, type TimeRange } from './time-range.ts'
@@ -126,7 +126,7 @@ function toItem(
   isOfParts: boolean,
 ): Item {
   const named: Readonly<Record<string, string | null>> = Object.fromEntries(
-    groupBy.map((key) => [nameOf(key), keys[key] ?? null]),
+    groupBy.map((key) => [memberOfKey(key), keys[key] ?? null]),
   )
   return { ...named, ...shownSums(group, isOfParts) }
 }
@@ -187,8 +187,12 @@ export async function readUsage(
     tags.map((key) => ({ name: key.slice(TAG.length), param: 'group_by' })),
   )
   const isCompared = query.before === 'true'
-  const columns = [...groupBy.map(nameOf), ...sumColumns, ...(isCompared ? comparedColumns : [])]
-  const order = readOrder(query.sort, columns)
+  const columns = [
+    ...groupBy.map(memberOfKey),
+    ...sumColumns,
+    ...(isCompared ? comparedColumns : []),
+  ]
+  const order = readSort(query.sort, columns)
   const earlier = isCompared
     ? rangeBeforeOf(range, groupBy, readZone(query.tz), services.clock.nowMs())
     : undefined

@@ -142,7 +142,7 @@ void t.test('a byte order mark on request, for tables alone', async (t) => {
     'ledger/lines?format=csv&bom=odd',
   ])
     t.match((await get(query)).json(), { error: { code: 'invalid_request', param: 'bom' } }, query)
-  const summary = await get('ledger/summary?format=ndjson')
+  const summary = await get('ledger/summary?format=focus')
   t.match(summary.json(), { error: { code: 'invalid_request', param: 'format' } })
 })
 

@@ -61,7 +61,11 @@ void t.test('the OpenAPI document names every form, header and credential', asyn
   for (const path of ['/v1/chat/completions', '/v1/responses'])
     t.same(forms(path, 'post'), ['application/json', 'text/event-stream'], path)
   t.same(forms('/v1beta/models/{model}:streamGenerateContent', 'post'), ['text/event-stream'])
-  t.same(forms('/api/query/v1/ledger/summary', 'get'), ['application/json', 'text/csv'])
+  t.same(forms('/api/query/v1/ledger/summary', 'get'), [
+    'application/json',
+    'text/csv',
+    'application/x-ndjson',
+  ])
   t.same(forms('/api/query/v1/ledger/lines', 'get'), [
     'application/json',
     'text/csv',
