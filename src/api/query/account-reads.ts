@@ -227,17 +227,11 @@ function failureReads(
   }
 }
 
-export function accountReads(deps: {
-  /** The statements have a timeout. */
-  readonly db: Queryable
-  readonly logEnd: () => Promise<bigint | undefined>
-  readonly readModels: Pick<ReadModels, 'requireCurrent'>
-  readonly balances: ReadBalances
-  readonly settingsOf: (tenantId: string) => Promise<AccountSettings>
-}): AccountReads {
-  const { db, readModels, balances, settingsOf } = deps
+/** The reads of what accounts hold, and of what moved them. */
+function bookReads(
+  db: Queryable,
+): Pick<AccountReads, 'openHolds' | 'pastBalances' | 'credits' | 'movements'> {
   return {
-    balances,
     openHolds: (tenantIds) => withQueryTimeout(NARROW, () => openHolds(db, tenantIds)),
     pastBalances: (tenantIds, moment) =>
       withQueryTimeout(NARROW, () => pastBalancesOf(db, tenantIds, moment)),
@@ -249,8 +243,23 @@ export function accountReads(deps: {
       const items = found.slice(0, limit)
       return { items, next: found.length > limit ? items.at(-1)?.position : undefined }
     },
-    tokenUsers: (ids) => tokenUsers(db, ids),
     movements: (range) => withQueryTimeout(NARROW, () => movementsOf(db, range)),
+  }
+}
+
+export function accountReads(deps: {
+  /** The statements have a timeout. */
+  readonly db: Queryable
+  readonly logEnd: () => Promise<bigint | undefined>
+  readonly readModels: Pick<ReadModels, 'requireCurrent'>
+  readonly balances: ReadBalances
+  readonly settingsOf: (tenantId: string) => Promise<AccountSettings>
+}): AccountReads {
+  const { db, readModels, balances, settingsOf } = deps
+  return {
+    balances,
+    ...bookReads(db),
+    tokenUsers: (ids) => tokenUsers(db, ids),
     tenants: async (page) => (await listTenants(db, page)).map(({ tenantId }) => tenantId),
     openLogs: (filter) => openLogs((read) => withQueryTimeout(NARROW, () => read(db)), filter),
     logFacts: async (rows) => {

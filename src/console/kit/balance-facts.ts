@@ -36,7 +36,7 @@ export async function readTiles(
   const tenantId = asked.tenant_id ?? who.tenantId
   const ofTenant = { tenant_id: tenantId }
   const ofFinance = <Read>(read: () => Promise<Read>) => panelFacts(who, ['finance'], read)
-  const seesWholeTenant = /^all_/.test(who.scope?.level ?? '')
+  const seesWholeTenant = who.scope?.level.startsWith('all_') === true
   const tz = asked.tz === undefined ? {} : { tz: asked.tz }
   const [balances, month, budgets] = await Promise.all([
     ofFinance(async () => (await readBalance(services, who, ofTenant)).page()),

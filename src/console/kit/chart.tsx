@@ -159,6 +159,39 @@ function Bars({
   )
 }
 
+function FigureRows({
+  options: { days, hrefOf },
+  data: { series, picoOf, totalOf },
+}: {
+  readonly options: ChartOptions
+  readonly data: Shaped
+}): JSX.Element {
+  const columns = [...series.map((name) => (day: string) => picoOf(day, name)), totalOf].map(
+    (amountIn) => ({
+      amountIn,
+      decimals: mostDecimals(days.map((day) => formatAmount(amountIn(day)))),
+    }),
+  )
+  return (
+    <tbody>
+      {days
+        .filter((day) => totalOf(day) !== 0n)
+        .map((day) => (
+          <tr key={day}>
+            <th scope="row">
+              <a href={hrefOf(day)}>{day}</a>
+            </th>
+            {columns.map(({ amountIn, decimals }, place) => (
+              <td key={series[place] ?? ''} class="right">
+                <Digits amount={formatAmount(amountIn(day))} decimals={decimals} />
+              </td>
+            ))}
+          </tr>
+        ))}
+    </tbody>
+  )
+}
+
 function Figures({
   options,
   data,
@@ -166,14 +199,7 @@ function Figures({
   readonly options: ChartOptions
   readonly data: Shaped
 }): JSX.Element {
-  const { days, title, currency, hrefOf } = options
-  /** Digits after the point in the column of a series, or in the last one. */
-  const decimalsOf = (name: string | undefined): number =>
-    mostDecimals(
-      days.map((day) =>
-        formatAmount(name === undefined ? data.totalOf(day) : data.picoOf(day, name)),
-      ),
-    )
+  const { title, currency } = options
   return (
     <details class="figures">
       <summary>Figures</summary>
@@ -192,31 +218,7 @@ function Figures({
               </th>
             </tr>
           </thead>
-          <tbody>
-            {days
-              .filter((day) => data.totalOf(day) !== 0n)
-              .map((day) => (
-                <tr key={day}>
-                  <th scope="row">
-                    <a href={hrefOf(day)}>{day}</a>
-                  </th>
-                  {data.series.map((name) => (
-                    <td key={name} class="right">
-                      <Digits
-                        amount={formatAmount(data.picoOf(day, name))}
-                        decimals={decimalsOf(name)}
-                      />
-                    </td>
-                  ))}
-                  <td class="right">
-                    <Digits
-                      amount={formatAmount(data.totalOf(day))}
-                      decimals={decimalsOf(undefined)}
-                    />
-                  </td>
-                </tr>
-              ))}
-          </tbody>
+          <FigureRows options={options} data={data} />
         </table>
       </div>
     </details>

@@ -9,7 +9,7 @@ export interface PrintedFacts {
   /** Ids of the tenants that the page is about; empty: all that the reader sees. */
   readonly tenantIds: readonly string[]
   /** What was asked for, as the address has it. */
-  readonly asked: Readonly<Record<string, unknown>>
+  readonly asked: Readonly<Record<string, string | number>>
 }
 
 /** Members of addresses that are places on a page, and the zone, which stands by itself. */
@@ -26,9 +26,7 @@ export function Printed({
   readonly of: PrintedFacts
 }): JSX.Element {
   const filter = Object.entries(asked).flatMap(([name, value]) =>
-    leftOut.has(name) || value === undefined || value === ''
-      ? []
-      : [`${name.replaceAll('_', ' ')} ${String(value)}`],
+    leftOut.has(name) || value === '' ? [] : [`${name.replaceAll('_', ' ')} ${value}`],
   )
   return (
     <div class="printed" aria-hidden="true">

@@ -122,27 +122,13 @@ function Tags({
   )
 }
 
-/** Facts of the request: its ids, its price book, its labels, and what is kept of it. */
-function requestFacts(view: LifeView): readonly Fact[] {
-  const { life, clock, tz, token: reader } = view
-  const { receipt, result, deadline_at: deadline, last_asked_at: asked, polls } = life
-  if (receipt === null) return []
-  const { tags, end_user: endUser, price_book_version: book, native_id: nativeId } = receipt
+/** Declared tags and the end user of a request, each with a link to its lines for readers of lines. */
+function labelFacts(
+  { life, tz, token: reader }: LifeView,
+  { tags, end_user: endUser }: NonNullable<LifeView['life']['receipt']>,
+): readonly (Fact | undefined)[] {
   const seesLines = reader.role !== 'support'
-  const facts: (Fact | undefined)[] = [
-    ['request', <Id id={receipt.request_id} href={findHref({ q: receipt.request_id })} />],
-    nativeId === null ? undefined : ['id at the provider', <Id id={nativeId} />],
-    ['route', <code>{receipt.surface}</code>],
-    book === null
-      ? undefined
-      : [
-          'price book',
-          isOperator(reader) && reader.role !== 'support' ? (
-            <a href={bookHref(book, { tz })}>{book}</a>
-          ) : (
-            book
-          ),
-        ],
+  return [
     tags === null || Object.keys(tags).length === 0
       ? undefined
       : [
@@ -165,6 +151,30 @@ function requestFacts(view: LifeView): readonly Fact[] {
             endUser
           ),
         ],
+  ]
+}
+
+/** Facts of the request: its ids, its price book, its labels, and what is kept of it. */
+function requestFacts(view: LifeView): readonly Fact[] {
+  const { life, clock, tz, token: reader } = view
+  const { receipt, result, deadline_at: deadline, last_asked_at: asked, polls } = life
+  if (receipt === null) return []
+  const { price_book_version: book, native_id: nativeId } = receipt
+  const facts: (Fact | undefined)[] = [
+    ['request', <Id id={receipt.request_id} href={findHref({ q: receipt.request_id })} />],
+    nativeId === null ? undefined : ['id at the provider', <Id id={nativeId} />],
+    ['route', <code>{receipt.surface}</code>],
+    book === null
+      ? undefined
+      : [
+          'price book',
+          isOperator(reader) && reader.role !== 'support' ? (
+            <a href={bookHref(book, { tz })}>{book}</a>
+          ) : (
+            book
+          ),
+        ],
+    ...labelFacts(view, receipt),
     life.attempts > 1 ? ['attempts', String(life.attempts)] : undefined,
     polls === null ? undefined : ['polls', String(polls)],
     asked === null
@@ -176,7 +186,9 @@ function requestFacts(view: LifeView): readonly Fact[] {
     [
       'result',
       result === null
-        ? 'There is none to keep yet.'
+        ? life.duration_ms === null
+          ? 'There is none yet.'
+          : 'There is none.'
         : inZone(
             resultWords(result, (timestamp) => timestamp),
             clock,
