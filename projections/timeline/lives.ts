@@ -22,7 +22,7 @@ export interface LivesFilter {
   /** External name. */
   readonly model: string | undefined
   readonly state: LifeState | undefined
-  /** Of a failure of the life. */
+  /** Code of a failure of the life. */
   readonly code: string | undefined
   /** Time of recording of its beginning: unix milliseconds, inclusive. */
   readonly fromMs: number | undefined

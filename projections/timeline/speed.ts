@@ -106,6 +106,14 @@ const membersSql = (endedAt: string): string =>
 const elapsedSql = (from: string, to: string): string =>
   `extract(epoch from ${to} - ${from}::timestamptz) * 1000`
 
+/**
+ * The facts of a request: those of the first event of a task, and of the event of a call itself. The subquery is not
+ * flattened, so that it is found by two keys and once for each row.
+ */
+const factsSql = `cross join lateral (select coalesce(
+    (select b.data from timeline.sources s join timeline.events b on b.position = s.position
+     where s.source_id = e.source_id and e.type <> 'CallFailed'), e.data) as data offset 0) r`
+
 /** Answered calls and tasks among the picked events. The facts of a task are those of its first event. */
 const answeredSql = `
   select e.at, true as is_answered, 1 as n, d.model, d.surface, d."channelId" as channel,
@@ -115,19 +123,16 @@ const answeredSql = `
   where e.type = 'CallSettled'
   union all
   select e.at, true, 1, d.model, d.surface, d."channelId", ${elapsedSql('d."requestedAt"', 'e.at')}
-  from picked join timeline.events e using (position)
-  join timeline.sources s on s.source_id = e.source_id
-  join timeline.events b on b.position = s.position
-  cross join lateral json_to_record(b.data) ${membersSql('none')}
+  from picked join timeline.events e using (position) ${factsSql}
+  cross join lateral json_to_record(r.data) ${membersSql('none')}
   where e.type = 'TaskSucceeded'`
 
 /** All requests that failed: there are few, and each has an entry in an index. */
 const failedSql = (within: string): string => `
   select e.at, false, coalesce((e.data->>'count')::int, 1), d.model, d.surface, d."channelId", null
   from owners o join timeline.events e on ${within} and e.${typesSql(failedTypes)}
-  left join timeline.sources s on s.source_id = e.source_id and e.type <> 'CallFailed'
-  left join timeline.events b on b.position = s.position
-  cross join lateral json_to_record(coalesce(b.data, e.data)) ${membersSql('none')}`
+  ${factsSql}
+  cross join lateral json_to_record(r.data) ${membersSql('none')}`
 
 function keySql(group: SpeedGroup, zone: string): string {
   return group === 'hour' || group === 'day'

@@ -12,7 +12,7 @@ import { Table, type TableColumn } from '../kit/table.tsx'
 import { Facts, Id, Moment } from '../kit/values.tsx'
 import type { Page, View } from '../page.tsx'
 import { type ChannelFacts, channelState } from './channel-words.ts'
-import { requireOperatorOf } from './operations.tsx'
+import { requireOperatorOf } from './operator.ts'
 
 /** One channel: its state in this process, its last failures, and the requests that failed there. */
 

@@ -1,9 +1,7 @@
 import type { JSX } from 'preact'
 import { Type } from 'typebox'
 import type { OperationsReads } from '../../api/operating/operations.ts'
-import { RequestError } from '../../api/kit/request-error.ts'
 import { timeRangeMembers } from '../../api/query/time-range.ts'
-import type { Principal } from '../../app/access/principal.ts'
 import { formatDuration } from '../../kernel/duration.ts'
 import { channelHref, paths } from '../kit/href.ts'
 import { FactsPanel, Panel, type PanelFacts, panelFacts } from '../kit/panel.tsx'
@@ -11,9 +9,9 @@ import { Table, type TableColumn } from '../kit/table.tsx'
 import { Command, Facts, grouped, Id, Moment } from '../kit/values.tsx'
 import { type AttentionFacts, AttentionPanel } from './attention.tsx'
 import { type ChannelFacts, channelState } from './channel-words.ts'
+import { requireOperatorOf } from './operator.ts'
 import { type UnclearFacts, UnclearPanels } from './unclear.tsx'
 import type { Page, View } from '../page.tsx'
-import { seesOperations } from '../session/reading-as.ts'
 
 /** The state of the gateway for operators: what needs a decision, and the command that makes it. */
 
@@ -26,13 +24,6 @@ interface OperationsFacts extends UnclearFacts, AttentionFacts {
 }
 
 const query = Type.Object({ tz: timeRangeMembers.tz })
-
-/** @throws RequestError for a session of any other token */
-export function requireOperatorOf(token: Principal): void {
-  if (seesOperations(token)) return
-  const message = 'Operations are shown only to sessions of an admin token of all tenants'
-  throw new RequestError('wrong_token_kind', message)
-}
 
 function ProcessPanel({ readiness }: { readonly readiness: Readiness }): JSX.Element {
   const { ready, dependencies, spool } = readiness
