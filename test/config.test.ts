@@ -53,6 +53,29 @@ t.test('all faults are listed at once, naming each variable', (t) => {
   t.end()
 })
 
+t.test('a provider of sign-ins is given whole, by https, or not at all', (t) => {
+  const whole = {
+    OIDC_ISSUER: 'https://login.example.com/realm',
+    OIDC_CLIENT_ID: 'tollgate',
+    OIDC_CLIENT_SECRET: 'a-secret',
+  }
+  t.equal(loadConfig({}).oidc, undefined)
+  t.match(loadConfig(whole).oidc, { claim: 'email', scope: 'openid email profile' })
+  t.notMatch(JSON.stringify(describeConfig(whole)), 'a-secret')
+  for (const name of Object.keys(whole))
+    t.throws(() => loadConfig({ ...whole, [name]: '' }), /OIDC_ISSUER, OIDC_CLIENT_ID and/, name)
+  for (const issuer of [
+    'login',
+    'http://login.example.com',
+    'https://a:b@c',
+    'https://a/?b',
+    'javascript:1',
+  ])
+    t.throws(() => loadConfig({ ...whole, OIDC_ISSUER: issuer }), /OIDC_ISSUER must be/, issuer)
+  t.throws(() => loadConfig({ ...whole, OIDC_SCOPE: 'email' }), /OIDC_SCOPE must contain openid/)
+  t.end()
+})
+
 t.test('queries have their own connections, timeout and rate', (t) => {
   t.strictSame(loadConfig({}).queries, { poolSize: 4, timeoutMs: 5_000, requestsPerMinute: 600 })
   t.throws(() => loadConfig({ QUERY_TIMEOUT_MS: '0' }), /QUERY_TIMEOUT_MS/)

@@ -59,7 +59,7 @@ export class Unchanged {
 export type ConsoleServices = QueryServices &
   Pick<Services, 'accounts'> & {
     readonly operations: OperationsReads
-    readonly sessions: Pick<ConsoleSessions, 'viewed'>
+    readonly sessions: Pick<ConsoleSessions, 'viewed' | 'list' | 'endListed'>
   }
 
 /** A request for a page. */

@@ -30,6 +30,7 @@ import { ProblemPage, problemTitle } from './problem.tsx'
 import { createProvider, type ProviderSettings } from './session/provider.ts'
 import { EnterPage, SignInPage } from './session/sign-in.tsx'
 import { requireSession, type SessionDeps, sessionRoutes } from './session/session.ts'
+import { openSessionRoutes } from './session/open-sessions.tsx'
 import { assetRoutes } from './static/assets.ts'
 import { placesFor, type Subject } from './subject.ts'
 
@@ -114,6 +115,7 @@ export function createConsole(
         placesFor(subjects, services, token, isRecalled),
       )
       useQueryBounds(signedIn, services)
+      openSessionRoutes(signedIn, services)
       for (const subject of subjects) subject.register(signedIn, services)
       done()
     })

@@ -1,5 +1,6 @@
 import t, { type Test } from 'tap'
-import { issueToken, disableToken } from '../../src/app/accounts/account-commands.ts'
+import { disableToken, issueToken } from '../../src/app/accounts/account-commands.ts'
+import { sha256Hex } from '../../src/kernel/ids.ts'
 import { startOidcProvider } from '../helpers/oidc-provider.ts'
 import { chromium } from '../helpers/requirements.ts'
 import { startStack } from '../helpers/stack.ts'
@@ -17,7 +18,7 @@ const stack = await startStack({
     OIDC_SCOPE: oidc.settings.scope,
   },
 })
-const { url, demo, access } = stack
+const { url, demo, other, access } = stack
 oidc.serve(`${url}/console/oidc/callback`)
 t.teardown(async () => {
   await stack.stop()
@@ -133,3 +134,45 @@ t.test('a person follows the link in a browser', { skip: chromium.missing }, asy
     t.same(refused, [], 'the policy of the console refuses nothing')
   })
 })
+
+t.test(
+  'sessions are listed and ended by their holder, and by administrators of the tenant',
+  async (t) => {
+    const list = (cookie: string) => askConsole(url, '/console/sessions', { cookie })
+    const end = (cookie: string, session: string) =>
+      askConsole(url, '/console/sessions', { cookie, form: { session } })
+    const named = ({ text }: { readonly text: string }) =>
+      [...text.matchAll(/name="session" value="([0-9a-f]{64})"/g)].map(([, hash = '']) => hash)
+    const [foreign, mine, second] = [
+      await signInToConsole(url, other.queryToken),
+      await signInToConsole(url, demo.queryToken),
+      await signInToConsole(url, demo.queryToken),
+    ]
+    const own = named(await list(mine))
+    t.equal(own.length, 2, 'both of the token, and no other')
+    t.match(await list(mine), { text: /\(yours\)/ })
+    t.match(await end(foreign, own[0] ?? ''), { status: 303 }, 'as one that has ended')
+    t.equal(named(await list(mine)).length, 2)
+    const theirs = sha256Hex(second.slice('tollgate='.length))
+    t.same(own.includes(theirs), true)
+    t.match(await end(mine, theirs), { status: 303 })
+    await shows(t, second, 303)
+    await shows(t, mine, 200)
+    const { tenantId, userId } = demo
+    const scope = { level: 'all_users' as const }
+    const admin = { tenantId, userId, kind: 'admin' as const, name: 'administrator', scope }
+    const { secret } = await issueToken(access, admin)
+    await stack.caughtUp()
+    const administrator = await signInToConsole(url, secret)
+    const seen = named(await list(administrator))
+    t.ok(seen.includes(sha256Hex(mine.slice('tollgate='.length))))
+    t.notOk(seen.includes(sha256Hex(foreign.slice('tollgate='.length))), 'of its tenant alone')
+    await end(administrator, sha256Hex(foreign.slice('tollgate='.length)))
+    await shows(t, foreign, 200)
+    await end(administrator, sha256Hex(mine.slice('tollgate='.length)))
+    await shows(t, mine, 303)
+    const operator = await signInToConsole(url, demo.adminToken)
+    t.ok(named(await list(operator)).includes(sha256Hex(foreign.slice('tollgate='.length))))
+    t.match(await end(operator, 'x'), { status: 400, text: /names a session of the list/ })
+  },
+)

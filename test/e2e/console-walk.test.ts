@@ -105,6 +105,7 @@ const pages = [
   '/console/find?refused=secret',
   '/console/proposals',
   '/console/tenants',
+  '/console/sessions',
   `/console/tenants/${demo.tenantId}`,
   `/console/tokens/${String(listed.body.data.items[0].id)}`,
   `/console/life/${taskId}`,

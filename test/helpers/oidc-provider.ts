@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import Provider, { type Configuration } from 'oidc-provider'
+import OidcProvider, { type Configuration } from 'oidc-provider'
 
 /** A provider of OpenID Connect that signs in whom a test names, without asking. */
 

@@ -3,7 +3,7 @@ import { renderToString } from 'preact-render-to-string'
 import { assetUrl } from '../static/assets.ts'
 import { Zone } from './zone.tsx'
 import { Printed, type PrintedFacts } from './printed.tsx'
-import { findHref, keepingZone, overviewHref, signOutHref } from './href.ts'
+import { findHref, keepingZone, overviewHref, sessionsHref, signOutHref } from './href.ts'
 
 /** A place in the head of every page. */
 export interface Place {
@@ -108,6 +108,9 @@ function Head({ path, reader, word = '' }: PageOptions): JSX.Element | null {
         <div>
           <p>
             {reader.tokenName} <code>…{reader.lastFour}</code>
+          </p>
+          <p>
+            <a href={sessionsHref()}>Sessions</a>
           </p>
           <form method="post" action={signOutHref()}>
             <button type="submit">Sign out</button>

@@ -3,6 +3,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import type { Queryable } from '../../../projections/engine/queryable.ts'
 import { secretsOfSubject } from '../../../projections/access/query.ts'
+import { RequestError } from '../../api/kit/request-error.ts'
 import { requireTokenAddress, tokenRefusal } from '../../api/kit/tokens/authenticate.ts'
 import type { ConsoleSessions } from '../../app/access/console-sessions.ts'
 import type { Principal, Resume } from '../../app/access/principal.ts'
@@ -12,7 +13,14 @@ import { addressBlock } from '../../kernel/address-ranges.ts'
 import type { Clock } from '../../kernel/clock.ts'
 import { nextPlace, overviewHref, paths, signedInByNameHref, signInHref } from '../kit/href.ts'
 import { BEGUN_FOR_MS, createBegunSignIns } from './begun-sign-ins.ts'
-import { cookieHeader, cookieIn, isFromElsewhere, sessionCookie, sessionIn } from './guard.ts'
+import {
+  cookieHeader,
+  cookieIn,
+  isFromElsewhere,
+  openedBy,
+  sessionCookie,
+  sessionIn,
+} from './guard.ts'
 import { type Provider, ProviderFault } from './provider.ts'
 import { type RefusedSignIn, requireConfidential } from './session.ts'
 
@@ -37,9 +45,11 @@ type ShowSignIn = (
   refused?: RefusedSignIn,
 ) => unknown
 
-/** The address of a path as the browser sees it, which the provider must know. */
+/** The address of a path as the browser sees it, which the provider must know. @throws RequestError */
 function ownAddress({ protocol, host }: FastifyRequest, path: string): URL {
-  return new URL(path, `${protocol}://${host}`)
+  const own = `${protocol}://${host}`
+  if (URL.canParse(path, own)) return new URL(path, own)
+  throw new RequestError('address_not_allowed', 'The header Host names no host')
 }
 
 /** The words for a fault of the provider. @throws every other error */
@@ -84,7 +94,7 @@ async function openFor(
   deps.countSignIn('user', sharerOf(principal).user)
   const before = sessionIn(request)
   if (before !== undefined) await deps.sessions.end(before)
-  const id = await deps.sessions.open({ secretHash, tokenId })
+  const id = await deps.sessions.open({ secretHash, tokenId, ...openedBy(request) })
   void reply.header('set-cookie', sessionCookie(request, id))
   request.log.info({ tokenId }, 'a person signed in by name')
   return undefined
@@ -119,7 +129,7 @@ export function byNameRoutes(app: FastifyInstance, deps: ByNameDeps, show: ShowS
     requireConfidential(request)
     countSignIn('address', addressBlock(request.ip))
     const begun = kept.read(cookieIn(request, 'tollgate-sign-in') ?? '')
-    // It is for one answer.
+    // The cookie is for one answer of the provider.
     void reply.header('set-cookie', cookieHeader(request, 'tollgate-sign-in', undefined))
     if (begun === undefined) {
       const fault =

@@ -119,3 +119,8 @@ export function isFromElsewhere({ headers: sent }: FastifyRequest): boolean {
   const site = sent['sec-fetch-site']
   return site !== undefined && site !== 'same-origin' && site !== 'none'
 }
+
+/** The browser that opens a session, for its holder to recognise. */
+export function openedBy({ ip, headers: sent }: FastifyRequest) {
+  return { address: ip, browser: sent['user-agent'] }
+}

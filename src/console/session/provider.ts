@@ -1,4 +1,10 @@
-import type { ClientAuth, Configuration, CustomFetch } from 'openid-client'
+import type {
+  ClientAuth,
+  ClientSecretBasic,
+  ClientSecretPost,
+  Configuration,
+  CustomFetch,
+} from 'openid-client'
 import { isSubject, subjectNamed } from '../../domain/token/subject.ts'
 import { memoizeFor } from '../../platform/memoize.ts'
 
@@ -27,7 +33,7 @@ export interface BegunSignIn {
 }
 
 export interface Provider {
-  /** Its host, for people. */
+  /** The host of the provider, for people. */
   readonly host: string
   /** A secret that all replicas share with it. */
   readonly secret: string
@@ -97,10 +103,13 @@ function isFit(address: string | undefined, issuer: URL): boolean {
 
 /** Sends the secret as the provider takes it. */
 function secretOf(
-  { ClientSecretBasic, ClientSecretPost }: typeof import('openid-client'),
+  client: {
+    readonly ClientSecretBasic: typeof ClientSecretBasic
+    readonly ClientSecretPost: typeof ClientSecretPost
+  },
   secret: string,
 ): ClientAuth {
-  const [basic, post] = [ClientSecretBasic(secret), ClientSecretPost(secret)]
+  const [basic, post] = [client.ClientSecretBasic(secret), client.ClientSecretPost(secret)]
   return (server, ...request) => {
     const methods = server.token_endpoint_auth_methods_supported
     const isBasic = methods === undefined || methods.includes('client_secret_basic')
@@ -164,8 +173,10 @@ function faultOf(error: unknown): ProviderFault {
   const isOurs = typeof code === 'string' && code.startsWith('OAUTH_')
   // Only codes and our own words: the cause of an error may hold what was sent.
   const given: unknown = Reflect.get(error, 'error')
-  const words = [error.name, code, given].filter((word) => /^\w{1,60}$/.test(String(word)))
-  const detail = words.filter((word) => word !== undefined).join(' ')
+  const detail = [error.name, code, given]
+    .filter((word) => typeof word === 'string')
+    .filter((word) => /^\w{1,60}$/.test(word))
+    .join(' ')
   if (error.name === 'AuthorizationResponseError') return new ProviderFault('denied', detail)
   if (error.name === 'ResponseBodyError') return new ProviderFault('invalid', detail)
   return new ProviderFault(isOurs ? 'invalid' : 'away', detail)

@@ -27,7 +27,7 @@ import { sha256Hex } from '../../kernel/ids.ts'
 import type { EntryCodes } from './entry-codes.ts'
 import { failureOf } from '../failure.ts'
 import { fieldsOf } from '../form-body.ts'
-import { isConfidential, sessionCookie, sessionIn } from './guard.ts'
+import { isConfidential, openedBy, sessionCookie, sessionIn } from './guard.ts'
 import { nextPlace, overviewHref, paths, signInHref } from '../kit/href.ts'
 import type { Place, Reader } from '../kit/layout.tsx'
 import { readingAs, seesOperations, seesOtherTenants } from './reading-as.ts'
@@ -108,16 +108,16 @@ const isUnavailable = (answer: Authenticated): boolean =>
 async function openSession(
   sessions: RecallingSessions,
   principal: Principal,
-  secretHash: string,
+  opened: { readonly secretHash: string } & ReturnType<typeof openedBy>,
   before: string | undefined,
 ): Promise<string> {
   try {
     if (before !== undefined) await sessions.end(before)
     // A new id at each sign-in: one that others have put into the browser becomes no session.
-    return await sessions.open({ secretHash, tokenId: principal.tokenId })
+    return await sessions.open({ ...opened, tokenId: principal.tokenId })
   } catch (error) {
     if (!seesOperations(principal)) throw error
-    return sessions.openHere({ secretHash, viewedTenants: [] })
+    return sessions.openHere({ secretHash: opened.secretHash, viewedTenants: [] })
   }
 }
 
@@ -146,7 +146,8 @@ async function signIn(
     return { status: 403, fault }
   }
   countSignIn('user', sharerOf(principal).user)
-  const id = await openSession(sessions, principal, sha256Hex(secret), sessionIn(request))
+  const opened = { secretHash: sha256Hex(secret), ...openedBy(request) }
+  const id = await openSession(sessions, principal, opened, sessionIn(request))
   void reply.header('set-cookie', sessionCookie(request, id))
   return undefined
 }
