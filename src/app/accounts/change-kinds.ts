@@ -12,7 +12,7 @@ export type DataOf<T extends ChangeType> = DataByType[T]
 
 /** The facts of one change. */
 export interface ChangeFacts extends Partial<Sides> {
-  /** Its name in words, where it depends on the facts. */
+  /** Name in words, where it depends on the facts. */
   readonly what?: string
   /** The user that it is about. */
   readonly userId?: string | undefined
@@ -27,8 +27,8 @@ interface ChangeKind<T extends ChangeType> {
   readonly what: string
   /** Roles that see it, in addition to tokens without one. */
   readonly roles: readonly TokenRole[]
-  /** The change before it, with which it is compared: of these types, and of the same token or user. */
-  readonly before?: { readonly types: readonly ChangeType[]; readonly of?: 'token' | 'user' }
+  /** The change before it, with which it is compared: of its type or these others, and of the same token or user. */
+  readonly before?: { readonly others?: readonly ChangeType[]; readonly of?: 'token' | 'user' }
   readonly facts: (
     data: DataOf<T>,
     before: Readonly<Record<string, unknown>> | undefined,
@@ -55,10 +55,9 @@ const differs = (
 
 /** A setting, compared with the one that it replaces. */
 const setting = <T extends ChangeType>(
-  type: T,
   what: string,
   roles: readonly TokenRole[],
-): ChangeKind<T> => ({ what, roles, before: { types: [type] }, facts: differs })
+): ChangeKind<T> => ({ what, roles, before: {}, facts: differs })
 
 type Status = DataOf<'TenantStatusSet'>
 const statusWords = {
@@ -113,8 +112,7 @@ function adjustmentFacts(data: DataOf<'AdjustmentPosted'>): ChangeFacts {
   }
 }
 
-const bounds: readonly ChangeType[] = ['TokenIssued', 'TokenUpdated']
-const secrets: readonly ChangeType[] = ['TokenIssued', 'TokenRotated']
+const issued: readonly ChangeType[] = ['TokenIssued']
 const textOf = (value: unknown): string | null => (typeof value === 'string' ? value : null)
 const ofMonth = ({
   statement: id,
@@ -133,13 +131,13 @@ export const changeKinds: { readonly [T in ChangeType]: ChangeKind<T> } = {
   TenantNamed: {
     what: 'tenant renamed',
     roles: both,
-    before: { types: ['TenantOpened', 'TenantNamed'] },
+    before: { others: ['TenantOpened'] },
     facts: ({ name }, before) => ({ from: textOf(before?.['name']), to: name }),
   },
   TenantStatusSet: {
     what: 'status',
     roles: both,
-    before: { types: ['TenantStatusSet'] },
+    before: {},
     facts: statusFacts,
   },
   UserAdded: {
@@ -150,7 +148,7 @@ export const changeKinds: { readonly [T in ChangeType]: ChangeKind<T> } = {
   UserRenamed: {
     what: 'user renamed',
     roles: support,
-    before: { types: ['UserAdded', 'UserRenamed'], of: 'user' },
+    before: { others: ['UserAdded'], of: 'user' },
     facts: ({ userId, name }, before) => ({ userId, from: textOf(before?.['name']), to: name }),
   },
   CreditGranted: {
@@ -185,13 +183,13 @@ export const changeKinds: { readonly [T in ChangeType]: ChangeKind<T> } = {
     roles: both,
     facts: ({ proposalId: id, reason }) => ({ id, reason }),
   },
-  AccountPricesSet: setting('AccountPricesSet', 'own prices', finance),
-  ApprovalsSet: setting('ApprovalsSet', 'approvals', finance),
-  BudgetsSet: setting('BudgetsSet', 'budgets', support),
-  LimitsSet: setting('LimitsSet', 'limits', support),
-  ReportingSet: setting('ReportingSet', 'reporting', finance),
-  BillingProfileSet: setting('BillingProfileSet', 'billing profile', finance),
-  BalanceAlertsSet: setting('BalanceAlertsSet', 'balance alerts', []),
+  AccountPricesSet: setting('own prices', finance),
+  ApprovalsSet: setting('approvals', finance),
+  BudgetsSet: setting('budgets', support),
+  LimitsSet: setting('limits', support),
+  ReportingSet: setting('reporting', finance),
+  BillingProfileSet: setting('billing profile', finance),
+  BalanceAlertsSet: setting('balance alerts', []),
   TokenIssued: {
     what: 'token issued',
     roles: support,
@@ -203,7 +201,7 @@ export const changeKinds: { readonly [T in ChangeType]: ChangeKind<T> } = {
   TokenRotated: {
     what: 'secret rotated',
     roles: support,
-    before: { types: secrets, of: 'token' },
+    before: { others: issued, of: 'token' },
     facts: ({ lastFour }, before) => {
       const was = textOf(before?.['lastFour'])
       return { from: was === null ? null : `…${was}`, to: `…${lastFour}` }
@@ -212,13 +210,13 @@ export const changeKinds: { readonly [T in ChangeType]: ChangeKind<T> } = {
   TokenLimitsChanged: {
     what: 'token limits',
     roles: support,
-    before: { types: ['TokenIssued', 'TokenLimitsChanged'], of: 'token' },
+    before: { others: issued, of: 'token' },
     facts: ({ limits }, before) => differenceOf(before?.['limits'], limits),
   },
   TokenUpdated: {
     what: 'token changed',
     roles: support,
-    before: { types: bounds, of: 'token' },
+    before: { others: issued, of: 'token' },
     facts: (data, before) => {
       const { limits: _, ...was } = before ?? {}
       return differs(data, was)

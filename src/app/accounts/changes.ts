@@ -52,15 +52,16 @@ const tokenOf = ({ type, sourceId }: TimelineItem): string | undefined =>
 /** The change before one, with which it is compared; none where it has both sides itself. */
 function precedingOf(item: TimelineItem) {
   const event = eventOfItem(item)
-  const before = isChange(event) ? changeKinds[event.type].before : undefined
+  if (!isChange(event)) return []
+  const { before } = changeKinds[event.type]
   if (before === undefined) return []
   const { position, tenantId, sourceId, userId } = item
-  const { types, of } = before
+  const { others = [], of } = before
   return [
     {
       position,
       tenantId,
-      types,
+      types: [event.type, ...others],
       sourceId: of === 'token' ? sourceId : undefined,
       userId: of === 'user' ? userId : undefined,
     },

@@ -241,11 +241,8 @@ function oneRoutes(instance: FastifyInstance, surface: TokenSurface): void {
     schema: { ...changeSchema, body: TokenChangesSchema },
     handler: async (request) => {
       const input = { tokenId: request.params.id, changes: readChanges(request.body) }
-      const { token, warnings } = await tokens.change(
-        adminScopeOf(request),
-        actorOf(request),
-        input,
-      )
+      const by = actorOf(request)
+      const { token, warnings } = await tokens.change(adminScopeOf(request), by, input)
       return success(toToken(token), warnings)
     },
   })
