@@ -33,6 +33,8 @@ export {
   creditKinds,
   listCredits,
   sumCredits,
+  sumCreditsByCode,
+  type CodeTotal,
   type CreditRow,
   type CreditTotal,
 } from './read/credits.ts'
@@ -184,6 +186,45 @@ export async function openHolds(
     found.set(tenantId, of)
   }
   return found
+}
+
+/** Money that is held for a task. */
+export interface TaskHold {
+  readonly sourceId: string
+  readonly tenantId: string
+  readonly currency: Currency
+  /** Exact decimal. */
+  readonly amount: string
+  /** Unix milliseconds. */
+  readonly placedAtMs: number
+}
+
+/** What is held for tasks of a tenant, or of all without one, the oldest first, and how many holds there are. */
+export async function taskHolds(
+  db: Queryable,
+  of: {
+    readonly tenantId: string | undefined
+    readonly currency: string | undefined
+    readonly limit: number
+  },
+): Promise<{ readonly holds: readonly TaskHold[]; readonly total: number }> {
+  const { rows } = await db.query<
+    Omit<TaskHold, 'placedAtMs'> & { readonly placed_at: Date; readonly total: number }
+  >({
+    name: 'ledger.holds.tasks',
+    text: `select source_id as "sourceId", tenant_id as "tenantId", currency,
+                  trim_scale(amount)::text as amount, placed_at, count(*) over ()::int as total
+           from ledger.holds
+           where state = 'placed' and ($1::text is null or tenant_id = $1)
+             and ($2::text is null or currency = $2)
+           order by placed_at, source_id limit $3`,
+    values: [of.tenantId ?? null, of.currency ?? null, of.limit],
+  })
+  const holds = rows.map(({ placed_at: placedAt, total: _, ...hold }) => ({
+    ...hold,
+    placedAtMs: placedAt.getTime(),
+  }))
+  return { holds, total: rows[0]?.total ?? 0 }
 }
 
 /** The ids of a tenant's tasks that hold money, the oldest first, and how many there are. */

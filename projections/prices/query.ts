@@ -207,3 +207,50 @@ export async function publishedBooks(
     before: row.before,
   }))
 }
+
+/** The price of a SKU in one book, for the time in which the book is in effect. */
+export interface SkuPrice extends Pick<PriceEntry, 'sku' | 'currency' | 'unit' | 'price'> {
+  readonly per: PriceEntry['per']
+  readonly version: string
+  /** Unix milliseconds, inclusive. */
+  readonly fromMs: number
+  /** Unix milliseconds, exclusive; undefined: no book follows. */
+  readonly untilMs: number | undefined
+}
+
+/** A SKU has its prices in so many books at most in one answer: the latest. */
+const MAX_SKU_PRICES = 1_000
+
+/**
+ * The prices of a SKU in the books that are, were or will be in effect, by currency, oldest first. Of books that begin
+ * at one time the one published last counts.
+ */
+export async function skuPrices(db: Queryable, sku: string): Promise<readonly SkuPrice[]> {
+  const { rows } = await db.query<
+    Omit<SkuPrice, 'fromMs' | 'untilMs'> & {
+      readonly effective_from: Date
+      readonly until: Date | null
+    }
+  >({
+    name: 'prices.sku',
+    text: `with counted as (
+             select distinct on (effective_from) version, effective_from from prices.books
+             order by effective_from, position desc),
+           known as (
+             select version, effective_from,
+                    lead(effective_from) over (order by effective_from) as until
+             from counted)
+           select * from (
+             select e.sku, e.currency, e.unit, trim_scale(e.price)::text as price, e.per, k.version,
+                    k.effective_from, k.until
+             from known k join prices.entries e on e.version = k.version and e.sku = $1
+             order by k.effective_from desc limit $2) latest
+           order by currency, effective_from`,
+    values: [sku, MAX_SKU_PRICES],
+  })
+  return rows.map(({ effective_from: from, until, ...price }) => ({
+    ...price,
+    fromMs: from.getTime(),
+    untilMs: until?.getTime(),
+  }))
+}

@@ -95,3 +95,23 @@ export async function countOpenProposals(
   )
   return rows.map(({ count, ...row }) => ({ ...row, count: Number(count) }))
 }
+
+/** Proposals by their ids, each of its tenant; one that is not there is not in it. */
+export async function proposersOf(
+  db: Queryable,
+  proposals: readonly { readonly tenantId: string; readonly proposalId: string }[],
+): Promise<ReadonlyMap<string, { readonly userId: string | null }>> {
+  if (proposals.length === 0) return new Map()
+  const { rows } = await db.query<{ proposal_id: string; user_id: string | null }>({
+    name: 'proposals.proposers',
+    text: `select p.proposal_id, p.proposed_by ->> 'userId' as user_id
+           from unnest($1::text[], $2::text[]) as w (tenant_id, proposal_id)
+           join proposals.proposals p
+             on p.tenant_id = w.tenant_id and p.proposal_id = w.proposal_id`,
+    values: [
+      proposals.map(({ tenantId }) => tenantId),
+      proposals.map(({ proposalId }) => proposalId),
+    ],
+  })
+  return new Map(rows.map((row) => [row.proposal_id, { userId: row.user_id }]))
+}

@@ -4,7 +4,8 @@ import { setSetting } from '../../src/app/accounts/settings.ts'
 import { standBefore } from '../helpers/pretended-cluster/front.ts'
 import { pageText } from '../helpers/printed-calls.ts'
 import { startStack } from '../helpers/stack.ts'
-import { call } from './support/client.ts'
+import { parseAmount } from '../../src/kernel/money.ts'
+import { call, tasksOf } from './support/client.ts'
 import {
   askConsole,
   type ConsoleRequest,
@@ -514,6 +515,79 @@ t.test('support proposes a refund, and finance above its limit', async (t) => {
   })
   const done = await ask(`${path}/refund`, { cookie: finance, form: { ...form, key: 'k3' } })
   t.match(done.headers.get('location'), /^\/console\/proposals\//)
+})
+
+t.test(
+  'refunds of all tenants have their code, reason and persons, and add up by code',
+  async (t) => {
+    await stack.caughtUp()
+    const { secret } = await issueToken(access, {
+      tenantId: demo.tenantId,
+      userId: demo.userId,
+      kind: 'query',
+      name: 'all',
+      scope: { level: 'all_tenants' },
+    })
+    await stack.caughtUp()
+    const read = async (path: string) =>
+      (await call(`${url}/api/query/v1${path}`, { token: secret })).body.data
+    const { items } = await read('/adjustments?limit=1000')
+    const approved = items.find(({ reason }: { readonly reason: string }) => reason === 'ticket 1')
+    t.match(approved, {
+      code: 'quality',
+      proposed_by_user_id: demo.userId,
+      actor_user_id: 'second',
+      proposal_id: /^proposal_/,
+    })
+    t.match(
+      items.find(({ reason }: { readonly reason: string }) => reason === 'ticket <4711>'),
+      { code: 'goodwill', proposal_id: null, proposed_by_user_id: null },
+      'it was posted at once',
+    )
+    const own = await call(`${url}/api/query/v1/adjustments?limit=1000`, { token: demo.queryToken })
+    t.ok(
+      own.body.data.items.every(
+        (one: { readonly proposed_by_user_id: unknown }) => one.proposed_by_user_id === null,
+      ),
+      'a tenant sees no persons of the operator',
+    )
+    const pico = (list: readonly { readonly amount: string }[]) =>
+      list.reduce((sum, { amount }) => sum + parseAmount(amount), 0n)
+    const { items: sums } = await read('/credits')
+    for (const { kind, code, currency, amount, postings } of sums) {
+      if (kind !== 'adjustment') continue
+      const those = items.filter(
+        (one: { readonly code: unknown; readonly currency: unknown }) =>
+          one.code === code && one.currency === currency,
+      )
+      t.equal(parseAmount(amount), pico(those), `${code} ${currency}`)
+      t.equal(postings, those.length)
+    }
+    t.ok(sums.some((one: { readonly kind: string }) => one.kind === 'grant'))
+    const page = await ask('/console/ledger/credits', { cookie: finance })
+    t.match(page, { status: 200, text: /ticket 1.*href="\/console\/proposals\/[^"]+">second</s })
+    t.match(page.text, /ticket &lt;4711>/)
+    t.match(page.text, `data-from="/api/query/v1/credits?`)
+    const credit = await ask('/console/ledger/credits?kind=credit', { cookie: finance })
+    t.match(credit, { status: 200, text: /Credit that was given/ })
+    t.match(await ask('/console/ledger/credits', { cookie: support }), { status: 403 })
+  },
+)
+
+t.test('what is held is listed by task, oldest first, for finance', async (t) => {
+  const { headers } = await tasksOf(url, demo.modelToken).create({
+    prompt: 'x [[sandbox running-ms=3600000]]',
+  })
+  const id = String(headers.get('x-platform-id'))
+  await stack.caughtUp()
+  const { body } = await call(`${url}/api/query/v1/holds`, { token: demo.queryToken })
+  t.match(body.data.items, [{ source_id: id, tenant_id: demo.tenantId, amount: /[1-9]/ }])
+  t.equal(body.data.total, body.data.items.length)
+  const page = await ask(`/console/ledger/held?tenant_id=${demo.tenantId}`, { cookie: finance })
+  t.match(page, { status: 200, text: `href="/console/life/${id}"` })
+  const { items: foreign } = (await call(`${url}/api/query/v1/holds`, { token: other.queryToken }))
+    .body.data
+  t.same(foreign, [], 'another tenant does not see it')
 })
 
 t.test('changes are listed by person, with the reason and what was before', async (t) => {

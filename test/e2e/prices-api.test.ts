@@ -87,6 +87,18 @@ await t.test('a book that adds and changes prices later is published and compare
   t.equal(event?.metadata.actor, operator.id, 'whose token did it')
   t.equal(event?.metadata.correlationId, answer.headers.get('x-request-id'))
 
+  const prices = await done('GET', `/sku-prices?sku=${VIDEO_SKU}`)
+  t.match(prices.items, [
+    { price: '46.5', from: FUTURE.replace('Z', '.000Z'), until: null, is_at: false },
+    { price: '46', until: FUTURE.replace('Z', '.000Z'), is_at: true },
+  ])
+  const then = await done('GET', `/sku-prices?sku=${VIDEO_SKU}&at=2999-06-01`)
+  t.same(
+    then.items.map((one: { readonly is_at: boolean }) => one.is_at),
+    [true, false],
+  )
+  t.match(await ask('GET', '/sku-prices?sku=a-new-sk'), { status: 400, text: /no price book has/ })
+  t.match(await askOwn('GET', `/sku-prices?sku=${VIDEO_SKU}`), { status: 403 })
   t.match(await done('POST', '/price-books', book), { changed: false }, 'the same again')
   t.equal((await eventsOf('pricebook')).length, 2, 'and nothing is written')
   const shown = await done('GET', '/price-books/later')

@@ -87,6 +87,8 @@ t.test('query tokens of finance and of support walk their rows of the table', as
     '/movements?currency=USD',
     '/grants',
     '/adjustments',
+    '/credits',
+    '/holds',
     '/logs',
     '/usage',
     '/ledger/lines',
@@ -107,6 +109,7 @@ t.test('admin tokens of finance and of support walk their rows of the table', as
   const version: string = books.body.data.items[0].version
   const prices = [
     `/admin/price-books/${version}`,
+    `/admin/sku-prices?sku=text-basic-output-token`,
     `/admin/price-books/${version}/diff?against=${version}`,
     `/admin/price-books/${version}/what-if?from=2026-01-01`,
     `${tenant}/prices`,

@@ -77,7 +77,7 @@ export async function startOidcProvider(): Promise<TestProvider> {
     person: { email: 'mia@example.com' },
     override: undefined,
     serve: (callback) => {
-      const oidc = new Provider(
+      const oidc = new OidcProvider(
         issuer,
         configurationOf(callback, () => provider.person),
       )

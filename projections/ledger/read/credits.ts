@@ -114,3 +114,33 @@ export async function sumCredits(
   )
   return rows.map(({ postings, ...total }) => ({ ...total, postings: Number(postings) }))
 }
+
+/** Sums of grants of one kind of credit, or of adjustments of one code, in one currency. */
+export interface CodeTotal {
+  readonly kind: CreditKind
+  /** `paid` or `promotional`, or the code of adjustments; null: they have none. */
+  readonly code: string | null
+  readonly currency: Currency
+  /** Exact decimal: positive gave to tenants. */
+  readonly amount: string
+  readonly postings: number
+}
+
+/** Sums of grants and adjustments by their code and currency, the largest first within a currency. */
+export async function sumCreditsByCode(
+  db: Queryable,
+  filter: LedgerFilter,
+): Promise<readonly CodeTotal[]> {
+  const parameters = new Parameters()
+  const { rows } = await db.query<CodeTotal>(
+    `select kind, code_or_credit as code, currency, trim_scale(sum(amount))::text as amount,
+            count(*)::int as postings
+     from (select *, case when kind = 'grant' then coalesce(credit, 'paid') else code end
+             as code_or_credit from (${creditsSql}) one) c
+     where ${conjunction(lineConditions(filter, parameters))}
+     group by kind, code_or_credit, currency
+     order by kind, currency, abs(sum(amount)) desc, code_or_credit`,
+    parameters.values,
+  )
+  return rows
+}

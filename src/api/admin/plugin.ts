@@ -16,6 +16,7 @@ import { periodRoutes } from './periods.ts'
 import { proposalRoutes } from './proposals.ts'
 import { adminLifeRoutes } from './lives.ts'
 import { priceBookRoutes } from './prices/books.ts'
+import { skuPricesRoute } from './prices/skus.ts'
 import { whatIfRoute } from './prices/what-if.ts'
 import { accountPriceRoutes } from './prices/tenants.ts'
 import { nameRoutes, statusRoutes, userLifeRoutes } from './status.ts'
@@ -43,6 +44,7 @@ const routes: readonly ((instance: FastifyInstance, accounts: Services['accounts
   periodRoutes,
   voidRoutes,
   priceBookRoutes,
+  skuPricesRoute,
   whatIfRoute,
   accountPriceRoutes,
   adminTokenRoutes,

@@ -9,11 +9,6 @@ import {
 import type { Queryable } from '../../../projections/engine/queryable.ts'
 import { waitForPosition } from '../../../projections/engine/wait.ts'
 import {
-  type CreditRow,
-  type LedgerFilter,
-  listCredits,
-  type OpenHolds,
-  openHolds,
   type SettledAmount,
   settledAmounts,
   usage,
@@ -38,9 +33,7 @@ import {
   type LivesFilter,
   speedOf,
 } from '../../../projections/timeline/query.ts'
-import type { BookedBalance, ReadBalances } from '../../app/finance/balances.ts'
-import { type Account, type AccountRange, movementsOf } from '../../app/finance/movements.ts'
-import { type BalanceMoment, pastBalancesOf } from '../../app/finance/past-balances.ts'
+import type { ReadBalances } from '../../app/finance/balances.ts'
 import {
   type CountedRefusals,
   countedRefusals,
@@ -53,6 +46,7 @@ import { type AccountSettings, settingIn } from '../../domain/account/settings.t
 import { RequestError } from '../kit/request-error.ts'
 import { withQueryTimeout } from '../kit/routes/queries.ts'
 import { positionsOf } from './as-of.ts'
+import { type BookReads, bookReads, NARROW } from './book-reads.ts'
 import { openLogs, type LogFilter, type LogRow, type Logs } from './open-logs.ts'
 import type { QueryReads } from './reads.ts'
 import type { TimeRange } from './time-range.ts'
@@ -86,25 +80,10 @@ type DropFirst<Members extends readonly unknown[]> = Members extends readonly [
 type FailurePage = Parameters<typeof failedRequests>[2]
 
 /** The reads behind the lists and totals of finance and support. */
-export interface AccountReads {
+export interface AccountReads extends BookReads {
   readonly balances: ReadBalances
-  /** Tasks of tenants that hold money, by tenant. */
-  readonly openHolds: (
-    tenantIds: readonly string[],
-  ) => Promise<ReadonlyMap<string, readonly OpenHolds[]>>
-  readonly pastBalances: (
-    tenantIds: readonly string[],
-    moment: BalanceMoment,
-  ) => Promise<ReadonlyMap<string, readonly BookedBalance[]>>
-  /** Grants and adjustments, newest first, behind one of them. */
-  readonly credits: (
-    filter: LedgerFilter & Pick<Parameters<typeof listCredits>[1], 'kinds'>,
-    page: { readonly after: string | undefined; readonly limit: number },
-  ) => Promise<{ readonly items: readonly CreditRow[]; readonly next: string | undefined }>
   /** Users of tokens, by the id of the token. */
   readonly tokenUsers: (tokenIds: readonly string[]) => Promise<ReadonlyMap<string, string>>
-  /** An account by days; undefined where it has too many credits for one answer. */
-  readonly movements: (range: AccountRange) => Promise<Account | undefined>
   /** Ids of tenants in order, after a given one. */
   readonly tenants: (page: {
     readonly after: string | undefined
@@ -177,7 +156,6 @@ const FACTS_WAIT_MS = 1_000
 
 /** Most groups in one answer about usage. */
 const MAX_GROUPS = 50_000
-const NARROW = 'narrow it by tenant_id and by a shorter time range'
 
 async function readNames(db: Queryable, { tenants, users, tokens }: NamedIds): Promise<Names> {
   const labels = tokens.length === 0 ? new Map() : await tokenLabels(db, tokens)
@@ -224,26 +202,6 @@ function failureReads(
     speed: (filter, by) => withQueryTimeout(NARROW, () => speedOf(db, filter, by)),
     refusals: async (filter, page) =>
       ofTokens(db, await withQueryTimeout(NARROW, () => countedRefusals(db, filter, page))),
-  }
-}
-
-/** The reads of what accounts hold, and of what moved them. */
-function bookReads(
-  db: Queryable,
-): Pick<AccountReads, 'openHolds' | 'pastBalances' | 'credits' | 'movements'> {
-  return {
-    openHolds: (tenantIds) => withQueryTimeout(NARROW, () => openHolds(db, tenantIds)),
-    pastBalances: (tenantIds, moment) =>
-      withQueryTimeout(NARROW, () => pastBalancesOf(db, tenantIds, moment)),
-    credits: async (filter, { after, limit }) => {
-      const from = after === undefined ? undefined : BigInt(after)
-      const found = await withQueryTimeout(NARROW, () =>
-        listCredits(db, filter, { order: 'newest', after: from, limit: limit + 1 }),
-      )
-      const items = found.slice(0, limit)
-      return { items, next: found.length > limit ? items.at(-1)?.position : undefined }
-    },
-    movements: (range) => withQueryTimeout(NARROW, () => movementsOf(db, range)),
   }
 }
 

@@ -3,6 +3,7 @@ import { balanceRoute } from './balance.ts'
 import { changesRoute } from './changes.ts'
 import { queryCreditRoutes } from './credits.ts'
 import { failuresRoute } from './failures.ts'
+import { holdsRoute } from './holds.ts'
 import { livesRoute } from './lives/list.ts'
 import { logsRoute } from './logs.ts'
 import { movementsRoute } from './movements.ts'
@@ -13,10 +14,11 @@ import type { QueryServices } from './services.ts'
 import { tasksRoute } from './tasks.ts'
 import { usageRoute } from './usage.ts'
 
-/** Balances, credits, logs, lives, changes, failures, refusals, search, speed, tasks and usage, for consoles. */
+/** Balances, credits, holds, logs, lives, changes, failures, refusals, search, speed, tasks and usage, for consoles. */
 export function accountRoutes(app: FastifyInstance, services: QueryServices): void {
   balanceRoute(app, services)
   queryCreditRoutes(app, services)
+  holdsRoute(app, services)
   movementsRoute(app, services)
   logsRoute(app, services)
   failuresRoute(app, services)

@@ -3,11 +3,12 @@ import type { FastifyInstance } from 'fastify'
 import { type Static, Type } from 'typebox'
 import type { CreditRow } from '../../../projections/ledger/query.ts'
 import type { Principal } from '../../app/access/principal.ts'
+import { proposalIdOf } from '../../domain/account/proposal-state.ts'
 import { toTimestamp } from '../../kernel/clock.ts'
 import { successOf } from '../kit/routes/account-surface.ts'
 import { principalOf } from '../kit/tokens/authenticate.ts'
 import { NextCursor } from '../kit/routes/queries.ts'
-import { sendList } from './answers.ts'
+import { sendList, wholeList } from './answers.ts'
 import { describeQuery } from './documentation.ts'
 import { listFailures } from './envelope.ts'
 import {
@@ -30,6 +31,12 @@ const whyMembers = {
     'Who posted it: a token, or the name at a shell. For tokens that see all tenants, otherwise null.',
   ),
   actor_user_id: TextOrNull('User of that token; null for a shell.'),
+  proposal_id: TextOrNull(
+    'The proposal that it was approved by, and which `actor` approved; null: it was posted at once.',
+  ),
+  proposed_by_user_id: TextOrNull(
+    'The user who proposed it; null for a shell, and for tokens that do not see all tenants.',
+  ),
   posted_at: Type.String({ description: 'RFC 3339.' }),
   position: Type.String({ description: 'Position in the log.' }),
 } as const
@@ -72,15 +79,22 @@ type Shown<Schema extends typeof GrantSchema | typeof AdjustmentSchema> = Static
 /** A credit, and who posted it as far as the token may see that. */
 interface ShownCredit extends CreditRow {
   readonly actorUserId: string | null
+  readonly proposalId: string | null
+  readonly proposedBy: string | null
 }
 
-const whyOf = ({ reason, actor, actorUserId, postedAtMs, position }: ShownCredit) => ({
-  reason,
-  actor,
-  actor_user_id: actorUserId,
-  posted_at: toTimestamp(postedAtMs),
-  position,
-})
+const whyOf = (credit: ShownCredit) => {
+  const { reason, actor, actorUserId, proposalId, proposedBy, postedAtMs, position } = credit
+  return {
+    reason,
+    actor,
+    actor_user_id: actorUserId,
+    proposal_id: proposalId,
+    proposed_by_user_id: proposedBy,
+    posted_at: toTimestamp(postedAtMs),
+    position,
+  }
+}
 
 const shownGrant = (row: ShownCredit): Shown<typeof GrantSchema> => ({
   grant_id: row.id,
@@ -112,6 +126,7 @@ const answerOf = <Schema extends typeof GrantSchema | typeof AdjustmentSchema>(s
   )
 
 const pageMembers = { cursor: Cursor, limit: Limit }
+export const CreditSumsQuerySchema = Type.Object(accountMembers)
 export const GrantsQuerySchema = Type.Object({ ...accountMembers, ...pageMembers })
 export const adjustmentsQuerySchema = (surfaceNames: readonly string[]) =>
   Type.Object({ ...reportMembers(surfaceNames), ...pageMembers })
@@ -138,10 +153,23 @@ async function readCredits<Row>(
   const isOperator = visible.tenantId === undefined
   const read = async (page: { readonly after: string | undefined; readonly limit: number }) => {
     const { items, next } = await accounts.credits({ ...report.filter, kinds: [list.kind] }, page)
-    if (!isOperator)
-      return { items: items.map((row) => ({ ...row, actor: null, actorUserId: null })), next }
-    const users = await accounts.tokenUsers([...new Set(items.flatMap(({ actor }) => actor ?? []))])
-    const shown = items.map((row) => ({ ...row, actorUserId: users.get(row.actor ?? '') ?? null }))
+    const named = items.map((row) => ({ ...row, proposalId: proposalIdOf(row.tenantId, row.id) }))
+    const [proposers, users] = await Promise.all([
+      accounts.proposers(named),
+      isOperator
+        ? accounts.tokenUsers([...new Set(items.flatMap(({ actor }) => actor ?? []))])
+        : new Map<string, string>(),
+    ])
+    const shown = named.map((row) => {
+      const proposer = proposers.get(row.proposalId)
+      return {
+        ...row,
+        actor: isOperator ? row.actor : null,
+        actorUserId: users.get(row.actor ?? '') ?? null,
+        proposalId: proposer === undefined ? null : row.proposalId,
+        proposedBy: isOperator ? (proposer?.userId ?? null) : null,
+      }
+    })
     return { items: shown, next }
   }
   const pages = positionedList({ ...place, limit: query.limit }, report, read, list.show)
@@ -178,8 +206,62 @@ export function readAdjustments(
   })
 }
 
+const CodeTotalSchema = Type.Object(
+  {
+    kind: Type.Enum(['grant', 'adjustment']),
+    code: TextOrNull(
+      'Of grants `paid` or `promotional`; the code of adjustments, null without one.',
+    ),
+    currency: Type.String({ description: 'Currencies are never added up.' }),
+    amount: Type.String({
+      description: 'Exact decimal: positive gave to tenants.',
+      examples: ['2.5'],
+    }),
+    postings: Type.Integer({ minimum: 0 }),
+  },
+  { named: 'CreditSum' },
+)
+
+/** Sums of grants and adjustments by code and currency: `credits` of the query API. */
+export async function readCreditSums(
+  services: Pick<QueryServices, 'queries' | 'clock'>,
+  principal: Principal,
+  query: Partial<Static<typeof CreditSumsQuerySchema>>,
+) {
+  requireWholeTenant(principal, 'credits')
+  const report = await readReport(services, principal, query)
+  const items = await services.queries.accounts.creditSums(report.filter)
+  return {
+    name: 'credits',
+    columns: Object.keys(CodeTotalSchema.properties) as (keyof Static<typeof CodeTotalSchema>)[],
+    facts: factsOf(report, query.tz),
+    ...wholeList({ items, as_of: String(report.filter.asOf) }),
+  }
+}
+
+function creditSumsRoute(instance: FastifyInstance, services: QueryServices): void {
+  instance.withTypeProvider<TypeBoxTypeProvider>().get('/credits', {
+    config: { roles: ['finance'] },
+    schema: {
+      ...describeQuery({
+        operationId: 'sumCredits',
+        summary: 'Sum grants, refunds and corrections by code and currency',
+        ok: successOf(Type.Object({ items: Type.Array(CodeTotalSchema), as_of: AnsweredAsOf })),
+        failures: [...listFailures.filter((code) => code !== 'invalid_cursor'), 'log_unavailable'],
+        csv: true,
+      }),
+      querystring: CreditSumsQuerySchema,
+    },
+    handler: async (request, reply) => {
+      const list = await readCreditSums(services, principalOf(request), request.query)
+      return sendList(request, reply, request.query, list)
+    },
+  })
+}
+
 export function queryCreditRoutes(instance: FastifyInstance, services: QueryServices): void {
   const app = instance.withTypeProvider<TypeBoxTypeProvider>()
+  creditSumsRoute(instance, services)
   const documented = { failures: [...listFailures, 'log_unavailable'], csv: true } as const
   app.get('/grants', {
     config: { roles: ['finance'] },

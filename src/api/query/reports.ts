@@ -8,11 +8,14 @@ import { BalanceQuerySchema, readBalance } from './balance.ts'
 import { ChangesQuerySchema, readChanges } from './changes.ts'
 import {
   adjustmentsQuerySchema,
+  CreditSumsQuerySchema,
   GrantsQuerySchema,
   readAdjustments,
+  readCreditSums,
   readGrants,
 } from './credits.ts'
 import { failuresQuerySchema, readFailures } from './failures.ts'
+import { HoldsQuerySchema, readHolds } from './holds.ts'
 import { readNames } from './known-names.ts'
 import { readSummary, summaryQuerySchema } from './ledger.ts'
 import { LivesQuerySchema, readLives } from './lives/list.ts'
@@ -80,6 +83,7 @@ export function reportKinds(catalog: Catalog, surfaceNames: readonly string[]) {
   return [
     kind('balance', 'what tenants have, or had at a time', BalanceQuerySchema, readBalance),
     kind('movements', 'an account, as a bank shows it', MovementsQuerySchema, readMovements),
+    kind('holds', 'what is held for running tasks', HoldsQuerySchema, readHolds),
     kind('periods', 'months of accounts, closed and open', PeriodsQuerySchema, readPeriods),
     kind(
       'usage',
@@ -88,6 +92,7 @@ export function reportKinds(catalog: Catalog, surfaceNames: readonly string[]) {
       readUsage,
     ),
     kind('summary', 'totals by one or two keys', summaryQuerySchema(surfaceNames), readSummary),
+    kind('credits', 'sums of credit and refunds by code', CreditSumsQuerySchema, readCreditSums),
     kind('grants', 'credit that was given', GrantsQuerySchema, readGrants),
     kind(
       'adjustments',

@@ -19,6 +19,8 @@ export const paths = {
   proof: '/ledger/lines/:id/proof',
   summary: '/ledger/summary',
   movements: '/ledger/movements',
+  credits: '/ledger/credits',
+  holds: '/ledger/held',
   prices: '/prices',
   book: '/prices/:id',
   periods: '/periods',
@@ -92,6 +94,8 @@ export const lineHref = pageOfId(paths.line)
 export const proofHref = pageOfId(paths.proof)
 export const summaryHref = pageAt(paths.summary)
 export const movementsHref = pageAt(paths.movements)
+export const creditsHref = pageAt(paths.credits)
+export const holdsHref = pageAt(paths.holds)
 export const pricesHref = pageAt(paths.prices)
 export const bookHref = pageOfId(paths.book)
 export const periodsHref = pageAt(paths.periods)

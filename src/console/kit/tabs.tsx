@@ -8,6 +8,8 @@ const places = [
   [paths.lines, 'Lines'],
   [paths.summary, 'Summary'],
   [paths.movements, 'Movements'],
+  [paths.credits, 'Credits'],
+  [paths.holds, 'Held'],
   [paths.prices, 'Prices'],
 ] as const
 

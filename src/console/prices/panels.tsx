@@ -48,6 +48,14 @@ const changesOf = ({ added, removed, changed }: PriceDifference): readonly Chang
   })),
 ]
 
+/** Whether the price itself differs, and not only where it applies. */
+const isOfPrice = ({ before, after }: Change): boolean =>
+  before === undefined ||
+  after === undefined ||
+  before.price !== after.price ||
+  before.per !== after.per ||
+  before.unit !== after.unit
+
 const nameOf = ({ before, after }: Change): string => (after ?? before)?.sku ?? ''
 
 const changeColumns = (from: string): readonly TableColumn<Change>[] => [
@@ -81,19 +89,46 @@ export function DifferencePanel({
       id="difference"
       title={`Changes from ${against} to ${version}`}
       of={of}
-      show={(found) => (
-        <>
-          <FirstRows
-            from={from}
-            label="Changes"
-            columns={changeColumns(from)}
-            rows={changesOf(found)}
-            keyOf={(one) => `${one.word} ${nameOf(one)} ${(one.after ?? one.before)?.currency}`}
-            empty="Both price books have the same prices."
-          />
-          <p class="note">{grouped(String(found.unchanged))} prices are unchanged.</p>
-        </>
-      )}
+      show={(found) => {
+        const changes = changesOf(found)
+        const others = changes.filter((one) => !isOfPrice(one))
+        return (
+          <>
+            <Changed label="Changes" rows={changes.filter(isOfPrice)} from={from} />
+            {others.length === 0 ? null : (
+              <details class="same">
+                <summary>
+                  {grouped(String(others.length))} {others.length === 1 ? 'price' : 'prices'} apply
+                  elsewhere, at the same figure
+                </summary>
+                <Changed label="Prices that apply elsewhere" rows={others} from={from} />
+              </details>
+            )}
+            <p class="note">{grouped(String(found.unchanged))} prices are unchanged.</p>
+          </>
+        )
+      }}
+    />
+  )
+}
+
+function Changed({
+  label,
+  rows,
+  from,
+}: {
+  readonly label: string
+  readonly rows: readonly Change[]
+  readonly from: string
+}): JSX.Element {
+  return (
+    <FirstRows
+      from={from}
+      label={label}
+      columns={changeColumns(from)}
+      rows={rows}
+      keyOf={(one) => `${one.word} ${nameOf(one)} ${(one.after ?? one.before)?.currency}`}
+      empty="Both price books have the same prices."
     />
   )
 }
@@ -156,6 +191,48 @@ function WhatIfTotals({
   )
 }
 
+/** Whether the usage of a row costs something else, or has no price, under the book. */
+const isDifferent = ({ difference }: WhatIf['rows'][number]): boolean =>
+  difference === null || /[1-9]/.test(difference)
+
+/** Rows that cost something else first; the others are folded, and counted. */
+function WhatIfRows({ rows, from }: { readonly rows: WhatIf['rows']; readonly from: string }) {
+  const table = (label: string, shown: WhatIf['rows'], empty: string) => (
+    <FirstRows
+      from={from}
+      label={label}
+      columns={rowColumns(from)}
+      rows={shown}
+      keyOf={({ tenant_id: tenant, sku, currency, unit }) => `${tenant} ${sku} ${currency} ${unit}`}
+      empty={empty}
+    />
+  )
+  if (rows.length === 0)
+    return table(
+      'Past usage at these prices',
+      rows,
+      'Nothing was settled in this time. Choose a longer time, or clear the tenant.',
+    )
+  const same = rows.filter((row) => !isDifferent(row))
+  return (
+    <>
+      {table(
+        'Past usage that costs something else',
+        rows.filter(isDifferent),
+        'Nothing would have cost anything else.',
+      )}
+      {same.length === 0 ? null : (
+        <details class="same">
+          <summary>
+            {grouped(String(same.length))} {same.length === 1 ? 'row costs' : 'rows cost'} the same
+          </summary>
+          {table('Past usage that costs the same', same, '')}
+        </details>
+      )}
+    </>
+  )
+}
+
 export function WhatIfPanel({ of, from }: Cost): JSX.Element {
   return (
     <FactsPanel
@@ -165,16 +242,7 @@ export function WhatIfPanel({ of, from }: Cost): JSX.Element {
       show={({ rows, totals }) => (
         <>
           <WhatIfTotals totals={totals} from={from} />
-          <FirstRows
-            from={from}
-            label="Past usage at these prices"
-            columns={rowColumns(from)}
-            rows={rows}
-            keyOf={({ tenant_id: tenant, sku, currency, unit }) =>
-              `${tenant} ${sku} ${currency} ${unit}`
-            }
-            empty="Nothing was settled in this time. Choose a longer time, or clear the tenant."
-          />
+          <WhatIfRows rows={rows} from={from} />
           <p class="note">
             Own prices of tenants still apply. This is a calculation: nothing is changed.
           </p>

@@ -85,18 +85,21 @@ async function read(
   const scope = adminScopeOfSession(token, 'Prices')
   readZone(asked.tz)
   const { priceBooks } = services.accounts
-  const { against } = asked
   // A version that is missing is the fault of the page, whatever else was asked for.
   const book = await readBook(priceBooks, scope, version)
-  const [list, difference, whatIf] = await Promise.all([
-    readBooks(priceBooks, scope, { limit: MAX_VERSIONS }),
+  const list = await readBooks(priceBooks, scope, { limit: MAX_VERSIONS })
+  const all = list.items.map((one) => one.version)
+  // The list has the latest first, so that the book before this one stands behind it.
+  const at = all.indexOf(version)
+  const { against = at === -1 ? undefined : all[at + 1] } = asked
+  const [difference, whatIf] = await Promise.all([
     against === undefined
       ? undefined
       : factsOrWords(() => readDifference(priceBooks, scope, { version, against })),
     readCost(services, token, version, asked),
   ])
-  const versions = list.items.map((one) => one.version).filter((one) => one !== version)
-  return { query: asked, book, versions, difference, whatIf }
+  const versions = all.filter((one) => one !== version)
+  return { query: { ...asked, ...(against && { against }) }, book, versions, difference, whatIf }
 }
 
 const priceColumns = (from: string, prices: readonly Price[]): readonly TableColumn<Price>[] => [
@@ -118,7 +121,7 @@ function BookPage({ facts, view }: { readonly facts: BookFacts; readonly view: V
   const { version, prices } = book
   const from = bookPath(version)
   const fields = [
-    { name: 'against', label: 'Compare with', options: versions, noChoice: 'none' },
+    { name: 'against', label: 'Compare with', options: versions, noChoice: 'the one before' },
     ...timeFields('ledger', { label: 'Cost of usage of', noChoice: 'none' }),
     fieldOf.tenant,
   ]

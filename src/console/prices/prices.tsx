@@ -1,6 +1,7 @@
 import type { JSX } from 'preact'
 import { type Static, Type } from 'typebox'
 import { readBooks } from '../../api/admin/prices/books.ts'
+import { readSkuPrices, SkuPricesQuerySchema } from '../../api/admin/prices/skus.ts'
 import { readAccountPrices } from '../../api/admin/prices/tenants.ts'
 import { cursorMembers } from '../../api/kit/routes/queries.ts'
 import { readZone, timeRangeMembers } from '../../api/query/time-range.ts'
@@ -18,6 +19,7 @@ import { Pager } from '../kit/time-pages.tsx'
 import { Facts, grouped, Moment, type ZoneClock, State } from '../kit/values.tsx'
 import { FirstRows, PriceOf } from '../kit/prices.tsx'
 import { percentWords } from './panels.tsx'
+import { SkuPanel, type SkuPrices } from './sku.tsx'
 import type { ConsoleServices, Page, View } from '../page.tsx'
 import { adminScopeOfSession } from '../session/reading-as.ts'
 
@@ -32,6 +34,8 @@ type PerUnits = TenantPrice['list']
 const query = Type.Object({
   tz: timeRangeMembers.tz,
   tenant_id: NameOf('Whose own prices are shown.'),
+  sku: NameOf('Whose list prices are shown over time.'),
+  at: SkuPricesQuerySchema.properties.at,
   all: Type.Optional(Type.Enum(['true', 'false'])),
   cursor: cursorMembers.cursor,
 })
@@ -39,6 +43,8 @@ type Query = Static<typeof query>
 
 interface PricesFacts {
   readonly query: Query
+  /** Undefined unless a SKU was asked for. */
+  readonly sku: PanelFacts<SkuPrices> | undefined
   readonly books: PanelFacts<Books>
   /** Undefined where the reader manages all tenants and named none. */
   readonly tenant: { readonly id: string; readonly prices: PanelFacts<TenantPrices> } | undefined
@@ -46,7 +52,11 @@ interface PricesFacts {
 
 const PART = 'prices'
 
-const fields: readonly FilterField[] = [{ ...fieldOf.tenant, label: 'Prices of tenant' }]
+const fields: readonly FilterField[] = [
+  { name: 'sku', label: 'Prices of SKU', placeholder: 'text-basic-output-token' },
+  { name: 'at', label: 'On', type: 'date' },
+  { ...fieldOf.tenant, label: 'Prices of tenant' },
+]
 
 async function read(
   { accounts }: ConsoleServices,
@@ -59,7 +69,17 @@ async function read(
   const page = { limit: 50, ...(cursor === undefined ? {} : { cursor }) }
   const readList = async () => readBooks(accounts.priceBooks, scope, page)
   const id = asked.tenant_id ?? (isOperator(token) ? undefined : token.tenantId)
-  const [books, tenant] = await Promise.all([
+  const { sku: named, at, tz } = asked
+  const [sku, books, tenant] = await Promise.all([
+    named === undefined
+      ? undefined
+      : panelFacts(token, ['finance'], () =>
+          readSkuPrices(accounts.priceBooks, scope, {
+            sku: named,
+            ...(at && { at }),
+            ...(tz && { tz }),
+          }),
+        ),
     // An operator asked for a page of the list; an administrator of a tenant has none.
     isOperator(token) ? factsOrWords(readList) : panelFacts(token, ['finance'], readList),
     id === undefined
@@ -71,7 +91,7 @@ async function read(
           }),
         ),
   ])
-  return { query: asked, books, tenant }
+  return { query: asked, sku, books, tenant }
 }
 
 const states: Readonly<Record<Book['state'], string>> = {
@@ -183,13 +203,16 @@ function TenantPanel({
 }
 
 function PricesPage({ facts, view }: { readonly facts: PricesFacts; readonly view: View }) {
-  const { books, tenant, query: asked } = facts
+  const { sku, books, tenant, query: asked } = facts
   return (
     <>
       <h1 class="title">Prices</h1>
       <LedgerTabs at={paths.prices} token={view.token} asked={asked} />
       <FilterForm action={pricesHref()} part={PART} fields={fields} values={asked} />
       <div id={PART} aria-live="polite">
+        {sku === undefined || asked.sku === undefined ? null : (
+          <SkuPanel of={sku} sku={asked.sku} at={asked.at} clock={view.clock} />
+        )}
         {tenant === undefined ? null : <TenantPanel tenant={tenant} asked={asked} />}
         <FactsPanel
           id="books"

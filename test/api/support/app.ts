@@ -48,6 +48,9 @@ const noAccounts: AccountReads = {
   openHolds: () => Promise.resolve(new Map()),
   pastBalances: () => Promise.resolve(new Map()),
   credits: () => Promise.resolve({ items: [], next: undefined }),
+  holds: () => Promise.resolve({ holds: [], total: 0 }),
+  creditSums: () => Promise.resolve([]),
+  proposers: () => Promise.resolve(new Map()),
   tokenUsers: () => Promise.resolve(new Map()),
   movements: () => Promise.resolve({ openingPico: 0n, closingPico: 0n, movements: [] }),
   tenants: () => Promise.resolve([]),
@@ -157,6 +160,7 @@ export const noPriceBooks: ManagedPriceBooks = {
   list: () => Promise.resolve([]),
   find: noBook,
   difference: noBook,
+  skuPrices: () => Promise.resolve({ prices: [], atMs: 0 }),
   whatIf: noBook,
   publish: noBook,
 }

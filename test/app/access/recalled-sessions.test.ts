@@ -18,6 +18,8 @@ function scripted() {
     find: (id) => asked(rows.get(id)),
     viewed: () => asked(undefined),
     end: (id) => asked(void rows.delete(id)),
+    list: () => asked([]),
+    endListed: () => asked(false),
   }
   return {
     sessions: recallSessions(sessions, { nowMs: () => nowMs }),

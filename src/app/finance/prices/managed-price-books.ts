@@ -3,6 +3,8 @@ import {
   listPriceBooks,
   type ListedPriceBook,
   type PublishedPriceBook,
+  type SkuPrice,
+  skuPrices,
 } from '../../../../projections/prices/query.ts'
 import {
   type PriceBookDifference,
@@ -34,6 +36,15 @@ export interface ManagedPriceBooks {
     adminScope: AdminScope,
     books: { readonly version: string; readonly against: string },
   ) => Promise<PriceBookDifference>
+  /** The list prices of a SKU, oldest first in each currency; none for one that no book has. */
+  readonly skuPrices: (
+    adminScope: AdminScope,
+    of: {
+      readonly sku: string
+      /** Unix milliseconds; undefined: now. */
+      readonly atMs: number | undefined
+    },
+  ) => Promise<{ readonly prices: readonly SkuPrice[]; readonly atMs: number }>
   /**
    * Calculates what settled usage would have cost under a book; the caller must read the result
    * within the time of a query.
@@ -89,6 +100,10 @@ export function createManagedPriceBooks(
       const after = await findPriceBook(db, version)
       const before = await findPriceBook(db, against, 'against')
       return priceBookDifference(before.entries, after.entries)
+    },
+    skuPrices: async (adminScope, { sku, atMs = clock.nowMs() }) => {
+      await readable(adminScope)
+      return { prices: await skuPrices(db, sku), atMs }
     },
     whatIf: async (adminScope, { version, toMs = clock.nowMs(), ...range }) => {
       await readable(adminScope)
