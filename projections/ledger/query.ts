@@ -45,7 +45,7 @@ export {
   type SettledAmount,
   type SettledSource,
 } from './read/settled.ts'
-export { creditsByPrefix, type FoundPosting, linesById } from './read/search.ts'
+export { creditsByPrefix, type FoundPosting, grantsByReference, linesById } from './read/search.ts'
 export { ledgerTables } from './tables.ts'
 export { ledgerTenants, pricedLines } from './read/priced.ts'
 export {

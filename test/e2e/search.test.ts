@@ -59,6 +59,7 @@ const { grantId } = await grantCredit(access, {
   currency: 'USD',
   amount: '2',
   reason: 'x',
+  reference: 'PO 2026/4711 of Ann',
 })
 await eventually('everything is written', async () => {
   await caughtUp()
@@ -88,6 +89,7 @@ const words: readonly (readonly [text: string, kind: string, id: string])[] = [
   [key, 'task', platformId],
   [`${callId}:1`, 'line', `${callId}:1`],
   [grantId, 'grant', grantId],
+  ['po 2026/4711', 'grant', grantId],
   [ended.tokenId, 'token', ended.tokenId],
   [ended.secret.slice(-4), 'token', ended.tokenId],
   ['ended AT', 'token', ended.tokenId],

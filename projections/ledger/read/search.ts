@@ -74,6 +74,29 @@ export async function creditsByPrefix(
   return rows.map(toPosting)
 }
 
+/**
+ * Grants whose reference begins so in any letter case, in the scope, the newest first: grants are few, and are read
+ * without an index.
+ */
+export async function grantsByReference(
+  db: Queryable,
+  beginning: string,
+  scope: SearchScope,
+  limit: number,
+): Promise<readonly FoundPosting[]> {
+  const values: unknown[] = []
+  const add = (value: unknown): string => `$${values.push(value)}`
+  const { rows } = await db.query<PostingRecord>(
+    `select ${columns} from (
+       select 'grant' as kind, grant_id as id, tenant_id, null as user_id, granted_at as at, currency,
+              amount, concat(credit, ', reference ', reference) as what
+       from ledger.grants where starts_with(lower(reference), lower(${add(beginning)}))) as found
+     where ${scopeSql(scope, add)} order by at desc, id limit ${add(limit)}`,
+    values,
+  )
+  return rows.map(toPosting)
+}
+
 function toPosting({ at, ...row }: PostingRecord): FoundPosting {
   return { ...row, atMs: at.getTime() }
 }

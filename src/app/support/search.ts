@@ -2,7 +2,7 @@ import { listTenants, ownersNamed, searchTokens } from '../../../projections/acc
 import type { Queryable } from '../../../projections/engine/queryable.ts'
 import type { SearchScope } from '../../../projections/engine/search.ts'
 import { waitForPosition } from '../../../projections/engine/wait.ts'
-import { creditsByPrefix, linesById } from '../../../projections/ledger/query.ts'
+import { creditsByPrefix, grantsByReference, linesById } from '../../../projections/ledger/query.ts'
 import {
   type FoundSources,
   sourcesByKey,
@@ -188,6 +188,8 @@ async function itemsOf(
       const tokens = await searchTokens(db, { name: lookup.text }, scope, limit)
       return othersOnly(tokens.map((token) => ofToken(token, clock.nowMs())))
     }
+    case 'reference':
+      return othersOnly((await grantsByReference(db, lookup.text, scope, limit)).map(ofPosting))
     default:
       return unreachable(lookup)
   }

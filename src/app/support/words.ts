@@ -4,7 +4,10 @@
 export type Lookup =
   | { readonly by: 'source' | 'call' | 'request' | 'nativeId' | 'credit'; readonly prefix: string }
   | { readonly by: 'line' | 'response' | 'upstream'; readonly id: string }
-  | { readonly by: 'key' | 'last_four' | 'owner' | 'token_name'; readonly text: string }
+  | {
+      readonly by: 'key' | 'last_four' | 'owner' | 'token_name' | 'reference'
+      readonly text: string
+    }
 
 export interface Word {
   /** As it is in the text. */
@@ -135,10 +138,11 @@ export const isUpstreamId = (word: string): boolean => isPossibleId(word) && !is
 function nameLookups(text: string): Pick<Word, 'lookups' | 'otherwise'> {
   if (text.length < 2 || text.length > MAX_NAME || isId(text, MIN_PREFIX) || /[\n\r]/.test(text))
     return { lookups: [], otherwise: [] }
-  const [owner, token] = [{ by: 'owner', text } as const, { by: 'token_name', text } as const]
+  const owner = { by: 'owner', text } as const
+  const others = (['token_name', 'reference'] as const).map((by) => ({ by, text }))
   return isPossibleId(text)
-    ? { lookups: [], otherwise: [owner, token] }
-    : { lookups: [owner], otherwise: [token] }
+    ? { lookups: [], otherwise: [owner, ...others] }
+    : { lookups: [owner], otherwise: others }
 }
 
 /**
