@@ -595,7 +595,7 @@ t.test('a page is in the zone of the tenant, and its links keep it', async (t) =
     const zone = /<summary>times in ([^<]*)</.exec(text)?.[1] ?? 'none'
     const kept = [...text.matchAll(/ href="(\/console[^"]*)"/g)]
       .map(([, href = '']) => href)
-      .filter((href) => !/\/(?:static|files)\/|\/proof$/.test(href))
+      .filter((href) => !/\/(?:static|files)\/|\/(?:proof|file(?:\?.*)?)$/.test(href))
       .map((href) => href.includes(`tz=${encodeURIComponent(zone)}`))
     t.same([...new Set(kept)], [zone !== 'UTC' || path.includes('tz=')], `${path}: ${zone}`)
     return zone

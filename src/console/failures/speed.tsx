@@ -245,6 +245,12 @@ export const speedPage: Page<typeof query, SpeedFacts> = {
     return { query: shown, seesChannels: seesOtherTenants(token), found }
   },
   tenantsOf: ({ query: { tenant_id: tenantId } }) => [tenantId],
+  filter: () => ({
+    title: 'Speed and failures',
+    action: speedHref(),
+    part: PART,
+    fields: fieldsFor(false),
+  }),
   title: () => 'Speed and failures',
   show: (facts, view) => <SpeedPage facts={facts} view={view} />,
 }

@@ -172,16 +172,18 @@ const ZONELESS =
 
 /** The address with the zone of the page that it is on, unless it has one. */
 export function inZone(href: string, tz: string | undefined): string {
-  const [path = '', query = ''] = href.split('?', 2)
+  const [address = '', ...part] = href.split('#')
+  const [path = '', query = ''] = address.split('?', 2)
   if (tz === undefined || ZONELESS.test(path) || /(?:^|&)tz=/.test(query)) return href
-  return `${path}?${query === '' ? '' : `${query}&`}tz=${encodeURIComponent(tz)}`
+  const zoned = `${path}?${query === '' ? '' : `${query}&`}tz=${encodeURIComponent(tz)}`
+  return [zoned, ...part].join('#')
 }
 
 /** A page as markup whose links and forms all keep its zone. */
 export function keepingZone(html: string, tz: string | undefined): string {
   if (tz === undefined) return html
   // Texts and attributes have no quotation marks as such.
-  return html.replaceAll(/(?<= (?:href|action)=")\/console(?:[/?][^"#]*)?(?=")/g, (href) =>
+  return html.replaceAll(/(?<= (?:href|action)=")\/console(?:[/?#][^"]*)?(?=")/g, (href) =>
     inZone(href.replaceAll('&amp;', '&'), tz).replaceAll('&', '&amp;'),
   )
 }

@@ -67,6 +67,10 @@ t.test('a time of day without an offset is of the zone', (t) => {
 t.test('links and forms of a page keep its zone', (t) => {
   const tz = 'Asia/Tokyo'
   t.equal(inZone('/console', tz), '/console?tz=Asia%2FTokyo')
+  t.equal(
+    inZone('/console/tenants/a?user=b#user', tz),
+    '/console/tenants/a?user=b&tz=Asia%2FTokyo#user',
+  )
   t.equal(inZone('/console/failed?code=a', tz), '/console/failed?code=a&tz=Asia%2FTokyo')
   for (const same of ['/console?tz=UTC', '/console/static/x/console.css', '/console/sign-out'])
     t.equal(inZone(same, tz), same)
