@@ -220,10 +220,10 @@ export async function taskHolds(
            order by placed_at, source_id limit $3`,
     values: [of.tenantId ?? null, of.currency ?? null, of.limit],
   })
-  const holds = rows.map(({ placed_at: placedAt, total: _, ...hold }) => ({
-    ...hold,
-    placedAtMs: placedAt.getTime(),
-  }))
+  const holds = rows.map((row): TaskHold => {
+    const { placed_at: placedAt, total: _total, ...hold } = row
+    return { ...hold, placedAtMs: placedAt.getTime() }
+  })
   return { holds, total: rows[0]?.total ?? 0 }
 }
 

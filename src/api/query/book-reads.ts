@@ -20,6 +20,7 @@ import { withQueryTimeout } from '../kit/routes/queries.ts'
 /** Words for a caller whose query took too long. */
 export const NARROW = 'narrow it by tenant_id and by a shorter time range'
 
+/** What accounts hold, and what was given to them. */
 export interface BookReads {
   /** Tasks of tenants that hold money, by tenant. */
   readonly openHolds: (
@@ -46,6 +47,7 @@ export interface BookReads {
   readonly movements: (range: AccountRange) => Promise<Account | undefined>
 }
 
+/** The reads over a database whose statements have a timeout. */
 export function bookReads(db: Queryable): BookReads {
   return {
     openHolds: (tenantIds) => withQueryTimeout(NARROW, () => openHolds(db, tenantIds)),

@@ -1,6 +1,7 @@
 import type { ChangeType } from '../../../projections/timeline/query.ts'
 import type { AnyEvent } from '../../domain/any-event.ts'
 import { changeInWords, isSettingChange } from '../../domain/account/setting-changes.ts'
+import type { SettingValueOf } from '../../domain/account/settings.ts'
 import type { TokenRole } from '../../domain/token/events.ts'
 import { differenceOf, type Sides } from './change-sides.ts'
 
@@ -59,7 +60,7 @@ const setting = <T extends ChangeType>(
   roles: readonly TokenRole[],
 ): ChangeKind<T> => ({ what, roles, before: {}, facts: differs })
 
-type Status = DataOf<'TenantStatusSet'>
+type Status = SettingValueOf<'status'>
 const statusWords = {
   open: 'tenant resumed',
   suspended: 'tenant suspended',

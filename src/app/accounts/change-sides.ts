@@ -36,8 +36,8 @@ function leavesOf(value: unknown, path: string, into: Map<string, string>): void
     }
     return
   }
-  if (typeof value !== 'object') {
-    into.set(path, String(value))
+  if (typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean') {
+    into.set(path, `${value}`)
     return
   }
   for (const [name, member] of Object.entries(value))

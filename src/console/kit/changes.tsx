@@ -22,7 +22,7 @@ import { Id, Moment, type ZoneClock } from './values.tsx'
 /** Changes as pages show them: who, what, of whom, when, why, and from what to what. */
 
 export type Changes = Awaited<ReturnType<Awaited<ReturnType<typeof readChanges>>['page']>>
-export type Change = Changes['items'][number]
+type Change = Changes['items'][number]
 
 interface ChangesView {
   readonly clock: ZoneClock

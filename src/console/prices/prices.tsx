@@ -69,7 +69,7 @@ async function read(
   const page = { limit: 50, ...(cursor === undefined ? {} : { cursor }) }
   const readList = async () => readBooks(accounts.priceBooks, scope, page)
   const id = asked.tenant_id ?? (isOperator(token) ? undefined : token.tenantId)
-  const { sku: named, at, tz } = asked
+  const { sku: named, at } = asked
   const [sku, books, tenant] = await Promise.all([
     named === undefined
       ? undefined
@@ -77,7 +77,6 @@ async function read(
           readSkuPrices(accounts.priceBooks, scope, {
             sku: named,
             ...(at && { at }),
-            ...(tz && { tz }),
           }),
         ),
     // An operator asked for a page of the list; an administrator of a tenant has none.

@@ -5,12 +5,10 @@ import type { SkuPrice } from '../../../../projections/prices/query.ts'
 import type { AdminScope } from '../../../app/accounts/admin-scope.ts'
 import type { ManagedPriceBooks } from '../../../app/finance/prices/managed-price-books.ts'
 import { toTimestamp } from '../../../kernel/clock.ts'
-import { readZone, timeRangeMembers, readBound } from '../../query/time-range.ts'
-import { Name } from '../../query/schemas.ts'
-import { success, successOf } from '../../kit/routes/account-surface.ts'
+import { KnownId, success, successOf } from '../../kit/routes/account-surface.ts'
 import { accountReadFailures } from '../../kit/failures/route-failures.ts'
 import { RequestError } from '../../kit/request-error.ts'
-import { TimeBound } from '../../kit/routes/queries.ts'
+import { boundOf, TimeBound } from '../../kit/routes/queries.ts'
 import type { Services } from '../../kit/services.ts'
 import { adminScopeOf, describeAdmin } from '../envelope.ts'
 import { ownPrice } from './schemas.ts'
@@ -18,13 +16,12 @@ import { ownPrice } from './schemas.ts'
 /** The list price of one SKU at a time, and how it changed from price book to price book. */
 
 export const SkuPricesQuerySchema = Type.Object({
-  sku: Name,
+  sku: KnownId,
   at: Type.Optional(
     TimeBound(
-      'The time whose price is marked, RFC 3339 with an offset, or the beginning of a day of `tz`; now by default.',
+      'The time whose price is marked, RFC 3339 with an offset, or the beginning of a day in UTC; now by default.',
     ),
   ),
-  tz: timeRangeMembers.tz,
 })
 type Query = Static<typeof SkuPricesQuerySchema>
 
@@ -83,9 +80,9 @@ function rangesOf(prices: readonly SkuPrice[], atMs: number): readonly ShownPric
 export async function readSkuPrices(
   books: Pick<ManagedPriceBooks, 'skuPrices'>,
   scope: AdminScope,
-  { sku, at, tz }: Query,
+  { sku, at }: Query,
 ) {
-  const asked = { sku, atMs: readBound(at, 'at', readZone(tz)) }
+  const asked = { sku, atMs: boundOf(at, 'at') }
   const { prices, atMs } = await books.skuPrices(scope, asked)
   if (prices.length === 0)
     throw new RequestError('parameter_invalid', `no price book has the SKU \`${sku}\``, 'sku')
