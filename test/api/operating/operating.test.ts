@@ -417,6 +417,7 @@ void t.test('/openapi.json describes every route with its failures and its token
     '/api/query/v1/receipts/{id}',
     '/api/query/v1/refusals',
     '/api/query/v1/search',
+    '/api/query/v1/speed',
     '/api/query/v1/tasks',
     '/api/query/v1/tasks/{id}/history',
     '/api/query/v1/usage',
