@@ -7,6 +7,7 @@ import { tokens } from './projection.ts'
 export {
   hasTenant,
   hasUser,
+  secretsOfSubject,
   tenantNames,
   tokenLabels,
   tokenOwners,
@@ -15,7 +16,6 @@ export {
   userKey,
   userNames,
 } from './names.ts'
-export { secretsOfSubject } from './subjects.ts'
 export { ownersNamed, searchTokens, type SearchedOwner, type SearchedToken } from './search.ts'
 
 const { position: _position, search_name: _name, ...shownOfTokens } = tokens.table.record.columns

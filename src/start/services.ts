@@ -115,6 +115,7 @@ export async function startServices(
   const db = openQueryPool(options.databaseUrl, config.queries, logLostConnection(logger))
   onStop(() => db.end())
   const access = await startAccess({ config, deps, registry: metrics, onStop })
+  const { authenticate, resume, recall } = access.authenticator
   await seeLedger(freshness)
   const calls = await startCalls({
     ...deps.calls(owner),
@@ -122,8 +123,7 @@ export async function startServices(
     spoolDirectory: dataFiles(config.dataDir).spool,
   })
   access.onDisabled(calls.running.endOfToken)
-  const served = servedModels(options.channels)
-  const { funds } = calls.deps
+  const [served, { funds }] = [servedModels(options.channels), calls.deps]
   const logEnd = () => log.endPosition()
   const read = { db, log, logEnd, readModels, funds, catalog, clock, served }
   const resolve = hosts?.resolveHost ?? resolveByDns
@@ -132,7 +132,7 @@ export async function startServices(
     clock,
     models: { catalog, channels, prices: createReadModelPrices({ ...options, catalog, prices }) },
     tokens: {
-      authenticate: access.authenticator.authenticate,
+      authenticate,
       tenantAccess: deps.tenantAccess,
       used: access.tokenUsed,
       refused: access.tokenRefused,
@@ -162,7 +162,6 @@ export async function startServices(
     },
     queries,
   }
-  const { resume, recall } = access.authenticator
   return { services, resume, recall, calls }
 }
 

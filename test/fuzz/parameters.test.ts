@@ -152,7 +152,7 @@ void t.test('no odd value of any parameter is a 5xx, and a NUL is 400 everywhere
 /** Parameters of readings that take any text, or are judged by what they name. */
 const free: ReadonlySet<string> = new Set(
   `GroupId after after_id against alt as_of at before_id code credit_note cursor day end_time end_user expires file_id filter.model filter.task_ids from group_by group_id
-  asset_id channel_id issued_by limit model month native_id number page pageSize pageToken page_num page_size period platform_id project_name q request_id
+  asset_id by channel_id issued_by limit model month native_id number page pageSize pageToken page_num page_size period platform_id project_name q request_id
   route signature sku
   since sort source_id start_time tag task_id tenant_id to token_id top tz user_id`.split(/\s+/),
 )

@@ -26,7 +26,13 @@ type Item = Found['items'][number]
 const { tz, from, to, time_preset, tenant_id, model, channel_id } = speedQuerySchema([]).properties
 const groups = ['model', 'surface', 'channel'] as const
 const query = Type.Object({
-  ...{ tz, from, to, time_preset, tenant_id, model, channel_id },
+  tz,
+  from,
+  to,
+  time_preset,
+  tenant_id,
+  model,
+  channel_id,
   surface: Type.Optional(Type.String({ maxLength: 64 })),
   by: Type.Optional(Type.Enum([...groups])),
 })

@@ -22,7 +22,7 @@ import { Id, Moment, type ZoneClock } from './values.tsx'
 /** Changes as pages show them: who, what, of whom, when, why, and from what to what. */
 
 export type Changes = Awaited<ReturnType<Awaited<ReturnType<typeof readChanges>>['page']>>
-type Change = Changes['items'][number]
+type ListedChange = Changes['items'][number]
 
 interface ChangesView {
   readonly clock: ZoneClock
@@ -33,7 +33,7 @@ interface ChangesView {
 const BEFORE_MS = 60_000
 
 /** The page of a posting, a proposal or a price book, as far as the reader may open it. */
-function idHref(change: Change, { kind, role, scope }: Principal): string | undefined {
+function idHref(change: ListedChange, { kind, role, scope }: Principal): string | undefined {
   const { id, type, at, tenant_id: tenantId, line_id: line } = change
   if (id === null) return undefined
   const isAdmin = kind === 'admin'
@@ -53,7 +53,7 @@ function idHref(change: Change, { kind, role, scope }: Principal): string | unde
 }
 
 /** A person by name, a shell by its name; an operator is not named to a tenant. */
-function Actor({ of }: { readonly of: Change }): JSX.Element {
+function Actor({ of }: { readonly of: ListedChange }): JSX.Element {
   const { actor, actor_name: name, actor_user_id: user, actor_tenant_id: tenantId } = of
   if (actor === null || name === null) return <>the operator</>
   if (user === null)
@@ -72,7 +72,13 @@ function Actor({ of }: { readonly of: Change }): JSX.Element {
 }
 
 /** The tenant, and the user or the token of it. */
-function Subject({ of, token }: { readonly of: Change; readonly token: Principal }): JSX.Element {
+function Subject({
+  of,
+  token,
+}: {
+  readonly of: ListedChange
+  readonly token: Principal
+}): JSX.Element {
   const { tenant_id: tenantId, user_id: userId, token_id: tokenId } = of
   if (tenantId === null) return <>all tenants</>
   const isAdmin = token.kind === 'admin'
@@ -102,7 +108,7 @@ function Subject({ of, token }: { readonly of: Change; readonly token: Principal
 }
 
 /** What stood before and what stands since. */
-function SidesOf({ of: { from, to } }: { readonly of: Change }): JSX.Element {
+function SidesOf({ of: { from, to } }: { readonly of: ListedChange }): JSX.Element {
   if (from === null) return <>{to ?? ''}</>
   return (
     <>
@@ -114,7 +120,7 @@ function SidesOf({ of: { from, to } }: { readonly of: Change }): JSX.Element {
   )
 }
 
-const columnsIn = ({ clock, token }: ChangesView): readonly TableColumn<Change>[] => [
+const columnsIn = ({ clock, token }: ChangesView): readonly TableColumn<ListedChange>[] => [
   { name: 'time', cell: ({ at }) => <Moment atMs={fromTimestamp(at)} clock={clock} /> },
   { name: 'by', cell: (change) => <Actor of={change} /> },
   { name: 'change', narrow: 'lead', cell: ({ what }) => what },
@@ -144,7 +150,7 @@ export function ChangesTable({
   empty,
   view,
 }: {
-  readonly items: readonly Change[]
+  readonly items: readonly ListedChange[]
   readonly label: string
   readonly empty: string
   readonly view: ChangesView
