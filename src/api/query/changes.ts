@@ -17,7 +17,7 @@ import { toPosition } from './as-of.ts'
 import { describeQuery } from './documentation.ts'
 import { listFailures } from './envelope.ts'
 import { factsOf, placeOf, positionedList } from './report-query.ts'
-import { Cursor, fileMembers, Limit, NameOf, TextOrNull } from './schemas.ts'
+import { AsOf, Cursor, fileMembers, Limit, NameOf, TextOrNull } from './schemas.ts'
 import { narrow, requireWholeTenant, type Visible, visibleTo } from './scope.ts'
 import type { QueryServices } from './services.ts'
 import { readTimeRange, timeRangeMembers } from './time-range.ts'
@@ -32,6 +32,7 @@ export const ChangesQuerySchema = Type.Object({
   by: NameOf(
     'Only by this actor: a user by id or name, a token by id, or a name at a shell (for tokens that see all tenants).',
   ),
+  as_of: Type.Optional(AsOf),
   cursor: Cursor,
   limit: Limit,
   ...fileMembers,

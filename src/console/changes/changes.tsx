@@ -1,15 +1,19 @@
 import type { JSX } from 'preact'
 import { type Static, Type } from 'typebox'
+import { withFiles } from '../../api/query/answers.ts'
 import { ChangesQuerySchema, readChanges } from '../../api/query/changes.ts'
+import { AsOf } from '../../api/query/schemas.ts'
 import type { TimeRange } from '../../api/query/time-range.ts'
 import { type Changes, ChangesTable } from '../kit/changes.tsx'
+import { Download, tableFormats } from '../kit/download.tsx'
 import { fieldOf, type FilterField, timeFields } from '../kit/fields.ts'
 import { FilterForm } from '../kit/filter.tsx'
 import { apiPath, changesHref, paths } from '../kit/href.ts'
 import { factsOrWords, type PanelFacts } from '../kit/panel.tsx'
 import { boundedOf, pageOf, Pager, withTime } from '../kit/time-pages.tsx'
 import type { Page, View } from '../page.tsx'
-import { tenantsShown } from '../session/reading-as.ts'
+import type { PageFile } from '../page-files.ts'
+import { namesOfOneTenant, tenantsShown } from '../session/reading-as.ts'
 
 /** Who changed what, of whom, when and why. */
 
@@ -54,13 +58,29 @@ function List({
         view={view}
       />
       <Pager href={changesHref} query={asked} range={range} next={changes.next_cursor} />
-      <p class="note">
-        As of position {changes.as_of} of the log. As a file:{' '}
-        <code>GET {apiPath('/changes', { ...listed, format: 'csv' })}</code> with a query token, or{' '}
-        <code>tollgate report changes --format csv</code>.
-      </p>
+      <Download
+        page={changesHref()}
+        query={listed}
+        asOf={changes.as_of}
+        from={apiPath('/changes', { ...listed, as_of: changes.as_of })}
+      />
     </>
   )
+}
+
+const { cursor: _cursor, ...filtered } = query.properties
+const fileQuery = Type.Object({ ...filtered, as_of: Type.Optional(AsOf) })
+
+/** All changes of a filter. */
+export const changesFile: PageFile<typeof fileQuery, (typeof tableFormats)[number]> = {
+  formats: tableFormats,
+  query: fileQuery,
+  read: async (services, who, { query: asked }) => {
+    const list = await readChanges(services, who, withTime(asked, '7d'))
+    const rows = namesOfOneTenant(asked) ? (await list.page()).items : []
+    const tenants = rows.flatMap(({ tenant_id: id }) => (id === null ? [] : [{ tenant_id: id }]))
+    return { list: withFiles(list, true), tenantIds: tenantsShown(asked, tenants) }
+  },
 }
 
 /** Changes of the last 7 days, unless another time is asked for. */

@@ -1,9 +1,10 @@
 import { visibleTo } from '../../api/query/scope.ts'
 import { changesHref } from '../kit/href.ts'
 import { pageRoute } from '../page.tsx'
+import { fileRoute } from '../page-files.ts'
 import { readingAs } from '../session/reading-as.ts'
 import type { Subject } from '../subject.ts'
-import { changesPage } from './changes.tsx'
+import { changesFile, changesPage } from './changes.tsx'
 
 export const changes: Subject = {
   place: {
@@ -12,5 +13,8 @@ export const changes: Subject = {
     // Changes are of a tenant as a whole.
     isShownTo: (token) => visibleTo(readingAs(token)).userIds === undefined,
   },
-  register: (app, services) => pageRoute(app, services, changesPage),
+  register: (app, services) => {
+    pageRoute(app, services, changesPage)
+    fileRoute(app, services, changesPage, changesFile)
+  },
 }

@@ -134,10 +134,12 @@ const columnsIn = ({ clock, token }: ChangesView): readonly TableColumn<ListedCh
       if (id === null) return ''
       const isOfSupport = line !== null && token.role === 'support'
       return (
-        <Id
-          id={id}
-          href={isOfSupport ? lifeHref(line.replace(/:\d+$/, '')) : idHref(change, token)}
-        />
+        <span class="short" title={id}>
+          <Id
+            id={id}
+            href={isOfSupport ? lifeHref(line.replace(/:\d+$/, '')) : idHref(change, token)}
+          />
+        </span>
       )
     },
   },

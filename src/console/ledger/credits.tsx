@@ -1,5 +1,6 @@
 import type { JSX } from 'preact'
 import { type Static, Type } from 'typebox'
+import { withFiles } from '../../api/query/answers.ts'
 import {
   GrantsQuerySchema,
   readAdjustments,
@@ -11,6 +12,7 @@ import { readTimeRange, type TimeRange } from '../../api/query/time-range.ts'
 import type { Principal } from '../../app/access/principal.ts'
 import { isOperator } from '../../domain/token/events.ts'
 import { fromTimestamp } from '../../kernel/clock.ts'
+import { Download, tableFormats } from '../kit/download.tsx'
 import { fieldOf, timeFields, type FilterField } from '../kit/fields.ts'
 import { FilterForm } from '../kit/filter.tsx'
 import { apiPath, creditsHref, findHref, lineHref, paths, proposalHref } from '../kit/href.ts'
@@ -18,8 +20,9 @@ import { FactsPanel, factsOrWords, type PanelFacts } from '../kit/panel.tsx'
 import { Table, type TableColumn } from '../kit/table.tsx'
 import { LedgerTabs } from '../kit/tabs.tsx'
 import { boundedOf, pageOf, Pager, withTime } from '../kit/time-pages.tsx'
-import { grouped, Id, Money, Moment } from '../kit/values.tsx'
+import { grouped, Id, Moment } from '../kit/values.tsx'
 import type { Page, View } from '../page.tsx'
+import type { PageFile } from '../page-files.ts'
 
 /** Refunds, corrections and grants of all tenants or one, each with its reason and its persons, and sums by code. */
 
@@ -29,7 +32,8 @@ type Adjustment = Awaited<
   ReturnType<Awaited<ReturnType<typeof readAdjustments>>['page']>
 >['items'][number]
 
-const { tz, from, to, time_preset, tenant_id, currency, cursor } = GrantsQuerySchema.properties
+const { tz, from, to, time_preset, tenant_id, currency, as_of, cursor } =
+  GrantsQuerySchema.properties
 const kinds = ['refunds', 'credit'] as const
 const query = Type.Object({
   tz,
@@ -66,6 +70,7 @@ interface CreditsFacts {
   readonly list: PanelFacts<{
     readonly rows: readonly Row[]
     readonly next: string | null
+    readonly asOf: string
     readonly range: TimeRange
   }>
 }
@@ -102,11 +107,14 @@ async function read(services: QueryServices, who: Principal, asked: Query): Prom
     factsOrWords(async () => (await readCreditSums(services, who, summed)).page()),
     factsOrWords(async () => {
       const page = pageOf(listed, nowMs)
-      const { items, next_cursor: next } =
-        kind === 'credit'
-          ? await (await readGrants(services, who, page)).page()
-          : await (await readAdjustments(services, who, page)).page()
-      return { rows: items.map(rowOf), next, range: readTimeRange(listed, nowMs) }
+      const {
+        items,
+        next_cursor: next,
+        as_of: asOf,
+      } = kind === 'credit'
+        ? await (await readGrants(services, who, page)).page()
+        : await (await readAdjustments(services, who, page)).page()
+      return { rows: items.map(rowOf), next, asOf, range: readTimeRange(listed, nowMs) }
     }),
   ])
   return { query: shown, sums, list }
@@ -118,8 +126,7 @@ const sumColumns = (from: string): readonly TableColumn<Sums['items'][number]>[]
   { name: 'postings', right: true, cell: ({ postings }) => grouped(String(postings)) },
   {
     name: 'sum',
-    right: true,
-    cell: ({ amount, currency: of }) => <Money amount={amount} currency={of} from={from} />,
+    money: ({ amount, currency: of }) => ({ amount, currency: of, from }),
   },
 ]
 
@@ -166,8 +173,7 @@ function columnsIn(
       : []),
     {
       name: 'amount',
-      right: true,
-      cell: ({ amount, currency: of }) => <Money amount={amount} currency={of} from={from} />,
+      money: ({ amount, currency: of }) => ({ amount, currency: of, from }),
     },
   ]
 }
@@ -208,7 +214,7 @@ function CreditsPage({
           id="postings"
           title={isOfCredit ? 'Credit that was given' : 'Refunds and corrections'}
           of={list}
-          show={({ rows, next, range }) => (
+          show={({ rows, next, asOf, range }) => (
             <>
               <Table
                 label={isOfCredit ? 'Credit' : 'Refunds'}
@@ -218,12 +224,35 @@ function CreditsPage({
                 empty="None in this time. Choose a longer time, or clear a filter."
               />
               <Pager href={creditsHref} query={asked} range={range} next={next} />
+              <Download
+                page={creditsHref()}
+                query={{ ...boundedOf(listed, range), kind }}
+                asOf={asOf}
+                from={apiPath(path, { ...boundedOf(listed, range), as_of: asOf })}
+              />
             </>
           )}
         />
       </div>
     </>
   )
+}
+
+const { cursor: _cursor, ...filtered } = query.properties
+const fileQuery = Type.Object({ ...filtered, as_of })
+
+/** All refunds, or all credit, of a filter. */
+export const creditsFile: PageFile<typeof fileQuery, (typeof tableFormats)[number]> = {
+  formats: tableFormats,
+  query: fileQuery,
+  read: async (services, who, { query: { kind, ...asked } }) => {
+    const dated = withTime(asked, '30d')
+    const list =
+      kind === 'credit'
+        ? withFiles(await readGrants(services, who, dated), true)
+        : withFiles(await readAdjustments(services, who, dated), true)
+    return { list, tenantIds: [asked.tenant_id] }
+  },
 }
 
 /** Refunds of the last 30 days, unless another time or credit is asked for. */

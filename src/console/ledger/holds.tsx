@@ -1,9 +1,11 @@
 import type { JSX } from 'preact'
 import { type Static, Type } from 'typebox'
+import { withFiles } from '../../api/query/answers.ts'
 import { HoldsQuerySchema, readHolds } from '../../api/query/holds.ts'
 import { fromTimestamp } from '../../kernel/clock.ts'
 import { formatDuration } from '../../kernel/duration.ts'
 import { formatAmount, parseAmount } from '../../kernel/money.ts'
+import { Download, tableFormats } from '../kit/download.tsx'
 import { fieldOf, type FilterField } from '../kit/fields.ts'
 import { FilterForm } from '../kit/filter.tsx'
 import { apiPath, holdsHref, lifeHref, paths } from '../kit/href.ts'
@@ -12,6 +14,7 @@ import { Table, type TableColumn } from '../kit/table.tsx'
 import { LedgerTabs } from '../kit/tabs.tsx'
 import { grouped, Id, Money, Moment } from '../kit/values.tsx'
 import type { Page, View } from '../page.tsx'
+import type { PageFile } from '../page-files.ts'
 
 /** What is held for tasks that run: for which, how much, and since when. */
 
@@ -45,8 +48,7 @@ const columnsIn = ({ clock, nowMs }: View, from: string): readonly TableColumn<H
   { name: 'tenant', cell: (hold) => hold.tenant_id },
   {
     name: 'held',
-    right: true,
-    cell: ({ amount, currency: of }) => <Money amount={amount} currency={of} from={from} />,
+    money: ({ amount, currency: of }) => ({ amount, currency: of, from }),
   },
 ]
 
@@ -88,13 +90,24 @@ function List({
       />
       <p class="note">
         {total > MAX_ROWS
-          ? `The oldest ${MAX_ROWS} of ${grouped(String(total))}. `
-          : `${grouped(String(total))} of tasks, the oldest first. `}
+          ? `The oldest ${MAX_ROWS} of ${grouped(String(total))} tasks. `
+          : 'The oldest first. '}
         What is held for synchronous calls ends with their answers, and is in the balance alone. As
-        of position {asOf} of the log, by <code>GET {from}</code>.
+        of position {asOf} of the log.
       </p>
+      <Download page={holdsHref()} query={{ tenant_id: tenantId, currency: of }} from={from} />
     </>
   )
+}
+
+/** The holds of a tenant, or of all, as they are when the file is made. */
+export const holdsFile: PageFile<typeof query, (typeof tableFormats)[number]> = {
+  formats: tableFormats,
+  query,
+  read: async (services, who, { query: asked }) => ({
+    list: withFiles(await readHolds(services, who, asked), true),
+    tenantIds: [asked.tenant_id],
+  }),
 }
 
 /** Holds of a tenant, or of all. */

@@ -3,8 +3,8 @@ import { TAB_HREFS } from '../kit/tabs.tsx'
 import { pageRoute } from '../page.tsx'
 import { fileRoute } from '../page-files.ts'
 import type { Subject } from '../subject.ts'
-import { creditsPage } from './credits.tsx'
-import { holdsPage } from './holds.tsx'
+import { creditsFile, creditsPage } from './credits.tsx'
+import { holdsFile, holdsPage } from './holds.tsx'
 import { linePage } from './line.tsx'
 import { linesFile, linesPage } from './lines.tsx'
 import { movementsFile, movementsPage } from './movements.tsx'
@@ -29,5 +29,7 @@ export const ledger: Subject = {
     fileRoute(app, services, movementsPage, movementsFile)
     pageRoute(app, services, creditsPage)
     pageRoute(app, services, holdsPage)
+    fileRoute(app, services, creditsPage, creditsFile)
+    fileRoute(app, services, holdsPage, holdsFile)
   },
 }

@@ -86,8 +86,21 @@ export function columnsOf(
   const figure = (name: string, column: string, cell: (item: Item) => ComponentChildren) => {
     return { name, right: true, sort: sortOf(column, '-'), cell } as const
   }
-  const moneyOrNone = (amount: string | undefined) =>
-    amount === undefined || amount === '0' ? '' : <Money amount={amount} from={from} />
+  const money = (
+    name: string,
+    column: string,
+    amountOf: (item: Item) => string | undefined,
+    hasCurrency = false,
+  ): TableColumn<Item> => ({
+    name,
+    sort: sortOf(column, '-'),
+    money: (item) => {
+      const amount = amountOf(item)
+      const currency = hasCurrency ? item.currency : undefined
+      return amount === undefined ? undefined : { amount, currency, from }
+    },
+  })
+  const unlessZero = (amount: string | undefined) => (amount === '0' ? undefined : amount)
   return [
     ...by.map((dimension, index): TableColumn<Item> => ({
       name: wordOf(dimension),
@@ -103,15 +116,13 @@ export function columnsOf(
       requests === null ? '' : grouped(String(requests)),
     ),
     figure('lines', 'lines', ({ lines }) => grouped(String(lines))),
-    figure('settled', 'amount', ({ amount, currency }) => (
-      <Money amount={amount} currency={currency} from={from} />
-    )),
-    figure('refunded', 'refunded', ({ refunded }) => moneyOrNone(refunded)),
-    figure('net', 'net', ({ net }) => <Money amount={net} from={from} />),
+    money('settled', 'amount', ({ amount }) => amount, true),
+    money('refunded', 'refunded', ({ refunded }) => unlessZero(refunded)),
+    money('net', 'net', ({ net }) => net),
     ...(asked.before === undefined
       ? []
       : [
-          figure('net before', 'net_before', (item) => moneyOrNone(item.net_before)),
+          money('net before', 'net_before', (item) => unlessZero(item.net_before)),
           figure('change', 'change', ({ change = '0' }) => <Change amount={change} from={from} />),
         ]),
   ]
