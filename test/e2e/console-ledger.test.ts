@@ -270,11 +270,11 @@ t.test(
     )
     const [, smallest = ''] = /<a href="([^"]+)">settled<\/a>/.exec(down.text) ?? []
     t.match(smallest, 'sort=amount', 'the same heading turns the order')
-    const first = await ask(`${path}&top=10&before=true`)
+    const first = await ask(`${path}&top=10&compare=true`)
     t.match(first.text, /Compared with/)
-    const whole = await checkAmounts(t, `${path}&top=10&before=true`, reader, 6)
+    const whole = await checkAmounts(t, `${path}&top=10&compare=true`, reader, 6)
     t.same(cells(whole, 'change'), cells(whole, 'net'), 'nothing was settled the month before')
-    t.match(await ask('/console/ledger/summary?by=day&before=true'), {
+    t.match(await ask('/console/ledger/summary?by=day&compare=true'), {
       status: 400,
       text: /group by other keys than day/,
     })
@@ -341,7 +341,7 @@ t.test('each file of a page is that of the API, of all its rows as of its positi
   const pages = [
     ['/console/ledger/lines?time_preset=7d&currency=USD', 4],
     ['/console/ledger/summary?by=day&and=model&tz=Asia%2FKolkata', 2],
-    ['/console/ledger/summary?by=model&top=10&before=true&time_preset=7d', 2],
+    ['/console/ledger/summary?by=model&top=10&compare=true&time_preset=7d', 2],
     ['/console/ledger/movements?tz=Asia%2FKolkata', 4],
     ['/console/failed', 4],
     [`/console/tenants/${demo.tenantId}/activity?type=call`, 2],
@@ -357,10 +357,11 @@ t.test('each file of a page is that of the API, of all its rows as of its positi
       const { pathname, searchParams } = new URL(link, url)
       const at = pathname.slice(0, -'/file'.length)
       t.equal(searchParams.has('as_of'), !/refused|periods/.test(at), link)
-      const { by, and, ...asked } = Object.fromEntries(searchParams)
+      const { by, and, compare, ...asked } = Object.fromEntries(searchParams)
       const query = new URLSearchParams({
         ...asked,
         ...(by && { group_by: [by, and].filter(Boolean).join(',') }),
+        ...(compare && { before: compare }),
         ...(at.endsWith('/activity') && { tenant_id: demo.tenantId }),
         ...(asked['format'] === 'csv' && { bom: 'true' }),
       })

@@ -68,6 +68,11 @@ async function checkAccess(t: Test, page: Page, name: string): Promise<void> {
     [],
     name,
   )
+  const hiding = await page.evaluate<readonly string[]>(
+    `[...document.forms].flatMap((form) => [...form.elements].map((field) => field.name))
+      .filter((name) => name !== '' && name in HTMLFormElement.prototype)`,
+  )
+  t.same(hiding, [], `${name}: no field hides a member of its form, which the script may call`)
   const width = await page.evaluate<readonly number[]>(
     '[document.documentElement.scrollWidth, window.innerWidth]',
   )
@@ -185,18 +190,18 @@ t.test('a filter of failures has a short address, and can be opened by it', { sk
     const complaints = complaintsOf(page)
     await signIn(page, demo.queryToken)
     await page.click('nav >> text=Failed')
-    await page.fill('input[name=code]', 'no_such_code')
-    await page.press('input[name=code]', 'Enter')
+    await page.fill('.filter input[name=code]', 'no_such_code')
+    await page.press('.filter input[name=code]', 'Enter')
     await page.waitForSelector('text=No request was refused in this time')
     t.match(page.url(), /\/console\/failed\?time_preset=24h&code=no_such_code$/)
-    await page.fill('input[name=code]', 'unknown_model')
-    await page.press('input[name=code]', 'Enter')
+    await page.fill('.filter input[name=code]', 'unknown_model')
+    await page.press('.filter input[name=code]', 'Enter')
     await page.waitForSelector('td >> text=unknown_model')
     await page.reload()
     t.equal(await page.locator('.filter input[name=code]').inputValue(), 'unknown_model')
     const request = page.locator('#refusals ~ * a.id')
     await request.first().click()
-    await page.waitForSelector('text=Found for')
+    await page.waitForSelector('text=Last refused requests')
     t.match(await page.locator('main').textContent(), /unknown_model/)
     t.same(complaints, [])
   })

@@ -54,7 +54,7 @@ interface Conditions {
   readonly and?: Dimension
   readonly sort?: string
   readonly top?: string
-  readonly before?: string
+  readonly compare?: string
   readonly tag?: string
   readonly time_preset?: string
   readonly start_time?: string
@@ -81,7 +81,7 @@ export function conditionsOf(asked: Conditions, { bounds, asOf }: Summed) {
     and: _and,
     sort: _sort,
     top: _top,
-    before: _before,
+    compare: _compare,
     time_preset: _preset,
     start_time: _from,
     end_time: _to,

@@ -152,8 +152,9 @@ function SumsOf({
   const { by, query: asked, order } = facts
   const { items, totals, groups, before, as_of: asOf } = sums.usage
   const { top } = asked
-  const conditions = { ...conditionsOf(asked, summedOf(sums)), top, before: asked.before }
-  const from = apiPath('/usage', { ...conditions, group_by: by.join(','), sort: order })
+  const conditions = { ...conditionsOf(asked, summedOf(sums)), top }
+  const asReport = { group_by: by.join(','), sort: order, before: asked.compare }
+  const from = apiPath('/usage', { ...conditions, ...asReport })
   const rows = items.slice(0, MAX_ROWS)
   return (
     <>
@@ -176,7 +177,7 @@ function SumsOf({
         )}
         <Download
           page={summaryHref()}
-          query={{ ...conditions, by: by[0], and: by[1], sort: order }}
+          query={{ ...conditions, compare: asked.compare, by: by[0], and: by[1], sort: order }}
           asOf={asOf}
           from={from}
         />

@@ -64,8 +64,8 @@ function hrefOfItem(item: Item, { by, query: asked }: SummaryFacts, sums: Sums) 
 
 /** The address of a summary at its position, in another order. */
 function sortedHref({ query: asked, by: [by, and], order }: SummaryFacts, sums: Sums) {
-  const { top, before } = asked
-  const conditions = { ...conditionsOf(asked, summedOf(sums)), by, and, top, before }
+  const { top, compare } = asked
+  const conditions = { ...conditionsOf(asked, summedOf(sums)), by, and, top, compare }
   return (column: string, first: '' | '-') => {
     const now = order === column ? 'ascending' : order === `-${column}` ? 'descending' : undefined
     const isTurned = now === (first === '' ? 'ascending' : 'descending')
@@ -119,7 +119,7 @@ export function columnsOf(
     money('settled', 'amount', ({ amount }) => amount, true),
     money('refunded', 'refunded', ({ refunded }) => unlessZero(refunded)),
     money('net', 'net', ({ net }) => net),
-    ...(asked.before === undefined
+    ...(asked.compare === undefined
       ? []
       : [
           money('net before', 'net_before', (item) => unlessZero(item.net_before)),
