@@ -39,8 +39,7 @@ t.test('the refusal of a text by its pattern shows no regular expression', async
   const refuse = async (method: string, url: string, scheme: string, payload?: object) => {
     const headers = { authorization: `Bearer ${tokensByScheme[scheme] ?? ''}` }
     const answer = await app.inject({
-      method:
-        method === 'get' ? 'GET' : method === 'put' ? 'PUT' : method === 'patch' ? 'PATCH' : 'POST',
+      method: method.toUpperCase() as 'DELETE' | 'GET' | 'PATCH' | 'POST' | 'PUT',
       url: url.replace(/\{\w+\}/g, 'one'),
       headers,
       ...(payload && { payload }),

@@ -113,7 +113,7 @@ async function day(t: Test, page: Page, hand: Hand, name: string): Promise<void>
   await press('Show')
   await sees(new RegExp(refused.request))
   await follow(refused.request)
-  await sees(/Found for .*refused/s)
+  await sees(/The model does not exist or may not be used[^]*unknown_model/)
 
   t.comment('6. My token does not work any more; it ends so')
   await find(token.secret.slice(-4))

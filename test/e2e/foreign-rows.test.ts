@@ -104,10 +104,11 @@ const queries: Readonly<Record<string, readonly string[]>> = {
     'demo',
   ].map((text) => `q=${encodeURIComponent(text)}`),
   '/api/query/v1/movements': ['currency=USD', 'currency=CNY'],
+  '/api/admin/sku-prices': ['sku=text-basic-output-token'],
   '/api/query/v1/periods': ['currency=USD', `month=${new Date().toISOString().slice(0, 7)}`],
 }
 /** Operators alone read these. */
-const ofNoTenant = ['/api/admin/price-books', '/api/admin/issuer']
+const ofNoTenant = ['/api/admin/price-books', '/api/admin/sku-prices', '/api/admin/issuer']
 /** Routes that read one thing by its id, which they need as a parameter. */
 const ofOneThing = [
   '/provB/v1/files/retrieve',
@@ -152,7 +153,7 @@ async function readsOf(): Promise<readonly (readonly [token: string, path: strin
 }
 
 const steady = ({ status, text }: Answer): string =>
-  `${status} ${text.replaceAll(/"(?:updated_at|as_of|created|last_used_at|start_time)":(?:"[^"]*"|[\d.]+|null)/g, '')}`
+  `${status} ${text.replaceAll(/"(?:updated_at|as_of|created|last_used_at|start_time|from|to|at)":(?:"[^"]*"|[\d.]+|null)/g, '')}`
 const reads = await readsOf()
 const answers = async (): Promise<readonly string[]> => {
   const found: string[] = []

@@ -253,9 +253,10 @@ function historyOf(
     const first = beginning === type || isOfTenant ? [] : [beginning]
     return [...first, type].map((kind) => {
       const data = dataOf(kind)
-      // Only a model token has limits.
+      // Only a model token has limits, and it has no subject.
       if (kind === 'TokenIssued')
-        Object.assign(data, { kind: 'model', scope: undefined, role: undefined })
+        for (const [name, value] of [['kind', 'model'], ['scope'], ['role'], ['subject']])
+          data[name ?? ''] = value
       if ('platformId' in data) data['platformId'] = dataOf('TaskRequested')['platformId']
       numbered(kind, n, data)
       if (kind === type)

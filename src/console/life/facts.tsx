@@ -4,14 +4,8 @@ import { lifeVerdictOf } from '../../api/query/lives/ticket.ts'
 import { isOperator } from '../../domain/token/events.ts'
 import { fromTimestamp } from '../../kernel/clock.ts'
 import { formatDuration } from '../../kernel/duration.ts'
-import {
-  activityHref,
-  bookHref,
-  findHref,
-  linesHref,
-  overviewHref,
-  tokenHref,
-} from '../kit/href.ts'
+import { activityHref, bookHref, findHref, overviewHref, tokenHref } from '../kit/href.ts'
+import { hasLabels, Labels } from '../kit/lines.tsx'
 import { Panel } from '../kit/panel.tsx'
 import { Facts, Id, Moment, State, type ZoneClock } from '../kit/values.tsx'
 import type { LifeView } from './panels.tsx'
@@ -98,62 +92,6 @@ export function Verdict(view: LifeView): JSX.Element {
   )
 }
 
-/** Declared tags, each with a link to the lines that have it. */
-function Tags({
-  tags,
-  tenantId,
-  tz,
-}: {
-  readonly tags: Readonly<Record<string, string>>
-  readonly tenantId: string
-  readonly tz: string | undefined
-}): JSX.Element {
-  return (
-    <>
-      {Object.entries(tags).map(([key, value], index) => (
-        <>
-          {index === 0 ? null : ', '}
-          <a key={key} href={linesHref({ tenant_id: tenantId, tag: `${key}:${value}`, tz })}>
-            {key}:{value}
-          </a>
-        </>
-      ))}
-    </>
-  )
-}
-
-/** Declared tags and the end user of a request, each with a link to its lines for readers of lines. */
-function labelFacts(
-  { life, tz, token: reader }: LifeView,
-  { tags, end_user: endUser }: NonNullable<LifeView['life']['receipt']>,
-): readonly (Fact | undefined)[] {
-  const seesLines = reader.role !== 'support'
-  return [
-    tags === null || Object.keys(tags).length === 0
-      ? undefined
-      : [
-          'tags',
-          seesLines ? (
-            <Tags tags={tags} tenantId={life.tenant_id} tz={tz} />
-          ) : (
-            Object.entries(tags)
-              .map(([key, value]) => `${key}:${value}`)
-              .join(', ')
-          ),
-        ],
-    endUser === null
-      ? undefined
-      : [
-          'end user',
-          seesLines ? (
-            <a href={linesHref({ tenant_id: life.tenant_id, end_user: endUser, tz })}>{endUser}</a>
-          ) : (
-            endUser
-          ),
-        ],
-  ]
-}
-
 /** Facts of the request: its ids, its price book, its labels, and what is kept of it. */
 function requestFacts(view: LifeView): readonly Fact[] {
   const { life, clock, tz, token: reader } = view
@@ -174,7 +112,16 @@ function requestFacts(view: LifeView): readonly Fact[] {
             book
           ),
         ],
-    ...labelFacts(view, receipt),
+    hasLabels(receipt)
+      ? [
+          'for',
+          <Labels
+            line={{ ...receipt, tenant_id: life.tenant_id }}
+            tz={tz}
+            isLinked={reader.role !== 'support'}
+          />,
+        ]
+      : undefined,
     life.attempts > 1 ? ['attempts', String(life.attempts)] : undefined,
     polls === null ? undefined : ['polls', String(polls)],
     asked === null
