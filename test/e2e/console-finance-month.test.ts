@@ -4,7 +4,7 @@ import { startStack } from '../helpers/stack.ts'
 import { chromium } from '../helpers/requirements.ts'
 import { withPage } from './support/browser.ts'
 import { call } from './support/client.ts'
-import { addController } from './support/console.ts'
+import { addController, administration } from './support/console.ts'
 import { type Hand, handsFor, walkOf } from './support/hands.ts'
 import { settlePastWeeks } from './support/past-weeks.ts'
 import { recordPicture } from './support/pictures.ts'
@@ -18,19 +18,7 @@ t.teardown(() => stack.stop())
 const { url, demo, access } = stack
 const { tenantId, userId } = demo
 
-/** Asks the administration. @throws where it refuses */
-async function manage(method: string, path: string, body?: object, token = demo.adminToken) {
-  const answer = await call(`${url}/api/admin${path}`, {
-    method,
-    token,
-    ...(body && {
-      headers: { 'content-type': 'application/json' },
-      body: JSON.stringify(body),
-    }),
-  })
-  if (answer.status >= 300) throw new Error(`${path}: ${answer.text}`)
-  return answer.body.data
-}
+const manage = administration(stack)
 
 const { items: tokens } = await manage('GET', `/tokens?tenant_id=${tenantId}`)
 const owner = { tenantId, userId, tokenId: String(tokens[0].id) }

@@ -8,7 +8,7 @@ import { startStack } from '../helpers/stack.ts'
 import { until } from '../helpers/eventually.ts'
 import { withPage } from './support/browser.ts'
 import { call, tasksOf } from './support/client.ts'
-import { addController } from './support/console.ts'
+import { addController, administration } from './support/console.ts'
 import { handNamed, type Walk, walkOf } from './support/hands.ts'
 import { settlePastWeeks } from './support/past-weeks.ts'
 
@@ -24,19 +24,7 @@ t.teardown(() => stack.stop())
 const { url, demo, access } = stack
 const { tenantId, userId } = demo
 
-/** Asks the administration. @throws where it refuses */
-async function manage(method: string, path: string, body?: object, token = demo.adminToken) {
-  const answer = await call(`${url}/api/admin${path}`, {
-    method,
-    token,
-    ...(body && {
-      headers: { 'content-type': 'application/json' },
-      body: JSON.stringify(body),
-    }),
-  })
-  if (answer.status >= 300) throw new Error(`${path}: ${answer.text}`)
-  return answer.body.data
-}
+const manage = administration(stack)
 
 async function chat(content: string, headers: Readonly<Record<string, string>> = {}, more = {}) {
   const answer = await call(`${url}/v1/chat/completions`, {
@@ -70,7 +58,10 @@ const video = String(made.headers.get('x-platform-id'))
 await tasks.create({ prompt: 'x [[sandbox queued-ms=0 running-ms=600000]]' })
 await tasks.reaches(String(made.body.id), 'succeeded')
 await manage('POST', `/tenants/${tenantId}/credit/grants`, {
-  ...{ currency: 'USD', amount: '50', reason: 'paid in advance', reference: 'INV-77' },
+  currency: 'USD',
+  amount: '50',
+  reason: 'paid in advance',
+  reference: 'INV-77',
   grant_id: 'inv_77',
 })
 await addUser(access, { tenantId, userId: 'leaver', name: 'Lea Ver' })

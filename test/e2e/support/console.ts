@@ -1,5 +1,6 @@
 import { addUser, issueToken } from '../../../src/app/accounts/account-commands.ts'
 import type { Stack } from '../../helpers/stack.ts'
+import { call } from './client.ts'
 
 /** The console as a browser without script asks for it. */
 
@@ -76,3 +77,19 @@ export async function addController(
   })
   return secret
 }
+
+/** Asks the administration with the token of an administrator, or with another; the `data` of an answer. @throws where it refuses */
+export const administration =
+  ({ url, demo: { adminToken } }: Pick<Stack, 'url' | 'demo'>) =>
+  async (method: string, path: string, body?: object, token = adminToken) => {
+    const answer = await call(`${url}/api/admin${path}`, {
+      method,
+      token,
+      ...(body && {
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify(body),
+      }),
+    })
+    if (answer.status >= 300) throw new Error(`${path}: ${answer.text}`)
+    return answer.body.data
+  }
