@@ -61,6 +61,10 @@ const pages: readonly PageOf[] = [
   ['a life', (reader, turn) => `/life/${lifeOf(reader, turn)}`],
   ['find', (reader, turn) => `/find?q=${lifeOf(reader, turn).slice(0, 'call_'.length + 8)}`],
   ['failed', ({ tenantId }) => `/failed?tenant_id=${tenantId}`],
+  ['speed', ({ tenantId }) => `/speed?tenant_id=${tenantId}`],
+  ['credits', ({ tenantId }) => `/ledger/credits?tenant_id=${tenantId}`],
+  ['held', ({ tenantId }) => `/ledger/held?tenant_id=${tenantId}`],
+  ['changes', ({ tenantId }) => `/changes?tenant_id=${tenantId}`],
 ]
 /** The month that runs is open, and has figures: its calls are all that there are. */
 const running = new Date().toISOString().slice(0, 7)
@@ -75,6 +79,8 @@ const operatorPages: readonly PageOf[] = [
   ['a tenant', ({ tenantId }) => `/tenants/${tenantId}`],
   ['prices', ({ tenantId }) => `/prices?tenant_id=${tenantId}`],
   ['operations', () => '/operations'],
+  ['speed of all tenants', () => '/speed'],
+  ['changes of all tenants', () => '/changes'],
 ]
 
 interface Turn {

@@ -4,6 +4,7 @@ import { secretsOfSubject } from '../../projections/access/query.ts'
 import { call, queriesOf, TASKS, tasksOf } from '../e2e/support/client.ts'
 import { formatFullAmount, parseAmount } from '../../src/kernel/money.ts'
 import { eventually } from '../helpers/eventually.ts'
+import { middayZone } from '../helpers/midday-zone.ts'
 import { startStack } from '../helpers/stack.ts'
 import { environmentOf, tollgate } from './support/commands.ts'
 
@@ -387,7 +388,7 @@ t.test('config prints the settings in effect and hides secrets', async (t) => {
 })
 
 t.test('changes are listed by the name that was given at a shell', async (t) => {
-  const made = await run('changes', '--by', 'Bob', '--today')
+  const made = await run('changes', '--by', 'Bob', '--today', '--tz', middayZone())
   t.equal(made.code, 0, made.stderr)
   t.match(made.stdout, /^AT +BY +WHAT +TENANT_ID +/)
   t.match(made.stdout, / Bob +budgets +/)

@@ -154,7 +154,7 @@ const ofController: readonly Question[] = [
     answer: async (walk) => {
       await summary(walk)
       await walk.choose('Group by', 'end_user')
-      await walk.choose('Time', 'today')
+      await walk.choose('Time', '7d')
       await walk.press('Show')
       await walk.sees(/pupil/)
     },
@@ -167,7 +167,7 @@ const ofController: readonly Question[] = [
       await walk.press('Show')
       await walk.sees(/Tenant: /)
       await walk.choose('Group by', 'tag:project')
-      await walk.choose('Time', 'today')
+      await walk.choose('Time', '7d')
       await walk.press('Show')
       await walk.sees(/apollo/)
     },
