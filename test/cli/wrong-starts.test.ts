@@ -4,7 +4,6 @@ import { once } from 'node:events'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import t from 'tap'
-import { tollgate } from './support/commands.ts'
 import { tollgateProcess, type Ended, type Environment } from './support/tollgate.ts'
 
 /**
@@ -290,10 +289,7 @@ async function inFolder<T>(run: (directory: string) => Promise<T>): Promise<T> {
   }
 }
 
-function start(
-  { args = ['serve'], env = {}, files = {} }: Omit<WrongStart, 'name' | 'says'>,
-  run = tollgate,
-): Promise<Ended> {
+function start({ args = ['serve'], env = {}, files = {} }: WrongStart): Promise<Ended> {
   return inFolder(async (directory) => {
     for (const [path, text] of Object.entries(files)) {
       await mkdir(dirname(join(directory, path)), { recursive: true })
@@ -301,7 +297,7 @@ function start(
     }
     const given = Object.entries({ PORT: '0', DATA_DIR: '$DIR/data', ...env })
     const values = given.map(([name, value]) => [name, value.replaceAll('$DIR', directory)])
-    return run(args, Object.fromEntries(values), directory)
+    return tollgateProcess(args, Object.fromEntries(values), directory)
   })
 }
 
@@ -338,7 +334,12 @@ t.test('OPERATIONS_PORT that is taken is named', async (t) => {
   const { port } = squatter.address() as AddressInfo
   const env = { ...STORES, OPERATIONS_PORT: String(port) }
   for (const role of ['api', 'worker', 'projector']) {
-    const { code, stderr } = await start({ args: ['serve', '--role', role], env }, tollgateProcess)
+    const { code, stderr } = await start({
+      name: '',
+      args: ['serve', '--role', role],
+      env,
+      says: [],
+    })
     t.equal(code, 1, role)
     t.match(stderr, new RegExp(`:${port}: another program uses this port; set OPERATIONS_PORT to`))
   }
