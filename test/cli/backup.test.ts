@@ -6,7 +6,6 @@ import { Client } from 'pg'
 import t from 'tap'
 import { tasksOf } from '../e2e/support/client.ts'
 import { pageText, printedCalls } from '../helpers/printed-calls.ts'
-import { tollgate } from './support/commands.ts'
 import { serve, shell, tollgateProcess } from './support/tollgate.ts'
 
 /** Every command of `docs/backup.md`, run from the page on a gateway that is used meanwhile. */
@@ -119,14 +118,14 @@ t.test('a database that is damaged or lost is built from the log', async (t) => 
 t.test('a backup goes to a new folder, which has its final name once it is whole', async (t) => {
   const env = { DATA_DIR: dataDir }
   const backup = async (to: string, ...more: readonly string[]) =>
-    tollgate(['backup', to, ...more], env)
+    tollgateProcess(['backup', to, ...more], env)
   t.match(await backup(join(backups, 'monday')), { code: 1, stderr: /not empty: .*monday/ })
   t.match(await backup(join(dataDir, 'copy')), { code: 1, stderr: /cannot be below DATA_DIR/ })
   const file = join(folder, 'file')
   await writeFile(file, '')
   t.match(await backup(file), { code: 1, stderr: /file is not a folder/ })
   t.match(await backup(join(file, 'copy')), { code: 1, stderr: /is not a folder/ })
-  const external = await tollgate(['backup', join(backups, 'x')], {
+  const external = await tollgateProcess(['backup', join(backups, 'x')], {
     ...env,
     EVENTSTORE_URL: 'esdb://127.0.0.1:1?tls=false',
     DATABASE_URL: 'postgres://127.0.0.1:1/x',

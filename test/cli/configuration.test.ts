@@ -2,7 +2,6 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { tollgate } from './support/commands.ts'
 import { tollgateProcess, type Ended, type Environment } from './support/tollgate.ts'
 
 async function directory(t: Test): Promise<string> {
@@ -23,9 +22,9 @@ const serve = (env: Environment) => tollgateProcess(['serve'], { PORT: '0', ...e
 t.test('settings are read from .env in the working directory; the environment wins', async (t) => {
   const cwd = await directory(t)
   const file = join(cwd, '.env')
-  t.match(await tollgate(['config'], {}, cwd), { code: 0, stdout: /^PORT=8080$/m })
+  t.match(await tollgateProcess(['config'], {}, cwd), { code: 0, stdout: /^PORT=8080$/m })
   await writeFile(file, 'PORT=8123\nLOG_LEVEL=debug\nMARKER_SECRET=\n')
-  const config = await tollgate(['config'], { LOG_LEVEL: 'warn' }, cwd)
+  const config = await tollgateProcess(['config'], { LOG_LEVEL: 'warn' }, cwd)
   t.match(config, { code: 0, stdout: /^PORT=8123$/m })
   t.match(config, { stdout: /^LOG_LEVEL=warn$/m })
 })
@@ -49,7 +48,7 @@ t.test('the channels are shown below the values, without their credentials', asy
 `,
   )
   const env = { DATA_DIR: path, CHANNELS_FILE: file, UPSTREAM_KEY: 'secret-1' }
-  const { code, stdout } = await tollgate(['config'], env)
+  const { code, stdout } = await tollgateProcess(['config'], env)
   t.equal(code, 0)
   t.match(
     stdout,
@@ -86,7 +85,7 @@ t.test(
     const lineOf = (sku: string): string =>
       `  - { sku: ${sku}, currency: USD, unit: ${sku.replace(/.*-/, '')}, per: 1000000, price: 'PRICE' }`
     const lines = skus.map(lineOf).join('\n')
-    for (const refusedBy of [tollgate(['config'], env), serve(env)]) {
+    for (const refusedBy of [tollgateProcess(['config'], env), serve(env)]) {
       const ended = await refusedBy
       refused(t, ended, /models that lack prices: own-text, own-voice\n/)
       t.match(ended.stderr, /Copy \S+pricebook\.yaml, set PRICEBOOK_FILE to the copy/)
@@ -95,12 +94,12 @@ t.test(
     const head = "version: 'own-1'\neffective_from: '2026-01-01T00:00:00Z'\nprices:\n"
     await writeFile(book, head + lineOf(skus[0] ?? '').replace('PRICE', '0.5'))
     const own = { ...env, PRICEBOOK_FILE: book }
-    const some = await tollgate(['config'], own)
+    const some = await tollgateProcess(['config'], own)
     refused(t, some, /models that lack prices: own-text, own-voice\n/)
     t.match(some.stderr, `Add these lines below \`prices:\` of ${book}`)
     t.notMatch(some.stderr, 'own-text-input-token')
     await writeFile(book, head + lines.replaceAll('PRICE', '0'))
-    t.match(await tollgate(['config'], own), {
+    t.match(await tollgateProcess(['config'], own), {
       code: 0,
       stdout: /^# channel own-text: chat/m,
     })
@@ -114,11 +113,11 @@ t.test('external stores with the sandbox on purpose are accepted', async (t) => 
     MARKER_SECRET: 'a marker secret of the tests alone',
     SANDBOX: 'on',
   }
-  t.match(await tollgate(['config'], stores), { code: 0, stdout: /^SANDBOX=on$/m })
+  t.match(await tollgateProcess(['config'], stores), { code: 0, stdout: /^SANDBOX=on$/m })
 })
 
 t.test('the help names the commands', async (t) => {
-  const help = await tollgate(['--help'], {})
+  const help = await tollgateProcess(['--help'], {})
   t.equal(help.code, 0)
   for (const name of ['serve', 'replay', 'audit', 'rebuild', 'token', 'tenant', 'credit', 'prices'])
     t.match(help.stdout, new RegExp(`^  ${name}`, 'm'))

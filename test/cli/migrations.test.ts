@@ -5,8 +5,7 @@ import { eventually } from '../helpers/eventually.ts'
 import { MIGRATION_LOCK } from '../../src/storage/postgres/migrate.ts'
 import { acquireDatabase } from '../helpers/postgres.ts'
 import { type Starting, starting, statusOf } from './support/starting.ts'
-import { tollgate } from './support/commands.ts'
-import type { Ended, Environment } from './support/tollgate.ts'
+import { type Ended, type Environment, tollgateProcess } from './support/tollgate.ts'
 
 /** A projector and `tollgate migrate` create the tables; all others wait until they are there. */
 
@@ -45,7 +44,7 @@ const schemasOf = async (client: Client): Promise<readonly string[]> => {
   return rows.map(({ nspname }) => nspname)
 }
 
-const migrated = (env: Environment): Promise<Ended> => tollgate(['migrate', '--json'], env)
+const migrated = (env: Environment): Promise<Ended> => tollgateProcess(['migrate', '--json'], env)
 
 async function becomesReady(process: Starting): Promise<void> {
   const { operationsAddress } = await process.logs('ready')
@@ -73,7 +72,7 @@ t.test('others wait, not ready, and create nothing; a projector that starts ends
     })
     t.equal((await statusOf(`${String(operationsAddress)}/healthz`)).status, 200)
   }
-  const command = await tollgate(['tenant', 'list'], env)
+  const command = await tollgateProcess(['tenant', 'list'], env)
   t.match(command, { code: 75, stderr: /^tollgate: the database is not migrated .*it lacks/ })
   t.same(await schemasOf(client), [])
 
@@ -128,7 +127,7 @@ t.test('embedded stores are migrated by their only process, whatever its role is
 
 t.test('a database that is lost is replaced by adopt, which creates the tables', async (t) => {
   const env = await emptyStores(t, 'adopts')
-  const adopted = await tollgate(['database', 'adopt', '--json'], env)
+  const adopted = await tollgateProcess(['database', 'adopt', '--json'], env)
   t.match(adopted, { code: 0, stdout: /"databaseId"/ }, adopted.stderr)
 })
 

@@ -184,7 +184,7 @@ t.test('a process whose machine slept says so', async (t) => {
 
 t.test('verify-log checks the files of the log while no gateway runs', async (t) => {
   const env = { DATA_DIR: dataDir }
-  const whole = await tollgate(['verify-log'], env)
+  const whole = await tollgateProcess(['verify-log'], env)
   t.match(whole, { code: 0, stdout: /^whole: \d+ events\n$/, stderr: '' })
   const json = await tollgate(['verify-log', '--json'], env)
   t.match(JSON.parse(json.stdout), { hasChecksums: true, damagedInAll: 0, damaged: [] })
