@@ -199,7 +199,7 @@ export interface TaskHold {
   readonly placedAtMs: number
 }
 
-/** What is held for tasks of a tenant, or of all without one, the oldest first, and how many holds there are. */
+/** Holds of the tasks of a tenant, or of all tenants, the oldest first, with the number of all of them. */
 export async function taskHolds(
   db: Queryable,
   of: {

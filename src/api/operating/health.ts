@@ -113,7 +113,7 @@ interface Probed {
   readonly error?: string
 }
 
-/** An error of several addresses of one host has no message of its own. */
+/** Returns the message of an error. Where several addresses of a host failed, the message is that of the first one. */
 function messageOf(error: unknown): string {
   const one: unknown = error instanceof AggregateError ? error.errors[0] : error
   return one instanceof Error ? one.message : String(one)

@@ -29,7 +29,7 @@ export interface OperationsReads {
   readonly channels: ChannelDirectory['health']
   /** A channel as it is configured, without its address and its credential; undefined if there is none. */
   readonly channel: (id: string) => ShownChannel | undefined
-  /** What needs an operator now, as it was found last: it waits for no store. */
+  /** The problems that were found last, for an operator; this read waits for no store. */
   readonly attention: () => Attention
   /** Work in the background by its kind. */
   readonly work: (nowMs: number) => ReturnType<typeof pollBacklog>
@@ -54,7 +54,7 @@ interface ShownChannel extends Pick<Channel, 'family' | 'region' | 'priority' | 
   readonly models: readonly string[]
 }
 
-/** What needs an operator now. */
+/** The problems that need an operator now. */
 export interface Attention {
   /** Why the process is not ready; undefined before the first look. */
   readonly reasons: readonly string[] | undefined

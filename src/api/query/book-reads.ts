@@ -20,7 +20,7 @@ import { withQueryTimeout } from '../kit/routes/queries.ts'
 /** Words for a caller whose query took too long. */
 export const NARROW = 'narrow it by tenant_id and by a shorter time range'
 
-/** What accounts hold, and what was given to them. */
+/** Reads of the money of accounts: holds, credits and movements. */
 export interface BookReads {
   /** Tasks of tenants that hold money, by tenant. */
   readonly openHolds: (
@@ -35,7 +35,7 @@ export interface BookReads {
     filter: LedgerFilter & Pick<Parameters<typeof listCredits>[1], 'kinds'>,
     page: { readonly after: string | undefined; readonly limit: number },
   ) => Promise<{ readonly items: readonly CreditRow[]; readonly next: string | undefined }>
-  /** What is held for tasks, the oldest first. */
+  /** Holds of running tasks, the oldest first. */
   readonly holds: (of: Parameters<typeof taskHolds>[1]) => ReturnType<typeof taskHolds>
   /** Sums of grants and adjustments by code and currency. */
   readonly creditSums: (filter: LedgerFilter) => Promise<readonly CodeTotal[]>

@@ -13,7 +13,7 @@ import { AnsweredAsOf, Decimal } from './schemas.ts'
 import { requireWholeTenant } from './scope.ts'
 import type { QueryServices } from './services.ts'
 
-/** What is held for tasks that run: for which task, how much, and since when. */
+/** Holds of running tasks: for which task, how much, and since when. */
 
 /** Holds of one answer: the oldest come first, so that those that stay too long are always there. */
 const MAX_HOLDS = 1_000

@@ -16,7 +16,7 @@ import { grouped, Id, Money, Moment } from '../kit/values.tsx'
 import type { Page, View } from '../page.tsx'
 import type { PageFile } from '../page-files.ts'
 
-/** What is held for tasks that run: for which, how much, and since when. */
+/** The page of holds: for which running task, how much, and since when. */
 
 type Holds = Awaited<ReturnType<Awaited<ReturnType<typeof readHolds>>['page']>>
 type Hold = Holds['items'][number]

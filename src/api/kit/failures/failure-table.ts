@@ -235,7 +235,7 @@ export const failureTable: Readonly<Record<FailureCode, FailureRow>> = {
   rate_limited: own(429, 'Too many requests', 1_000),
 }
 
-/** What a code means, in words; undefined for one that no failure has. */
+/** Describes a code in words; undefined for a code that no failure has. */
 export function wordsOfCode(code: string): string | undefined {
   const rows: Readonly<Record<string, FailureRow>> = failureTable
   return Object.hasOwn(failureTable, code) ? rows[code]?.words : undefined

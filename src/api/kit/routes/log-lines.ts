@@ -1,4 +1,4 @@
-/** What the log of a process has of requests. It loads nothing, as a process opens its log first. */
+/** The log lines of requests. This file loads nothing, because a process opens its log first. */
 
 /** Message of the log line of an answered request. */
 export const ANSWERED = 'request'
