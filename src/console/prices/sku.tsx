@@ -60,8 +60,8 @@ export function SkuPanel({
       show={({ items, at: moment }) => (
         <>
           <p class="note">
-            Marked is the price at <Moment atMs={fromTimestamp(moment)} clock={clock} />. Own prices
-            of a tenant come first for that tenant.
+            The table marks the price at <Moment atMs={fromTimestamp(moment)} clock={clock} />. Own
+            prices of a tenant come first for that tenant.
           </p>
           <Table
             label={`List prices of ${sku}`}
