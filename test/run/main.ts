@@ -15,6 +15,8 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
+import { isLong } from '../helpers/long-run.ts'
+import { isOnlyAtLength } from './at-length.ts'
 import { timeLimitS } from './time-limit.ts'
 import { lists, type Order, take } from './turns.ts'
 import { type Usage, usageLines } from './usage.ts'
@@ -68,8 +70,8 @@ function failureLines(diag: unknown, most: number): readonly string[] {
 }
 
 /**
- * Runs every compiled test file, or those whose path begins with an argument, many to a process, and says which
- * took longest.
+ * Runs every compiled test file that is not left to the long run, or those whose path begins with an argument, many to a
+ * process, and says which took longest.
  *
  * tap's own runner loads into each of them, and into all that they start, what follows every module for coverage and
  * for mocks. Neither is used, and it costs more than most tests; `env` keeps it out.
@@ -81,9 +83,17 @@ const LINES_SHOWN = 24
 
 const folder = fileURLToPath(new URL('../..', import.meta.url))
 const wanted = process.argv.slice(2)
-const found = readdirSync(folder, { encoding: 'utf8', recursive: true })
-  .filter((path) => path.endsWith('.test.js') && path.startsWith('test/'))
-  .filter((path) => wanted.length === 0 || wanted.some((prefix) => path.startsWith(prefix)))
+const every = readdirSync(folder, { encoding: 'utf8', recursive: true }).filter(
+  (path) => path.endsWith('.test.js') && path.startsWith('test/'),
+)
+const found = every.filter((path) =>
+  wanted.length === 0
+    ? isLong || !isOnlyAtLength(path)
+    : wanted.some((prefix) => path.startsWith(prefix)),
+)
+const left = wanted.length === 0 ? every.length - found.length : 0
+const leftLines =
+  left === 0 ? [] : [`${left} files run only in npm run test:long (test/run/at-length.ts)`]
 const { computing, waiting } = lists(found)
 
 const scratch = scratchFolder()
@@ -115,7 +125,8 @@ function skippedLines(): readonly string[] {
 }
 
 t.teardown(() => {
-  for (const line of [...usageLines(used(), SHOWN), ...skippedLines(), ...failed]) t.comment(line)
+  for (const line of [...usageLines(used(), SHOWN), ...leftLines, ...skippedLines(), ...failed])
+    t.comment(line)
   rmSync(notes, { recursive: true, force: true })
 })
 
