@@ -3,7 +3,8 @@ import type { Witness } from './witness.ts'
 
 /** One HTTP caller of the gateway; it notes every answer that is not of the family's shape. */
 
-const REQUEST_TIMEOUT_MS = 20_000
+/** An answer that has not come by then never comes: a machine with much else to do needs longer than one at rest. */
+const REQUEST_TIMEOUT_MS = 120_000
 const DOWN_PAUSE_MS = 60
 
 export interface Answer {
