@@ -34,7 +34,7 @@ t.test('no two replicas spend one balance twice after the ledger went back', asy
   one.pass(3_000)
   two.pass(3_000)
   const both = [one, two].map(({ funds }) => funds.reserve(tenantId, 'USD', 60n))
-  for (const asked of both) await t.rejects(asked, behind)
+  await Promise.all(both.map((asked) => t.rejects(asked, behind)))
   await project({ tenantId, creditPico: 100n, position: at })
   const ends = await Promise.allSettled(
     [one, two].map(({ funds }) => funds.reserve(tenantId, 'USD', 60n)),
