@@ -34,6 +34,9 @@ export interface Speed {
   /** Milliseconds from the request to its answer; undefined: none was answered. */
   readonly medianMs: number | undefined
   readonly p95Ms: number | undefined
+  /** Milliseconds from the request to the first byte of an answered stream; undefined: none is known. */
+  readonly firstByteMedianMs: number | undefined
+  readonly firstByteP95Ms: number | undefined
 }
 
 /** An uncertain submission has not ended. */
@@ -101,7 +104,7 @@ async function stepOf(db: Queryable, filter: SpeedFilter): Promise<number> {
 }
 
 const membersSql = (endedAt: string): string =>
-  `as d (model text, surface text, "channelId" text, "startedAt" text, "requestedAt" text, "${endedAt}" text)`
+  `as d (model text, surface text, "channelId" text, "startedAt" text, "requestedAt" text, "firstByteMs" float8, "${endedAt}" text)`
 
 const elapsedSql = (from: string, to: string): string =>
   `extract(epoch from ${to} - ${from}::timestamptz) * 1000`
@@ -117,19 +120,19 @@ const factsSql = `cross join lateral (select coalesce(
 /** Answered calls and tasks among the picked events. The facts of a task are those of its first event. */
 const answeredSql = `
   select e.at, true as is_answered, 1 as n, d.model, d.surface, d."channelId" as channel,
-         ${elapsedSql('d."startedAt"', 'd."settledAt"::timestamptz')} as ms
+         ${elapsedSql('d."startedAt"', 'd."settledAt"::timestamptz')} as ms, d."firstByteMs" as first_ms
   from picked join timeline.events e using (position)
   cross join lateral json_to_record(e.data) ${membersSql('settledAt')}
   where e.type = 'CallSettled'
   union all
-  select e.at, true, 1, d.model, d.surface, d."channelId", ${elapsedSql('d."requestedAt"', 'e.at')}
+  select e.at, true, 1, d.model, d.surface, d."channelId", ${elapsedSql('d."requestedAt"', 'e.at')}, null
   from picked join timeline.events e using (position) ${factsSql}
   cross join lateral json_to_record(r.data) ${membersSql('none')}
   where e.type = 'TaskSucceeded'`
 
 /** All requests that failed: there are few, and each has an entry in an index. */
 const failedSql = (within: string): string => `
-  select e.at, false, coalesce((e.data->>'count')::int, 1), d.model, d.surface, d."channelId", null
+  select e.at, false, coalesce((e.data->>'count')::int, 1), d.model, d.surface, d."channelId", null, null
   from owners o join timeline.events e on ${within} and e.${typesSql(failedTypes)}
   ${factsSql}
   cross join lateral json_to_record(r.data) ${membersSql('none')}`
@@ -140,13 +143,16 @@ function keySql(group: SpeedGroup, zone: string): string {
     : group
 }
 
+type Percentiles = readonly (number | null)[] | null
+
 interface SpeedRecord {
   readonly key: string | null
   readonly is_total: boolean
   readonly answered: string
   readonly failed: string
-  readonly median_ms: number | null
-  readonly p95_ms: number | null
+  /** Median and 95th percentile, milliseconds. */
+  readonly took: Percentiles
+  readonly first_byte: Percentiles
 }
 
 /** The groups in the order of their keys, and the total of all; `step`: one of so many answered requests was read. */
@@ -166,29 +172,42 @@ export async function speedOf(
        select e.position from owners o join timeline.events e on ${within}
          and (hashint8(e.position) & 2147483647) % ${every}::int = 0),
      requests as (${answeredSql} union all ${failedSql(within)}),
-     keyed as (select ${keySql(by.group, zone)} as key, is_answered, n, ms from requests
+     keyed as (select ${keySql(by.group, zone)} as key, is_answered, n, ms, first_ms from requests
                where ${zone} is not null and ${statement.facts()})
      select key, grouping(key) = 1 as is_total,
             (count(*) filter (where is_answered) * ${every}::int)::text as answered,
             coalesce(sum(n) filter (where not is_answered), 0)::text as failed,
-            percentile_disc(0.5) within group (order by ms) filter (where is_answered) as median_ms,
-            percentile_disc(0.95) within group (order by ms) filter (where is_answered) as p95_ms
+            percentile_disc(array[0.5, 0.95]) within group (order by ms) filter (where is_answered) as took,
+            percentile_disc(array[0.5, 0.95]) within group (order by first_ms) filter (where is_answered) as first_byte
      from keyed group by grouping sets ((key), ()) order by is_total desc, key
      limit ${statement.add(by.limit + 1)}`,
     statement.values,
   )
   const [total, ...groups] = rows.map(toSpeed)
-  const none = { key: undefined, answered: 0, failed: 0, medianMs: undefined, p95Ms: undefined }
   return { groups, total: total ?? none, step }
 }
 
-function toSpeed({ key, is_total, answered, failed, median_ms, p95_ms }: SpeedRecord): Speed {
-  const whole = (ms: number | null) => (ms === null ? undefined : Math.max(0, Math.round(ms)))
+function toSpeed({ key, is_total, answered, failed, took, first_byte }: SpeedRecord): Speed {
   return {
     key: is_total ? undefined : (key ?? ''),
     answered: Number(answered),
     failed: Number(failed),
-    medianMs: whole(median_ms),
-    p95Ms: whole(p95_ms),
+    medianMs: wholeMs(took?.[0]),
+    p95Ms: wholeMs(took?.[1]),
+    firstByteMedianMs: wholeMs(first_byte?.[0]),
+    firstByteP95Ms: wholeMs(first_byte?.[1]),
   }
+}
+
+const wholeMs = (ms: number | null | undefined): number | undefined =>
+  ms === null || ms === undefined ? undefined : Math.max(0, Math.round(ms))
+
+const none: Speed = {
+  key: undefined,
+  answered: 0,
+  failed: 0,
+  medianMs: undefined,
+  p95Ms: undefined,
+  firstByteMedianMs: undefined,
+  firstByteP95Ms: undefined,
 }

@@ -27,17 +27,18 @@ const operator = queriesOf(url, await tokenOf('all_tenants'))
 const secondUser = queriesOf(url, await tokenOf('current_user', second))
 const foreign = queriesOf(url, other.queryToken)
 
-const chat = (content: string, token: string): Promise<Answer> =>
+const chat = (content: string, token: string, more: object = {}): Promise<Answer> =>
   call(`${url}/v1/chat/completions`, {
     method: 'POST',
     token,
     headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({ model: 'text-basic', messages: [{ role: 'user', content }] }),
+    body: JSON.stringify({ model: 'text-basic', messages: [{ role: 'user', content }], ...more }),
   })
 const idOf = (answer: Answer, header: string): string => String(answer.headers.get(header))
 
 const failed = await chat('Hi [[sandbox http=400]]', demo.modelToken)
-await chat('Hello', demo.modelToken)
+const whole = await chat('Hello', demo.modelToken)
+const streamed = await chat('Hello', demo.modelToken, { stream: true })
 const theirs = await chat('Hi [[sandbox http=400]]', other.modelToken)
 const tasks = tasksOf(url, demo.modelToken)
 const ended = await tasks.create({
@@ -248,6 +249,15 @@ t.test(
     const took = answered.map((life: { duration_ms: number }) => life.duration_ms)
     t.ok(took.includes(chats.p95_ms) && took.includes(chats.median_ms))
     t.equal(ofModels.one_of, 1)
+    const lifeOf = async (answer: Answer) =>
+      (await support.get(`/lives/${idOf(answer, 'x-call-id')}`)).body.data
+    const stream = await lifeOf(streamed)
+    t.ok(stream.first_byte_ms >= 0 && stream.first_byte_ms <= stream.duration_ms)
+    t.equal((await lifeOf(whole)).first_byte_ms, null, 'a whole answer has none')
+    t.match(chats, {
+      first_byte_median_ms: stream.first_byte_ms,
+      first_byte_p95_ms: stream.first_byte_ms,
+    })
     for (const query of ['group_by=surface', 'group_by=hour&tz=Asia/Kolkata', 'group_by=day']) {
       const { items, total } = await speed(query)
       const sum = (name: string) =>

@@ -55,6 +55,10 @@ const speedMembers = {
   error_rate: Type.Number({ description: '`failed` of `requests`, from 0 to 1.' }),
   median_ms: Milliseconds('Half of the answered requests took no longer; null: none was answered.'),
   p95_ms: Milliseconds('95 % of the answered requests took no longer.'),
+  first_byte_median_ms: Milliseconds(
+    'Half of the answered streams gave their first byte no later; null: no stream was answered.',
+  ),
+  first_byte_p95_ms: Milliseconds('95 % of the answered streams gave their first byte no later.'),
 }
 
 const SpeedSchema = Type.Object(
@@ -84,7 +88,8 @@ const SpeedAnswerSchema = successOf(
 
 const columns = Object.keys(SpeedSchema.properties) as readonly (keyof Static<typeof SpeedSchema>)[]
 
-function figuresOf({ answered, failed, medianMs, p95Ms }: Speed) {
+function figuresOf(speed: Speed) {
+  const { answered, failed, medianMs, p95Ms } = speed
   const requests = answered + failed
   return {
     requests,
@@ -93,6 +98,8 @@ function figuresOf({ answered, failed, medianMs, p95Ms }: Speed) {
     error_rate: requests === 0 ? 0 : Math.round((failed / requests) * 1e6) / 1e6,
     median_ms: medianMs ?? null,
     p95_ms: p95Ms ?? null,
+    first_byte_median_ms: speed.firstByteMedianMs ?? null,
+    first_byte_p95_ms: speed.firstByteP95Ms ?? null,
   }
 }
 

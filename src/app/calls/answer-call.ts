@@ -8,6 +8,7 @@ import { createReservations } from '../spending/reservation.ts'
 import { sharerOf } from '../../domain/token/sharer.ts'
 import { attemptCall, endCallAttempt } from './attempt.ts'
 import type { CallDeps } from './deps.ts'
+import type { AnsweringChannel } from './event-facts.ts'
 import type {
   AdmittedCall,
   CallFamily,
@@ -22,7 +23,6 @@ import {
   callFailureOf,
   zeroSettlement,
   noteFailure,
-  type AnsweringChannel,
   settle,
   SettledRefusal,
   withCallId,

@@ -8,14 +8,8 @@ import type { AdmittedCall } from './family.ts'
 import { endCallAttempt } from './attempt.ts'
 import type { CallDeps } from './deps.ts'
 import type { DrainPlace } from './drains.ts'
-import {
-  failedResult,
-  callFailureOf,
-  zeroSettlement,
-  noteFailure,
-  type AnsweringChannel,
-  settle,
-} from './settle.ts'
+import type { AnsweringChannel } from './event-facts.ts'
+import { failedResult, callFailureOf, zeroSettlement, noteFailure, settle } from './settle.ts'
 import type { StreamBounds } from './family.ts'
 import {
   asProviderError,
@@ -71,8 +65,8 @@ export class Pump<Chunk extends PumpedChunk, Seen extends PumpedTally, Frame> {
   /** `flowing` until the source has ended; after that it is not read any more. */
   #state: 'flowing' | 'ending' | 'over' = 'flowing'
   #abandoned = false
-  /** The caller has got a frame. */
-  #delivered = false
+  /** Milliseconds from the request to the first frame that the caller got; undefined: none yet. */
+  #firstByteMs: number | undefined
   /** Reason why reading ended, if it was not the provider. */
   #endedBy: StreamEnd | undefined
   /** The end of a stream that ends while its caller reads nothing. */
@@ -145,7 +139,7 @@ export class Pump<Chunk extends PumpedChunk, Seen extends PumpedTally, Frame> {
       const chunk = this.#ready[this.#readyAt]
       if (chunk !== undefined) {
         this.#readyAt += 1
-        this.#delivered = true
+        this.#firstByteMs ??= this.#deps.clock.nowMs() - this.#open.call.startedAtMs
         return { done: false, value: this.#open.frameOf(chunk) }
       }
       if (this.#error !== undefined) {
@@ -248,7 +242,8 @@ export class Pump<Chunk extends PumpedChunk, Seen extends PumpedTally, Frame> {
    * @throws the journal's errors
    */
   async #end(broken: unknown): Promise<DomainError | undefined> {
-    const { call, served, lease, source } = this.#open
+    const { call, lease, source } = this.#open
+    const served = { ...this.#open.served, firstByteMs: this.#firstByteMs }
     const deps = this.#deps
     deps.crashPoint('call.after-provider')
     const tally = source.tally()
@@ -260,7 +255,8 @@ export class Pump<Chunk extends PumpedChunk, Seen extends PumpedTally, Frame> {
     else endCallAttempt(deps, call, lease, isCut ? cause : failed)
     // A frame that was left out may have been the only one.
     const isWhole = !isCut && endedBy !== 'frame'
-    const isOwed = isWhole || (endedBy !== undefined && (this.#delivered || this.#abandoned))
+    const isOwed =
+      isWhole || (endedBy !== undefined && (this.#firstByteMs !== undefined || this.#abandoned))
     if (tally.failure === undefined && isOwed) {
       const outcome = this.#abandoned || !isWhole ? 'disconnected' : 'completed'
       const ended = { seen: tally, outcome, endedBy: isWhole ? undefined : endedBy } as const

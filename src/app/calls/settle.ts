@@ -1,17 +1,17 @@
 import type { CallEventData } from '../../domain/call/events.ts'
 import type { RatedCall } from '../../domain/catalog/call-rules.ts'
 import type { Measurement, Settlement } from '../../domain/pricing/settlement.ts'
-import { attemptsIn } from '../../domain/repeat-facts.ts'
 import { monotonicClock, toTimestamp } from '../../kernel/clock.ts'
 import { DomainError, isDomainError } from '../../kernel/errors.ts'
 import { parseAmount } from '../../kernel/money.ts'
-import { type Channel, ProviderError } from '../ports/provider.ts'
+import { ProviderError } from '../ports/provider.ts'
 import { refusalOf } from '../channels/refusal.ts'
 import type { AdmittedCall } from './family.ts'
 import type { StreamEnd } from './stream-ends.ts'
 import { sharerOf } from '../../domain/token/sharer.ts'
 import { UNDELIVERED, IMAGES } from '../../domain/catalog/image-rules.ts'
 import type { CallDeps } from './deps.ts'
+import { type AnsweringChannel, factsOf, metadataOf } from './event-facts.ts'
 
 type CallOutcome = CallEventData<'CallSettled'>['outcome']
 
@@ -250,51 +250,5 @@ export class SettledRefusal extends DomainError {
   constructor(refusal: DomainError, settlement: Settlement) {
     super(refusal.code, refusal.message, refusal.details)
     this.settlement = settlement
-  }
-}
-
-/** The channel that answered a call. */
-export interface AnsweringChannel {
-  readonly channel: Channel
-  readonly upstreamRequestId: string | undefined
-  /** Number of channels that were asked, this one included. */
-  readonly attempts: number
-}
-
-const MAX_ID_LENGTH = 200
-
-/** The fields of every event of a call. */
-function factsOf<Seen>(call: AdmittedCall<Seen>, served: AnsweringChannel) {
-  const { input } = call
-  const { channel, upstreamRequestId, attempts } = served
-  return {
-    callId: call.callId,
-    surface: input.surface,
-    tenantId: input.principal.tenantId,
-    userId: input.principal.userId,
-    tokenId: input.principal.tokenId,
-    requestId: input.requestId,
-    model: input.model,
-    channelId: channel.id,
-    upstreamModel: channel.models[input.model] ?? input.model,
-    ...(upstreamRequestId === undefined
-      ? {}
-      : { upstreamRequestId: upstreamRequestId.slice(0, MAX_ID_LENGTH) }),
-    stream: call.streamed,
-    ...input.repeat,
-    ...(call.claim === undefined ? {} : { idempotency: call.claim.idempotency }),
-    ...attemptsIn(attempts),
-    startedAt: toTimestamp(call.startedAtMs),
-    ...call.labels,
-  }
-}
-
-function metadataOf<Seen>(call: AdmittedCall<Seen>) {
-  const { principal, requestId } = call.input
-  return {
-    correlationId: requestId,
-    commandId: call.callId,
-    tenantId: principal.tenantId,
-    tokenId: principal.tokenId,
   }
 }

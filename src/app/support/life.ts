@@ -54,6 +54,8 @@ export interface Life {
   readonly receipt: Receipt | undefined
   /** From the request to its end; undefined before it, and for a life without a receipt. */
   readonly durationMs: number | undefined
+  /** From the request to the first byte of a stream; undefined for others, and where none came. */
+  readonly firstByteMs: number | undefined
   /** Whether its result is kept; undefined without one. */
   readonly result: KeptResult | undefined
   readonly steps: readonly Step[]
@@ -184,6 +186,7 @@ async function lifeOfRequest(
     ],
     receipt,
     durationMs: hasEnded ? toMs - fromMs : undefined,
+    firstByteMs: 'firstByteMs' in opening.data ? opening.data.firstByteMs : undefined,
     result,
     steps,
     deadlineAtMs: hasEnded ? undefined : deadlineOf(opening, events, known.catalog),
@@ -227,6 +230,7 @@ async function lifeWithoutReceipt(
     aside: [],
     receipt: undefined,
     durationMs: undefined,
+    firstByteMs: undefined,
     result: undefined,
     steps,
     deadlineAtMs: undefined,

@@ -76,6 +76,11 @@ function Bar({ share }: { readonly share: number }): JSX.Element {
   )
 }
 
+const firstByteColumns: readonly TableColumn<Item>[] = [
+  { name: 'first byte', right: true, cell: ({ first_byte_median_ms: ms }) => lasted(ms) },
+  { name: 'first byte, 95 %', right: true, cell: ({ first_byte_p95_ms: ms }) => lasted(ms) },
+]
+
 function columnsOf(items: readonly Item[], first: TableColumn<Item>): readonly TableColumn<Item>[] {
   const slowest = Math.max(1, ...items.map(({ p95_ms: ms }) => ms ?? 0))
   return [
@@ -90,6 +95,7 @@ function columnsOf(items: readonly Item[], first: TableColumn<Item>): readonly T
     },
     { name: 'median', right: true, cell: ({ median_ms: ms }) => lasted(ms) },
     { name: '95 % within', right: true, cell: ({ p95_ms: ms }) => lasted(ms) },
+    ...(items.some(({ first_byte_p95_ms: ms }) => ms !== null) ? firstByteColumns : []),
     {
       name: 'compared',
       narrow: 'drop',
@@ -113,11 +119,13 @@ function TotalPanel({ found: { total, one_of: oneOf } }: { readonly found: Found
           ['error rate', percent(total.error_rate)],
           ['median', lasted(total.median_ms) || 'none was answered'],
           ['95 % within', lasted(total.p95_ms) || 'none was answered'],
+          ['first byte, median', lasted(total.first_byte_median_ms) || 'no stream was answered'],
+          ['first byte, 95 % within', lasted(total.first_byte_p95_ms) || 'no stream was answered'],
         ]}
       />
       <p class="note">
-        Durations are from the request to its end, of answered requests. Refused requests are not
-        counted.{' '}
+        Durations are from the request to its end, of answered requests; the first byte is that of
+        answered streams. Refused requests are not counted.{' '}
         {oneOf === 1
           ? null
           : `One of every ${oneOf} answered requests was read: their numbers are estimates.`}

@@ -33,7 +33,13 @@ function Named({
 
 /** Whose life it is, and how long it took; each leads to its page. */
 function ownerFacts({ life, names, tz, token: reader }: LifeView): readonly Fact[] {
-  const { receipt, tenant_id: tenantId, user_id: userId, duration_ms: tookMs } = life
+  const {
+    receipt,
+    tenant_id: tenantId,
+    user_id: userId,
+    duration_ms: tookMs,
+    first_byte_ms: firstByteMs,
+  } = life
   const activity = (query: Readonly<Record<string, string>>) =>
     activityHref(tenantId, { ...query, tz })
   const tenant = (
@@ -43,6 +49,7 @@ function ownerFacts({ life, names, tz, token: reader }: LifeView): readonly Fact
     ['state', <State word={life.state} />],
     receipt === null ? undefined : ['model', receipt.model],
     tookMs === null ? undefined : ['took', formatDuration(tookMs)],
+    firstByteMs === null ? undefined : ['first byte after', formatDuration(firstByteMs)],
     ['tenant', tenant],
     userId === null
       ? undefined

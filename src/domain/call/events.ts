@@ -31,6 +31,11 @@ const ownCallMembers = {
   ...repeatFactMembers,
   ...idempotencyMember,
   ...attemptsMember,
+  /**
+   * Milliseconds from the request to the first frame that its caller got of a stream. Absent for a
+   * whole answer, for a stream of which nothing came before its end, and in older events.
+   */
+  firstByteMs: Type.Optional(Type.Integer({ minimum: 0 })),
 } as const
 
 export const callEvents = {

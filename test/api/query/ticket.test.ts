@@ -15,6 +15,7 @@ const life: Parameters<typeof ticketOf>[0] = {
   aside: [],
   receipt: null,
   duration_ms: null,
+  first_byte_ms: null,
   result: null,
   steps: [
     {

@@ -40,6 +40,8 @@ const noSpeed = {
   failed: 0,
   medianMs: undefined,
   p95Ms: undefined,
+  firstByteMedianMs: undefined,
+  firstByteP95Ms: undefined,
 }
 
 /** Accounts of a gateway that nobody has used. */

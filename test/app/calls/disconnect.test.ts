@@ -58,6 +58,8 @@ t.test(
           const settled = await settledOf(callId)
           const said = `${family}, ${how} after ${after}`
           t.equal(settled?.outcome, 'disconnected', said)
+          if (how !== 'abort-while-waiting')
+            t.equal(settled?.firstByteMs === undefined, after === 0, `${said}: a first byte`)
           t.same(settled?.usage, unitsOf(accepted), said)
         }
   },

@@ -310,6 +310,8 @@ for (const family of ['chat', 'native'] as const)
     const cut = await run({ family, prompt: '[[sandbox words=30 cut-after=40]]', body })
     t.match(cut.error, { code: 'upstream_unavailable' })
     t.ok(await absorbedOf(cut.callId))
+    const [event] = await recorded(cut.callId)
+    t.ok(event?.type === 'CallFailed' && event.data.firstByteMs !== undefined)
     t.notMatch(
       cut.frames.map(({ data }) => data).join(),
       /"finish_reason":"/,

@@ -170,6 +170,9 @@ export const LifeSchema = Type.Object(
       description: 'Null for what costs nothing, such as an asset.',
     }),
     duration_ms: orNull('From the request to its end; null before it, and without a receipt.'),
+    first_byte_ms: orNull(
+      'From the request to the first byte of a stream; null for others, and where none came.',
+    ),
     result: Type.Union([ResultSchema, Type.Null()], {
       description: 'Whether its result is kept; null before it is settled. Prompts never are.',
     }),

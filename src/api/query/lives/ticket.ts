@@ -72,6 +72,7 @@ function factsOf(life: ShownLife): Ticket['facts'] {
     ['polls', life.polls === null ? null : String(life.polls)],
     ['attempts', life.attempts > 1 ? String(life.attempts) : null],
     ['took', life.duration_ms === null ? null : formatDuration(life.duration_ms)],
+    ['first byte after', life.first_byte_ms === null ? null : formatDuration(life.first_byte_ms)],
     ['result', life.result === null ? null : resultWords(life.result)],
   ]
   return given.flatMap(([name, value]) => (value ? [{ name, value }] : []))

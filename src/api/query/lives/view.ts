@@ -96,6 +96,7 @@ export function shownLife(life: Life, reader: LifeReader, asked: AskedSteps): Sh
     aside: [...life.aside],
     receipt: life.receipt === undefined ? null : shownReceipt(life.receipt, reader.isOperator),
     duration_ms: life.durationMs ?? null,
+    first_byte_ms: life.firstByteMs ?? null,
     result:
       life.result === undefined
         ? null
