@@ -672,10 +672,19 @@ t.test('failures and refusals are those of the API, within the scope of the read
   const speed = await ask('/console/speed', { cookie: reader })
   t.match(speed, { status: 200, text: /By hour/ })
   t.match(speed.text, new RegExp(`<dt>failed</dt><dd>${total.failed}</dd>`))
+  const ofHours = [...speed.text.matchAll(/name="Requests by hour" aria-label="([^"]+)"/g)]
+  t.ok(ofHours.length >= 24, 'the chart has every hour, also one without requests')
+  const counted = ofHours.map(([, words = '']) => /requests (\d+), failed (\d+)/.exec(words) ?? [])
+  for (const [place, sum] of [total.requests, total.failed].entries())
+    t.equal(
+      counted.reduce((all, counts) => all + Number(counts[place + 1] ?? 0), 0),
+      sum,
+      'the hours of the chart add up to the total',
+    )
   const [, file = ''] = /href="([^"]+format=csv)">CSV/.exec(speed.text) ?? []
   t.match(await ask(file.replaceAll('&amp;', '&'), { cookie: reader }), {
     status: 200,
-    text: /^key,requests,answered,failed,error_rate,median_ms,p95_ms\r?\n[^]*text-basic,/,
+    text: /^key,requests,answered,failed,error_rate,median_ms,p95_ms,first_byte_median_ms,first_byte_p95_ms\r?\n[^]*text-basic,/,
   })
   t.match(await ask('/console/speed?by=channel', { cookie: reader }), { status: 403 })
   t.match(await ask('/console/speed?by=channel', { cookie: operator }), { status: 200 })

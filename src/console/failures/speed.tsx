@@ -4,7 +4,6 @@ import { withFiles } from '../../api/query/answers.ts'
 import { AsOf } from '../../api/query/schemas.ts'
 import { readSpeed, speedQuerySchema } from '../../api/query/speed.ts'
 import { fromTimestamp } from '../../kernel/clock.ts'
-import { formatDuration } from '../../kernel/duration.ts'
 import { Download, tableFormats } from '../kit/download.tsx'
 import { fieldOf, type FilterField, timeFields } from '../kit/fields.ts'
 import { FilterForm } from '../kit/filter.tsx'
@@ -16,12 +15,16 @@ import { Facts, grouped, Moment } from '../kit/values.tsx'
 import type { Page, View } from '../page.tsx'
 import type { PageFile } from '../page-files.ts'
 import { seesOtherTenants } from '../session/reading-as.ts'
+import {
+  type FoundSpeed as Found,
+  lasted,
+  percent,
+  SpeedCharts,
+  type SpeedItem as Item,
+} from './speed-charts.tsx'
 import { FailureTabs } from './tabs.tsx'
 
 /** Speed and failures: how many requests were answered and failed, and how long the answered ones took. */
-
-type Found = Awaited<ReturnType<Awaited<ReturnType<typeof readSpeed>>['page']>>
-type Item = Found['items'][number]
 
 const { tz, from, to, time_preset, tenant_id, model, channel_id } = speedQuerySchema([]).properties
 const groups = ['model', 'surface', 'channel'] as const
@@ -62,10 +65,6 @@ const fieldsFor = (seesChannels: boolean): readonly FilterField[] => [
   { name: 'surface', label: 'Surface', placeholder: 'v1.chat' },
   ...(seesChannels ? [{ name: 'channel_id', label: 'Channel' }] : []),
 ]
-
-const percent = (rate: number): string =>
-  `${(rate * 100).toFixed(rate > 0 && rate < 0.01 ? 2 : 1)} %`
-const lasted = (ms: number | null): string => (ms === null ? '' : formatDuration(ms))
 
 /** A bar as long as a share of the longest one; its figure stands in the cell before it. */
 function Bar({ share }: { readonly share: number }): JSX.Element {
@@ -215,6 +214,7 @@ function SpeedPage({ facts, view }: { readonly facts: SpeedFacts; readonly view:
       ) : (
         <div id={PART} aria-live="polite">
           <TotalPanel found={found.facts.groups} />
+          <SpeedCharts times={found.facts.times} query={query} clock={view.clock} />
           <GroupsPanel found={found.facts.groups} query={query} />
           <TimesPanel times={found.facts.times} query={query} view={view} />
         </div>

@@ -1,18 +1,10 @@
 import type { JSX } from 'preact'
 import { formatAmount } from '../../kernel/money.ts'
+import { Swatch, toneOf } from './chart-bars.tsx'
 import type { ChartOptions, Shaped } from './chart-figures.ts'
 import { grouped } from './values.tsx'
 
 /** The days of a chart, over their bars: what is shown of each under the mouse and for the keyboard. */
-
-/** The colour of a series. */
-export function Swatch({ place }: { readonly place: number }): JSX.Element {
-  return (
-    <svg width="10" height="10" aria-hidden="true" focusable="false">
-      <rect class={`s${place + 1}`} width="10" height="10" rx="2" />
-    </svg>
-  )
-}
 
 interface DayProps {
   readonly day: string
@@ -44,7 +36,7 @@ export function Day({ day, isLate, options, data }: DayProps): JSX.Element {
         </p>
         {parts.map(({ name, place, amount }) => (
           <p key={name}>
-            <Swatch place={place} /> {name} <span class="digits">{amount}</span>
+            <Swatch tone={toneOf(place)} /> {name} <span class="digits">{amount}</span>
           </p>
         ))}
       </div>

@@ -89,6 +89,24 @@ export function dayLabel(days: readonly string[], index: number): DayLabel | und
   }
 }
 
+/**
+ * The label of an hour, which begins at `HH:MM` of a day, such as `30 Nov`, in a chart of so many hours; undefined where
+ * there is no room.
+ */
+export function hourLabel(day: string, time: string, hours: number): DayLabel | undefined {
+  const step = [1, 2, 3, 6, 12].find((one) => hours / one <= WIDE_LABELS) ?? 24
+  const hour = Number(time.slice(0, 2))
+  if (hour % step !== 0) return undefined
+  const isMinor = hour % (step * 2) !== 0
+  return { text: hour === 0 ? day : time, isMinor }
+}
+
+/** A tick of an axis of milliseconds. */
+export function durationTick(ms: number, stepMs: number): string {
+  if (stepMs < 500) return `${tickText(ms, stepMs)} ms`
+  return `${tickText(ms / 1_000, stepMs / 1_000)} s`
+}
+
 /** About so many lines of the axis are above nothing. */
 const LINES = 4
 

@@ -1,6 +1,13 @@
 import * as fc from 'fast-check'
 import t from 'tap'
-import { dayLabel, shaped, tickText, ticksFor } from '../../../src/console/kit/chart-figures.ts'
+import {
+  dayLabel,
+  durationTick,
+  hourLabel,
+  shaped,
+  tickText,
+  ticksFor,
+} from '../../../src/console/kit/chart-figures.ts'
 import { formatAmount, parseAmount } from '../../../src/kernel/money.ts'
 import { propertyRuns } from '../../helpers/property-runs.ts'
 
@@ -77,5 +84,29 @@ t.test('labels of days have room, and the first of a month names it', (t) => {
   )
   const year = daysFrom('2026-12-31', 2)
   t.equal(dayLabel(year, 1)?.text, '1 Jan 2027')
+  t.end()
+})
+
+t.test('labels of hours are whole parts of a day, and midnight has its date', (t) => {
+  const labels = (hours: number): readonly string[] =>
+    Array.from({ length: 24 }, (_, hour) => `${String(hour).padStart(2, '0')}:00`).flatMap(
+      (time) => hourLabel('30 Nov', time, hours)?.text ?? [],
+    )
+  t.same(labels(8).length, 24)
+  t.same(labels(24).slice(0, 3), ['30 Nov', '02:00', '04:00'])
+  t.same(labels(72), ['30 Nov', '06:00', '12:00', '18:00'])
+  t.match(hourLabel('30 Nov', '05:30', 12), { text: '05:30', isMinor: true })
+  t.end()
+})
+
+t.test('an axis of durations is in milliseconds or seconds', (t) => {
+  const words = (largestMs: number): readonly string[] => {
+    const [zero = 0, step = 0] = ticksFor(largestMs)
+    return [zero, step].map((ms) => durationTick(ms, step))
+  }
+  t.same(words(4), ['0 ms', '1 ms'])
+  t.same(words(700), ['0 ms', '200 ms'])
+  t.same(words(1_900), ['0.0 s', '0.5 s'])
+  t.same(words(90_000), ['0 s', '50 s'])
   t.end()
 })
