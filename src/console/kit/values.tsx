@@ -1,5 +1,5 @@
 import type { ComponentChildren, JSX } from 'preact'
-import { toTimestamp } from '../../kernel/clock.ts'
+import { fromTimestamp, toTimestamp } from '../../kernel/clock.ts'
 import { formatAmount, parseAmount } from '../../kernel/money.ts'
 import type { TimeZone } from '../../kernel/time-zone.ts'
 
@@ -62,13 +62,17 @@ export function Money({
   currency,
   from,
   decimals = 0,
+  isSigned = false,
 }: From & {
   readonly amount: string
   readonly currency?: string | undefined
   /** Digits after the point that the column has room for. */
   readonly decimals?: number
+  /** Shows a plus before an amount above nothing: a difference. */
+  readonly isSigned?: boolean
 }): JSX.Element {
-  const shown = grouped(formatAmount(parseAmount(amount))).replace('-', '−')
+  const plus = isSigned && !amount.startsWith('-') && amount !== '0' ? '+' : ''
+  const shown = plus + grouped(formatAmount(parseAmount(amount))).replace('-', '−')
   return (
     <span class={amount.startsWith('-') ? 'money money-minus' : 'money'} data-from={from}>
       {shown}
@@ -98,6 +102,14 @@ export function zoneClock(name: string, zone: Pick<TimeZone, 'timestampAt'>): Zo
     },
     time: (atMs) => zone.timestampAt(atMs).slice(11, 23),
   }
+}
+
+/** A sentence of the API, whose times are written in the zone of the page. */
+export function inZone(sentence: string, clock: ZoneClock): string {
+  return sentence.replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:\d\d)/g, (timestamp) => {
+    const atMs = fromTimestamp(timestamp)
+    return `${clock.day(atMs)} ${clock.time(atMs).slice(0, 8)}`
+  })
 }
 
 /** A moment in the reader's zone, in one line; the exact UTC time is its `datetime`. */

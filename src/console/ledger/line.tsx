@@ -153,11 +153,7 @@ const refundColumns = (
   ...(isOperator(token)
     ? [{ name: 'posted by', cell: ({ actor }: LineRefund) => actor ?? '' }]
     : []),
-  {
-    name: 'refunded',
-    right: true,
-    cell: ({ amount }) => <Money amount={amount} currency={currency} from={from} />,
-  },
+  { name: 'refunded', money: ({ amount }) => ({ amount, currency, from }) },
 ]
 
 /** The statement that has the line, and the file that proves it. */

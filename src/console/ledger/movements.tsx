@@ -140,12 +140,8 @@ function columnsOf(
     { name: 'kind', narrow: 'lead', cell: ({ kind }) => kinds[kind] },
     { name: 'reason', cell: wordsOf },
     { name: 'source', cell: (one) => <About one={one} asked={asked} account={account} /> },
-    { name: 'amount', right: true, cell: ({ amount }) => <Money amount={amount} from={from} /> },
-    {
-      name: 'balance after',
-      right: true,
-      cell: ({ balance }) => <Money amount={balance} from={from} />,
-    },
+    { name: 'amount', money: ({ amount }) => ({ amount, from }) },
+    { name: 'balance after', money: ({ balance }) => ({ amount: balance, from }) },
   ]
 }
 

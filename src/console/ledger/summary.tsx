@@ -20,7 +20,6 @@ import { tenantsShown } from '../session/reading-as.ts'
 import { tenantsOfLines } from './line-query.ts'
 import { reportOf, summaryFields, type SummaryQuery, summaryQuery } from './summary-query.ts'
 import {
-  Change,
   columnsOf,
   Compared,
   labelOf,
@@ -84,7 +83,7 @@ function Totals({ totals, from }: { readonly totals: Usage['totals']; readonly f
             {before === undefined || change === undefined ? null : (
               <>
                 ; before <Money amount={before} from={from} />, change{' '}
-                <Change amount={change} from={from} />
+                <Money amount={change} from={from} isSigned />
               </>
             )}
           </span>

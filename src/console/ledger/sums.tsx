@@ -3,7 +3,7 @@ import type { readUsage } from '../../api/query/usage.ts'
 import { summaryHref } from '../kit/href.ts'
 import type { PanelFacts } from '../kit/panel.tsx'
 import type { TableColumn } from '../kit/table.tsx'
-import { grouped, Money, Moment, type ZoneClock } from '../kit/values.tsx'
+import { grouped, Moment, type ZoneClock } from '../kit/values.tsx'
 import {
   type Bounds,
   conditionsOf,
@@ -123,25 +123,13 @@ export function columnsOf(
       ? []
       : [
           money('net before', 'net_before', (item) => unlessZero(item.net_before)),
-          figure('change', 'change', ({ change = '0' }) => <Change amount={change} from={from} />),
+          {
+            name: 'change',
+            sort: sortOf('change', '-'),
+            money: ({ change = '0' }: Item) => ({ amount: change, from, isSigned: true }),
+          },
         ]),
   ]
-}
-
-/** A difference with its sign. */
-export function Change({
-  amount,
-  from,
-}: {
-  readonly amount: string
-  readonly from: string
-}): JSX.Element {
-  return (
-    <>
-      {amount.startsWith('-') || amount === '0' ? '' : '+'}
-      <Money amount={amount} from={from} />
-    </>
-  )
 }
 
 /** The time that sums are compared with. */

@@ -7,7 +7,7 @@ import { formatDuration } from '../../kernel/duration.ts'
 import { activityHref, bookHref, findHref, overviewHref, tokenHref } from '../kit/href.ts'
 import { hasLabels, Labels } from '../kit/lines.tsx'
 import { Panel } from '../kit/panel.tsx'
-import { Facts, Id, Moment, State, type ZoneClock } from '../kit/values.tsx'
+import { Facts, Id, inZone, Moment, State } from '../kit/values.tsx'
 import type { LifeView } from './panels.tsx'
 
 /** The verdict of a life, whose it is, and the details of its request. */
@@ -70,14 +70,6 @@ function ownerFacts({ life, names, tz, token: reader }: LifeView): readonly Fact
         ],
   ]
   return facts.filter((fact) => fact !== undefined)
-}
-
-/** A sentence whose times are in the zone of the page. */
-function inZone(sentence: string, clock: ZoneClock): string {
-  return sentence.replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:\d\d)/g, (timestamp) => {
-    const atMs = fromTimestamp(timestamp)
-    return `${clock.day(atMs)} ${clock.time(atMs).slice(0, 8)}`
-  })
 }
 
 /** The verdict first: what a reader in a hurry came for. */

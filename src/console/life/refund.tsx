@@ -15,7 +15,6 @@ import type { PageForm } from '../form-routes.ts'
 import { ActionForm } from '../kit/form.tsx'
 import { lifeHref, proposalHref, proposalsHref } from '../kit/href.ts'
 import { Table, type TableColumn } from '../kit/table.tsx'
-import { Money } from '../kit/values.tsx'
 import type { ConsoleServices } from '../page.tsx'
 import { readingAs } from '../session/reading-as.ts'
 import { lifePath, type LifeView } from './panels.tsx'
@@ -121,19 +120,13 @@ export function Refund({ life, token, currency, fault, requestKey }: LifeView): 
   const lines = life.receipt?.lines.filter((line) => leftOf(line) !== '0') ?? []
   const isRefused = fault?.form === 'refund'
   if (!isOperator(token) || (lines.length === 0 && !isRefused)) return null
-  const money = (amount: string) => (
-    <Money amount={amount} currency={currency} from={lifePath(life)} />
-  )
+  const money = (amount: string) => ({ amount, currency, from: lifePath(life) })
   const columns: readonly TableColumn<Line>[] = [
     { name: 'line', narrow: 'lead', cell: (line) => <code>{line.line_id}</code> },
     { name: 'SKU', cell: ({ sku }) => sku },
-    { name: 'charged', right: true, cell: ({ amount }) => money(amount) },
-    { name: 'refunded', right: true, cell: ({ adjusted }) => money(adjusted) },
-    {
-      name: 'refundable',
-      right: true,
-      cell: (line) => <Money amount={leftOf(line)} currency={currency} />,
-    },
+    { name: 'charged', money: ({ amount }) => money(amount) },
+    { name: 'refunded', money: ({ adjusted }) => money(adjusted) },
+    { name: 'refundable', money: (line) => ({ amount: leftOf(line), currency }) },
   ]
   return (
     <ActionForm

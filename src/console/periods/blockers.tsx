@@ -3,7 +3,8 @@ import type { Principal } from '../../app/access/principal.ts'
 import type { Blocker, BlockerCode, MonthOf } from '../../app/finance/statements/types.ts'
 import { isOperator } from '../../domain/token/events.ts'
 import { operationsHref, periodHref, proposalsHref } from '../kit/href.ts'
-import { Command } from '../kit/values.tsx'
+import { Command, inZone } from '../kit/values.tsx'
+import type { View } from '../page.tsx'
 
 /** Why months cannot be closed yet, in words, each with what ends it. */
 
@@ -38,11 +39,11 @@ const previousMonth = / --month (\d{4}-\d{2})$/
 export function BlockerOf({
   blocker: { code, message, href },
   of,
-  token,
+  view: { token, clock },
 }: {
   readonly blocker: Blocker
   readonly of: MonthOf
-  readonly token: Principal
+  readonly view: View
 }): JSX.Element {
   const [, month] = code === 'previous_open' ? (previousMonth.exec(href) ?? []) : []
   if (month !== undefined) return <a href={periodHref({ ...of, month })}>{message}</a>
@@ -55,7 +56,7 @@ export function BlockerOf({
         {message}: {page.who} ends it at <code>{href}</code>
       </>
     )
-  if (code === 'grace_running') return <>{message}</>
+  if (code === 'grace_running') return <>{inZone(message, clock)}</>
   return (
     <>
       {message}: <Command>{href}</Command>

@@ -68,7 +68,7 @@ function State({ row, facts, view }: { row: Row; facts: BoardFacts; view: View }
     <ul class="reasons">
       {row.blockers.map((blocker) => (
         <li key={blocker.code}>
-          <BlockerOf blocker={blocker} of={of} token={view.token} />
+          <BlockerOf blocker={blocker} of={of} view={view} />
         </li>
       ))}
     </ul>

@@ -92,11 +92,7 @@ function columnsIn(currency: string, from: string): readonly TableColumn<ShownRo
       cell: ({ name, isTotal }) => (isTotal ? <strong>{name}</strong> : name),
     },
     { name: 'quantity', right: true, cell: ({ quantity }) => quantity },
-    {
-      name: `exact, ${currency}`,
-      right: true,
-      cell: (row) => <Money amount={row.exact} from={from} />,
-    },
+    { name: `exact, ${currency}`, money: ({ exact }) => ({ amount: exact, from }) },
     {
       name: `on the statement, ${currency}`,
       right: true,
@@ -176,12 +172,8 @@ export function Refunds({ source }: { readonly source: StatementSource }): JSX.E
         ),
     },
     { name: 'postings', right: true, cell: ({ postings }) => grouped(String(postings)) },
-    { name: 'exact', right: true, cell: ({ exact }) => <Money amount={exact} /> },
-    {
-      name: 'amount',
-      right: true,
-      cell: ({ shown }) => <Money amount={shown} currency={currency} />,
-    },
+    { name: 'exact', money: ({ exact }) => ({ amount: exact }) },
+    { name: 'amount', money: ({ shown }) => ({ amount: shown, currency }) },
   ]
   return (
     <Panel id="refunds" title="Refunds by statement">

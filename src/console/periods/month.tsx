@@ -116,7 +116,7 @@ function Blockers({ facts, view }: Props): JSX.Element | null {
       <ul class="reasons">
         {state.blockers.map((blocker) => (
           <li key={blocker.code}>
-            <BlockerOf blocker={blocker} of={of} token={view.token} />
+            <BlockerOf blocker={blocker} of={of} view={view} />
           </li>
         ))}
       </ul>

@@ -143,11 +143,7 @@ const rowColumns = (from: string): readonly TableColumn<WhatIf['rows'][number]>[
     narrow: 'drop',
     cell: ({ quantity, unit }) => `${grouped(quantity)} ${unit}`,
   },
-  {
-    name: 'settled',
-    right: true,
-    cell: ({ recorded, currency }) => <Money amount={recorded} currency={currency} from={from} />,
-  },
+  { name: 'settled', money: ({ recorded, currency }) => ({ amount: recorded, currency, from }) },
   {
     name: 'at these prices',
     right: true,
@@ -156,9 +152,7 @@ const rowColumns = (from: string): readonly TableColumn<WhatIf['rows'][number]>[
   },
   {
     name: 'difference',
-    right: true,
-    cell: ({ difference }) =>
-      difference === null ? '' : <Money amount={difference} from={from} />,
+    money: ({ difference }) => (difference === null ? undefined : { amount: difference, from }),
   },
   { name: 'change', right: true, cell: ({ percent }) => percentWords(percent) },
 ]
