@@ -40,6 +40,7 @@ export {
 } from './read/credits.ts'
 export {
   hasLines,
+  refundsOfSources,
   settledAmounts,
   settledSource,
   type SettledAmount,

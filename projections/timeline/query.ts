@@ -28,6 +28,7 @@ export {
   tasksNaming,
   type RelatedOpening,
 } from './related.ts'
+export { isRepeatPlace, type Repeat, type RepeatsFilter, repeatsIn } from './repeats.ts'
 export { type Speed, type SpeedFilter, type SpeedGroup, speedGroups, speedOf } from './speed.ts'
 export { type ChangeType, failureTypes, timelineTables } from './tables.ts'
 export {

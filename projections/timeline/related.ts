@@ -6,7 +6,7 @@ const openingTypes = ['TaskRequested', 'CallSettled', 'CallFailed'] as const
 const isOpeningSql = typesSql(openingTypes)
 
 /** Time before and after an event in which others like it are looked for. */
-const NEAR_MS = 600_000
+export const NEAR_MS = 600_000
 /** Most events of the owner that are looked through on either side of it. */
 const MOST_LOOKED_THROUGH = 2_500
 /** Most that one answer names. */

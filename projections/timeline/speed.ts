@@ -43,14 +43,14 @@ export interface Speed {
 const failedTypes = failureTypes.filter((type) => type !== 'TaskSubmissionUncertain')
 
 /** The tenants of the timeline, each found by one step in an index: no index is of times alone. */
-const ownersSql = `owners (tenant_id) as (
+export const ownersSql = `owners (tenant_id) as (
   (select tenant_id from timeline.events order by tenant_id limit 1)
   union all
   select (select n.tenant_id from timeline.events n where n.tenant_id > o.tenant_id
           order by n.tenant_id limit 1)
   from owners o where o.tenant_id is not null)`
 
-const oneOwnerSql = (at: string): string => `owners (tenant_id) as (select ${at}::text)`
+export const oneOwnerSql = (at: string): string => `owners (tenant_id) as (select ${at}::text)`
 
 class Statement {
   readonly values: unknown[] = []

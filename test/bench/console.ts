@@ -62,6 +62,7 @@ const pages: readonly PageOf[] = [
   ['find', (reader, turn) => `/find?q=${lifeOf(reader, turn).slice(0, 'call_'.length + 8)}`],
   ['failed', ({ tenantId }) => `/failed?tenant_id=${tenantId}`],
   ['speed', ({ tenantId }) => `/speed?tenant_id=${tenantId}`],
+  ['charged twice', ({ tenantId }) => `/charged-twice?tenant_id=${tenantId}`],
   ['credits', ({ tenantId }) => `/ledger/credits?tenant_id=${tenantId}`],
   ['held', ({ tenantId }) => `/ledger/held?tenant_id=${tenantId}`],
   ['changes', ({ tenantId }) => `/changes?tenant_id=${tenantId}`],
@@ -80,6 +81,7 @@ const operatorPages: readonly PageOf[] = [
   ['prices', ({ tenantId }) => `/prices?tenant_id=${tenantId}`],
   ['operations', () => '/operations'],
   ['speed of all tenants', () => '/speed'],
+  ['charged twice of all tenants', () => '/charged-twice'],
   ['changes of all tenants', () => '/changes'],
 ]
 

@@ -128,6 +128,18 @@ const ofController: readonly Question[] = [
     },
   },
   {
+    ask: 'Which requests were charged twice, and what was refunded?',
+    answer: async ({ follow, sees }) => {
+      await follow('Failed')
+      await follow('Charged twice')
+      await sees(
+        new RegExp(
+          `charged again for 1 with the same body[^]*${again.id}[^]*${first.id}[^]*nothing`,
+        ),
+      )
+    },
+  },
+  {
     ask: 'Which tenants spent most last month?',
     answer: async (walk) => {
       await summary(walk)

@@ -38,6 +38,7 @@ const tenantPages = [
   `/console/ledger/lines?tenant_id=${demo.tenantId}`,
   `/console/failed?tenant_id=${demo.tenantId}`,
   `/console/speed?tenant_id=${demo.tenantId}`,
+  `/console/charged-twice?tenant_id=${demo.tenantId}`,
 ]
 const formOf = async (path: string, cookie: string): Promise<string> =>
   (await ask(path, { cookie })).headers.get('location') ?? ''

@@ -123,6 +123,7 @@ const pages = [
   '/console/failed?code=unknown_model',
   `/console/failed/request/${String(refusals.body.data.items[0].samples[0].request_id)}`,
   '/console/speed?time_preset=1h',
+  '/console/charged-twice',
   '/console/find?q=demo',
   '/console/find?q=zzzzzz',
   '/console/life/call_none',

@@ -1,5 +1,6 @@
 import t from 'tap'
 import { issueToken } from '../../src/app/accounts/account-commands.ts'
+import { postAdjustment } from '../../src/app/accounts/credit.ts'
 import { environmentOf, tollgate } from '../cli/support/commands.ts'
 import { eventually } from '../helpers/eventually.ts'
 import { sharedStack } from '../helpers/stack.ts'
@@ -218,6 +219,87 @@ t.test('the same request again is related, and the life says what it cost', asyn
   })
   t.match((await life(other)).body.data.related, [{ id: idOf(retried), why: 'retry', retry: 2 }])
 })
+
+t.test(
+  'what was charged twice is listed with its refund, within the scope of a token',
+  async (t) => {
+    const messages = [{ role: 'user', content: `charged twice ${CANARY}` }]
+    const ids: string[] = []
+    for (let n = 0; n < 3; n += 1)
+      ids.push(String((await chat({ messages, max_tokens: 9 })).headers.get('x-call-id')))
+    const [first, second, third] = ids
+    await stack.caughtUp()
+    const { receipt } = (await life(String(second))).body.data
+    const [{ line_id: lineId, amount }] = receipt.lines
+    const line = { lineId, tenantId: demo.tenantId, currency: 'USD', amount } as const
+    await postAdjustment(access, {
+      tenantId: demo.tenantId,
+      adjustmentId: 'back-of-second',
+      currency: 'USD',
+      amount,
+      correction: { kind: 'line', line },
+      reason: 'charged twice',
+    })
+    await stack.caughtUp()
+    const ask = (query = '', token = demo.queryToken) =>
+      queriesOf(url, token).get(`/repeats${query}`)
+    const { data } = (await ask()).body
+    const [own] = data.items
+    t.match(own, {
+      id: third,
+      earlier_id: second,
+      why: 'same_body',
+      retry: null,
+      amount: receipt.amount,
+      refunded: '0',
+      earlier_amount: receipt.amount,
+      earlier_refunded: amount,
+      model: 'text-basic',
+      tenant_id: demo.tenantId,
+      user_id: demo.userId,
+    })
+    t.match(data.items[1], { id: second, earlier_id: first, refunded: amount })
+    t.match(
+      data.items.find(({ why }: { why: string }) => why === 'retry'),
+      { retry: 2, earlier_refunded: '0' },
+    )
+    const total = data.totals.find(({ why }: { why: string }) => why === 'same_body')
+    t.match(total, { currency: 'USD', refunded: amount })
+    t.equal(total.requests, data.items.length - 1)
+    t.equal(data.next_cursor, null)
+    const paged: string[] = []
+    let cursor: string | null = ''
+    while (cursor !== null) {
+      const query: string = cursor === '' ? '?limit=1' : `?limit=1&cursor=${cursor}`
+      const page = (await ask(query)).body.data
+      paged.push(...page.items.map(({ id }: { id: string }) => id))
+      cursor = page.next_cursor
+    }
+    t.same(
+      paged,
+      data.items.map(({ id }: { id: string }) => id),
+      'pages repeat and skip nothing',
+    )
+    const csv = (await ask('?format=csv')).text.trim().split('\r\n')
+    t.equal(csv.length, data.items.length + 1)
+    t.match(csv[1], `${third},${second},same_body,`)
+    t.same(
+      (await ask(`?token_id=${own.token_id}&model=text-basic&user_id=${demo.userId}`)).body.data,
+      data,
+    )
+    for (const none of ['?to=2026-01-02', '?model=image-2', '?time_preset=yesterday'])
+      t.same((await ask(none)).body.data.items, [], none)
+    t.same((await ask('', other.queryToken)).body.data.items, [], 'of another tenant')
+    t.match(await ask(`?tenant_id=${demo.tenantId}`, other.queryToken), { status: 403 })
+    t.match(await ask('?from=2020-01-01'), { status: 422 })
+    t.match(await ask(`?cursor=${Buffer.from('{}').toString('base64url')}`), { status: 400 })
+    const shown = await tollgate(
+      ['report', 'repeats', '--tenant', demo.tenantId, '--format', 'json'],
+      env,
+    )
+    t.match(shown.stdout, String(third))
+  },
+)
 
 t.test('404, byte for byte, for a foreign id and an unknown one', async (t) => {
   const theirs = await chat({}, other.modelToken)

@@ -97,7 +97,7 @@ t.test('query tokens of finance and of support walk their rows of the table', as
     '/periods?month=2026-01',
   ]
   const found = [`/receipts/${callId}`, `/lives/${callId}`, `/lives/${callId}/ticket`]
-  const lists = ['/tasks', '/failures', '/refusals', '/changes', `/search?q=${callId}`]
+  const lists = ['/tasks', '/failures', '/refusals', '/repeats', '/changes', `/search?q=${callId}`]
   await walk(t, query, ['finance'], below(money))
   await walk(t, query, roles, below([...found, ...lists]))
   await walk(t, query, ['support'], below([`/tasks/${callId}/history`, '/assets', '/asset-groups']))

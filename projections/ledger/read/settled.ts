@@ -66,6 +66,22 @@ export async function settledAmounts(
   return new Map(rows.map(({ source_id: id, currency, amount }) => [id, { currency, amount }]))
 }
 
+/** Amounts given back of the lines of these sources, exact decimals by id; without entries where nothing was. */
+export async function refundsOfSources(
+  db: Queryable,
+  sourceIds: readonly string[],
+): Promise<ReadonlyMap<string, string>> {
+  const { rows } = await db.query<{ source_id: string; amount: string }>({
+    name: 'ledger.refunds-of-sources',
+    text: `select l.source_id, trim_scale(sum(a.amount))::text as amount
+           from unnest($1::text[]) s (id) join ledger.lines l on l.source_id = s.id
+           cross join lateral (select amount from ledger.adjustments where line_id = l.line_id offset 0) a
+           group by l.source_id`,
+    values: [sourceIds],
+  })
+  return new Map(rows.map(({ source_id: id, amount }) => [id, amount]))
+}
+
 /** Whether anything was ever settled under a model or a SKU, of one tenant or of any. */
 export async function hasLines(
   db: Queryable,

@@ -31,6 +31,7 @@ import {
   failedRequests,
   type FailureFilter,
   type LivesFilter,
+  type RepeatsFilter,
   speedOf,
 } from '../../../projections/timeline/query.ts'
 import type { ReadBalances } from '../../app/finance/balances.ts'
@@ -40,6 +41,7 @@ import {
   type RefusalFilter,
 } from '../../app/support/refusal-list.ts'
 import { beginningLives, type ListedLife } from '../../app/support/lives.ts'
+import { type ChargedTwice, chargedTwice } from '../../app/support/repeats.ts'
 import { actorsNamed, listChanges } from '../../app/accounts/changes.ts'
 import type { ReadModels } from '../../app/read-models/read-models.ts'
 import { type AccountSettings, settingIn } from '../../domain/account/settings.ts'
@@ -128,6 +130,14 @@ export interface AccountReads extends BookReads {
     filter: LivesFilter,
     page: FailurePage,
   ) => Promise<{ readonly items: readonly ListedLife[]; readonly next: string | undefined }>
+  /** Requests that were charged again, newest first, behind a place in their list. */
+  readonly repeats: (
+    filter: RepeatsFilter,
+    page: FailurePage,
+  ) => Promise<{
+    readonly items: readonly OfToken<ChargedTwice>[]
+    readonly next: string | undefined
+  }>
   /** Changes, newest first, behind a place in their list. */
   readonly changes: (
     filter: Parameters<typeof listChanges>[1],
@@ -192,13 +202,15 @@ async function ofTokens<Item extends { readonly tokenId: string }>(
 /** The reads of requests: of all, and of those without a result. */
 function failureReads(
   deps: Parameters<typeof positionsOf>[1],
-): Pick<AccountReads, 'failurePosition' | 'failures' | 'lives' | 'refusals' | 'speed'> {
+): Pick<AccountReads, 'failurePosition' | 'failures' | 'lives' | 'refusals' | 'repeats' | 'speed'> {
   const { db } = deps
   return {
     failurePosition: positionsOf('timeline', deps),
     failures: async (filter, page) =>
       ofTokens(db, await withQueryTimeout(NARROW, () => failedRequests(db, filter, page))),
     lives: (filter, page) => withQueryTimeout(NARROW, () => beginningLives(db, filter, page)),
+    repeats: async (filter, page) =>
+      ofTokens(db, await withQueryTimeout(NARROW, () => chargedTwice(db, filter, page))),
     speed: (filter, by) => withQueryTimeout(NARROW, () => speedOf(db, filter, by)),
     refusals: async (filter, page) =>
       ofTokens(db, await withQueryTimeout(NARROW, () => countedRefusals(db, filter, page))),

@@ -22,6 +22,7 @@ import { LivesQuerySchema, readLives } from './lives/list.ts'
 import { logsQuerySchema, readLogs } from './logs.ts'
 import { MovementsQuerySchema, readMovements } from './movements.ts'
 import { readRefusals, RefusalsQuerySchema } from './refusals.ts'
+import { readRepeats, RepeatsQuerySchema } from './repeats.ts'
 import type { QueryServices, ReportServices } from './services.ts'
 import { readSpeed, speedQuerySchema } from './speed.ts'
 import { PeriodsQuerySchema, readPeriods } from './statements/list.ts'
@@ -105,6 +106,7 @@ export function reportKinds(catalog: Catalog, surfaceNames: readonly string[]) {
     kind('lives', 'calls and tasks with how they stand', LivesQuerySchema, readLives),
     kind('changes', 'who changed what, and why', ChangesQuerySchema, readChanges),
     kind('refusals', 'counts of failed answers', RefusalsQuerySchema, readRefusals),
+    kind('repeats', 'requests that were charged twice', RepeatsQuerySchema, readRepeats),
     kind(
       'speed',
       'requests, failures and durations by groups',

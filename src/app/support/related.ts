@@ -42,10 +42,17 @@ interface OpeningFacts extends RepeatFacts {
 /** The facts of an event that the read model has checked. */
 const factsOf = ({ data }: RelatedOpening): OpeningFacts => data as unknown as OpeningFacts
 
+type RetryFacts = { readonly retry?: number | undefined }
+
+/** Whether one of two requests with the same body says that it is a retry. */
+export function sameBodyReason(one: RetryFacts, other: RetryFacts): 'retry' | 'same_body' {
+  return (one.retry ?? other.retry) === undefined ? 'same_body' : 'retry'
+}
+
 function reasonOf(own: OpeningFacts, other: OpeningFacts): RelatedReason | undefined {
   if (own.requestId === other.requestId) return 'same_request'
   if (own.bodyFingerprint !== undefined && own.bodyFingerprint === other.bodyFingerprint)
-    return (own.retry ?? other.retry) === undefined ? 'same_body' : 'retry'
+    return sameBodyReason(own, other)
   const key = own.idempotency?.keyHash
   return key !== undefined && key === other.idempotency?.keyHash ? 'same_key' : undefined
 }

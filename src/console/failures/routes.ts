@@ -1,8 +1,9 @@
-import { failedHref, paths, speedHref } from '../kit/href.ts'
+import { failedHref, paths, repeatsHref, speedHref } from '../kit/href.ts'
 import { pageRoute } from '../page.tsx'
 import { fileRoute } from '../page-files.ts'
 import type { Subject } from '../subject.ts'
 import { failedPage, failuresFile, refusalsFile } from './failed.tsx'
+import { repeatsFile, repeatsPage } from './repeats.tsx'
 import { refusedPage } from './refused.tsx'
 import { speedFile, speedPage } from './speed.tsx'
 
@@ -10,7 +11,7 @@ export const failures: Subject = {
   place: {
     href: failedHref(),
     name: 'Failed',
-    below: [`${failedHref()}/`, speedHref()],
+    below: [`${failedHref()}/`, speedHref(), repeatsHref()],
     isShownTo: () => true,
   },
   register: (app, services) => {
@@ -20,5 +21,7 @@ export const failures: Subject = {
     pageRoute(app, services, refusedPage)
     pageRoute(app, services, speedPage)
     fileRoute(app, services, speedPage, speedFile)
+    pageRoute(app, services, repeatsPage)
+    fileRoute(app, services, repeatsPage, repeatsFile)
   },
 }

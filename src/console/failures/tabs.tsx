@@ -1,13 +1,13 @@
 import type { JSX } from 'preact'
-import { failedHref, speedHref } from '../kit/href.ts'
+import { failedHref, repeatsHref, speedHref } from '../kit/href.ts'
 import { TABS } from '../kit/tabs.tsx'
 
-/** Links between failures and speed, which keep the tenant and the time zone of the page. */
+/** Links between failures, what was charged twice and speed, which keep the tenant and the time zone of the page. */
 export function FailureTabs({
   at,
   asked: { tenant_id, tz },
 }: {
-  readonly at: 'failed' | 'speed'
+  readonly at: 'failed' | 'repeats' | 'speed'
   readonly asked: { readonly tenant_id?: string | undefined; readonly tz?: string | undefined }
 }): JSX.Element {
   const current = (name: typeof at) => (name === at ? 'page' : undefined)
@@ -15,6 +15,9 @@ export function FailureTabs({
     <nav class="tabs" id={TABS} aria-label="Failures">
       <a href={failedHref({ tenant_id, tz })} aria-current={current('failed')}>
         Failed and refused
+      </a>
+      <a href={repeatsHref({ tenant_id, tz })} aria-current={current('repeats')}>
+        Charged twice
       </a>
       <a href={speedHref({ tenant_id, tz })} aria-current={current('speed')}>
         Speed

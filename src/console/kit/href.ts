@@ -14,6 +14,7 @@ export const paths = {
   refused: '/failed/refused',
   refusedRequest: '/failed/request/:id',
   speed: '/speed',
+  repeats: '/charged-twice',
   lines: '/ledger/lines',
   line: '/ledger/lines/:id',
   proof: '/ledger/lines/:id/proof',
@@ -89,6 +90,8 @@ export const refusedHref = pageAt(paths.refused)
 /** One refused request. */
 export const refusedRequestHref = pageOfId(paths.refusedRequest)
 export const speedHref = pageAt(paths.speed)
+/** Requests that were charged twice. */
+export const repeatsHref = pageAt(paths.repeats)
 export const linesHref = pageAt(paths.lines)
 export const lineHref = pageOfId(paths.line)
 export const proofHref = pageOfId(paths.proof)

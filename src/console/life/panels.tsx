@@ -3,7 +3,7 @@ import type { readHistory } from '../../api/query/history.ts'
 import { relatedWords } from '../../api/query/lives/ticket.ts'
 import type { OwnerNames } from '../../api/query/owner-names.ts'
 import { formatDuration } from '../../kernel/duration.ts'
-import { apiPath, lifeHref } from '../kit/href.ts'
+import { apiPath, lifeHref, repeatsHref } from '../kit/href.ts'
 import type { PanelFacts } from '../kit/panel.tsx'
 import { Facts, grouped, Money } from '../kit/values.tsx'
 import type { View } from '../page.tsx'
@@ -175,6 +175,9 @@ export function Difference({ life, currency }: LifeView): JSX.Element | null {
 
 export function Related({ life, tz }: LifeView): JSX.Element | null {
   if (life.related.length === 0) return null
+  const isRepeated = life.related.some(
+    ({ why, amount }) => (why === 'retry' || why === 'same_body') && amount !== null,
+  )
   return (
     <section class="panel notice related" aria-labelledby="related">
       <h2 id="related">Related</h2>
@@ -187,6 +190,14 @@ export function Related({ life, tz }: LifeView): JSX.Element | null {
           </li>
         ))}
       </ul>
+      {isRepeated ? (
+        <p class="note">
+          <a href={repeatsHref({ tenant_id: life.tenant_id, tz, time_preset: '30d' })}>
+            All requests that were charged twice
+          </a>{' '}
+          in the last 30 days
+        </p>
+      ) : null}
     </section>
   )
 }

@@ -19,6 +19,7 @@ import {
   movementsHref,
   overviewHref,
   paths,
+  repeatsHref,
   tenantHref,
 } from '../kit/href.ts'
 import { FactsPanel, type PanelFacts, panelFacts } from '../kit/panel.tsx'
@@ -200,6 +201,7 @@ function Places({
 }): JSX.Element {
   const places = [
     [activityHref(tenantId, { tz }), 'Activity'],
+    [repeatsHref({ tenant_id: tenantId, tz }), 'Charged twice'],
     ...(role === 'support'
       ? []
       : [[movementsHref({ tenant_id: tenantId, tz }), 'Account movements']]),

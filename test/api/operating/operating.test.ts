@@ -416,6 +416,7 @@ void t.test('/openapi.json describes every route with its failures and its token
     '/api/query/v1/periods/{month}/statement',
     '/api/query/v1/receipts/{id}',
     '/api/query/v1/refusals',
+    '/api/query/v1/repeats',
     '/api/query/v1/search',
     '/api/query/v1/speed',
     '/api/query/v1/tasks',

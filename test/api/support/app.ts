@@ -76,6 +76,7 @@ const noAccounts: AccountReads = {
   changes: () => Promise.resolve({ items: [], next: undefined }),
   changeActors: (name) => Promise.resolve([name]),
   tokenOwners: () => Promise.resolve(new Map()),
+  repeats: () => Promise.resolve({ items: [], next: undefined }),
   speed: () => Promise.resolve({ groups: [], total: noSpeed, step: 1 }),
   usage: () => Promise.resolve([]),
   tagKeys: () => Promise.resolve([]),

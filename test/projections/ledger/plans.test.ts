@@ -23,6 +23,7 @@ import {
 import { TimeZone } from '../../../src/kernel/time-zone.ts'
 import { billedLifeKinds } from '../../../src/domain/lives.ts'
 import { type LivesFilter, livesIn } from '../../../projections/timeline/lives.ts'
+import { repeatsIn } from '../../../projections/timeline/repeats.ts'
 import { speedOf } from '../../../projections/timeline/speed.ts'
 import { timelineProjection } from '../../../projections/timeline/projection.ts'
 import {
@@ -379,6 +380,21 @@ t.test('every query of finance and support uses an index, with any filter', asyn
       const { indexes, scanned } = await explained((db) =>
         speedOf(db, { ...asked, tenantId: owner }, { group: 'model', zone: 'UTC', limit: 9 }),
       )
+      t.ok(indexes.includes('events_time'), indexes.join())
+      t.same(scanned, [], owner ?? 'all tenants')
+    }
+  })
+
+  await t.test('what was charged twice', async (t) => {
+    const of = { userIds: undefined, tokenId: undefined, model: undefined }
+    const asked = { ...of, fromMs, toMs, asOf: BigInt(LINES * 10) }
+    for (const owner of ['tenant_50', tenantId, undefined]) {
+      const { indexes, scanned } = await explained((db) =>
+        repeatsIn(db, { ...asked, tenantId: owner }, { after: undefined, limit: 50 }),
+      )
+      // The tenant with a third of all events is read by the order of all.
+      const index = owner === 'tenant_50' ? 'events_tenant' : 'events_pkey'
+      t.ok(indexes.includes(index), `${index} of ${indexes.join()}`)
       t.ok(indexes.includes('events_time'), indexes.join())
       t.same(scanned, [], owner ?? 'all tenants')
     }
