@@ -182,7 +182,7 @@ const namesOfSources: StreamTable = {
 export const timelineProjection: Projection = {
   name: 'timeline',
   ownGroup: true,
-  version: 8,
+  version: 9,
   ...fromTables(
     { sources, events },
     {

@@ -34,6 +34,7 @@ export { type ChangeType, failureTypes, timelineTables } from './tables.ts'
 export {
   type FoundSources,
   sourcesByKey,
+  sourcesByNote,
   sourcesByPrefix,
   sourcesByUpstreamRequest,
   type SourceNaming,

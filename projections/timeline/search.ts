@@ -1,6 +1,7 @@
+import { searchForm } from '../../src/kernel/characters.ts'
 import type { Queryable } from '../engine/queryable.ts'
 import { beginsSql, MAX_IDS_READ, scopeSql, type SearchScope } from '../engine/search.ts'
-import { byRequestSql, ofCallSql } from './tables.ts'
+import { byRequestSql, isNoteSql, ofCallSql } from './tables.ts'
 
 /** Tasks, calls, files and whatever else has events, by the beginnings of their names. */
 
@@ -68,6 +69,56 @@ export async function sourcesByUpstreamRequest(
     const [from, to] = [add(new Date(of.fromMs)), add(new Date(of.toMs))]
     return `timeline.events where at >= ${from} and at < ${to} and ${scopeSql(scope, add)}`
   })
+}
+
+/** The most notes that are read, the newest of the scope. */
+const MAX_NOTES_READ = 2_000
+
+/** Tenants that have notes, each found by one step in the index of notes. */
+const notedOwnersSql = `owners (tenant_id) as (
+  (select tenant_id from timeline.events where ${isNoteSql} order by tenant_id limit 1)
+  union all
+  select (select n.tenant_id from timeline.events n where n.${isNoteSql} and n.tenant_id > o.tenant_id
+          order by n.tenant_id limit 1)
+  from owners o where o.tenant_id is not null)`
+
+/**
+ * Ids of the sources with a note that has all of these words, the latest note first. Notes for operators are
+ * found by operators alone, and who sees single users finds none, since no note is of a user.
+ */
+export async function sourcesByNote(
+  db: Queryable,
+  text: string,
+  { isOperator, tenantId, userIds }: SearchScope & { readonly isOperator: boolean },
+  limit: number,
+): Promise<FoundSources> {
+  if (userIds !== undefined) return { ids: [], isCut: false }
+  const words = searchForm(text).split(/\s+/).filter(Boolean)
+  const values: unknown[] = []
+  const add = (value: unknown): string => `$${values.push(value)}`
+  const conditions = [
+    `e.tenant_id = o.tenant_id and e.${isNoteSql}`,
+    ...(isOperator ? [] : [`e.data->>'audience' = 'tenant'`]),
+  ].join(' and ')
+  const owners =
+    tenantId === undefined
+      ? notedOwnersSql
+      : `owners (tenant_id) as (select ${add(tenantId)}::text)`
+  const { rows } = await db.query<{ source_id: string; text: string }>(
+    `with recursive ${owners}
+     select n.source_id, n.data->>'text' as text from owners o
+     cross join lateral (
+       select e.source_id, e.data, e.position from timeline.events e where ${conditions}
+       order by e.position desc limit ${MAX_NOTES_READ + 1}) n
+     order by n.position desc limit ${MAX_NOTES_READ + 1}`,
+    values,
+  )
+  const found = rows.slice(0, MAX_NOTES_READ).filter((row) => {
+    const noted = searchForm(row.text)
+    return words.every((word) => noted.includes(word))
+  })
+  const ids = [...new Set(found.map(({ source_id: id }) => id))].slice(0, limit)
+  return { ids, isCut: rows.length > MAX_NOTES_READ }
 }
 
 /**

@@ -64,6 +64,9 @@ export type ChangeType = (typeof changeTypes)[number]
 export const typesSql = (types: readonly string[]): string =>
   `type = any ('{${types.join(',')}}'::text[])`
 
+/** Notes of support about lives: they are few, and found by their words. */
+export const isNoteSql = typesSql(['NotePosted'])
+
 const isFailureSql = typesSql(failureTypes)
 export const isChangeSql = typesSql(changeTypes)
 
@@ -128,6 +131,7 @@ export const events = table('timeline.events', {
     changes: `(tenant_id, at, position) where ${isChangeSql}`,
     changes_time: `(at, position) where ${isChangeSql}`,
     changes_by: `((metadata->>'actor') collate "C", at, position) where ${isChangeSql}`,
+    notes: `(tenant_id, position) where ${isNoteSql}`,
     // The change of a kind before another one.
     changes_kind: `(tenant_id, type, position) where ${isChangeSql}`,
   },

@@ -103,6 +103,15 @@ t.test(
     for (const { data } of [(await outside.get(`/search?q=${id}`)).body])
       t.match(data, { items: [{ id, state: 'uncertain' }] }, 'a note is no state')
 
+    const foundBy = async (queries: typeof inside, words: string) =>
+      (await queries.get(`/search?q=${encodeURIComponent(words)}`)).body.data.items
+    for (const words of ['SHE waits', 'ticket called customer', '4711'])
+      t.match(await foundBy(inside, words), [{ id, matched: words }], words)
+    t.match(await foundBy(inside, 'ours.'), [{ id }])
+    t.match(await foundBy(outside, 'ours.'), [{ id }])
+    for (const words of ['She waits', 'ticket 4711', 'ours never'])
+      t.same(await foundBy(outside, words), [], words)
+    t.same(await foundBy(queriesOf(url, other.queryToken), 'ours.'), [], 'of another tenant')
     const own = await issueToken(access, {
       tenantId: demo.tenantId,
       userId: demo.userId,
@@ -111,6 +120,7 @@ t.test(
       scope: { level: 'current_user' },
     })
     t.same((await lifeOf(queriesOf(url, own.secret), id)).notes, [], 'one user sees no note')
+    t.same(await foundBy(queriesOf(url, own.secret), 'ours.'), [], 'or finds by one')
   },
 )
 

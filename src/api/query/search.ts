@@ -30,7 +30,8 @@ export const SearchQuerySchema = Type.Object({
     minLength: 1,
     maxLength: MAX_TEXT_CHARACTERS,
     words: `must have 1 to ${MAX_TEXT_CHARACTERS.toLocaleString('en')} characters`,
-    description: 'An id, its beginning, a name, or a text that holds ids, such as a line of a log.',
+    description:
+      'An id, its beginning, a name, words of a note, or a text that holds ids, such as a line of a log.',
   }),
   tenant_id: NameOf('Only of this tenant.'),
   day: Type.Optional(

@@ -6,6 +6,7 @@ import { creditsByPrefix, grantsByReference, linesById } from '../../../projecti
 import {
   type FoundSources,
   sourcesByKey,
+  sourcesByNote,
   sourcesByPrefix,
   sourcesByUpstreamRequest,
   summariesOf,
@@ -70,7 +71,7 @@ const ULID_TIME = 10
 const FIRST_YEAR_MS = Date.UTC(2020, 0)
 const DAY_MS = 86_400_000
 const CUT_HINT =
-  'not all that may match was read, 5,000 of a beginning or the last 20,000 events of a day: add characters, or the id of the tenant'
+  'not all that may match was read, 5,000 of a beginning, the last 20,000 events of a day or the newest 2,000 notes: add characters, or the id of the tenant'
 
 export function createSearch(deps: SearchDeps): Search {
   return async (request) => {
@@ -190,6 +191,8 @@ async function itemsOf(
     }
     case 'reference':
       return othersOnly((await grantsByReference(db, lookup.text, scope, limit)).map(ofPosting))
+    case 'note':
+      return sourcesOnly(await sourcesByNote(db, lookup.text, { ...scope, isOperator }, limit))
     default:
       return unreachable(lookup)
   }

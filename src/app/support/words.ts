@@ -5,7 +5,7 @@ export type Lookup =
   | { readonly by: 'source' | 'call' | 'request' | 'nativeId' | 'credit'; readonly prefix: string }
   | { readonly by: 'line' | 'response' | 'upstream'; readonly id: string }
   | {
-      readonly by: 'key' | 'last_four' | 'owner' | 'token_name' | 'reference'
+      readonly by: 'key' | 'last_four' | 'owner' | 'token_name' | 'reference' | 'note'
       readonly text: string
     }
 
@@ -139,7 +139,7 @@ function nameLookups(text: string): Pick<Word, 'lookups' | 'otherwise'> {
   if (text.length < 2 || text.length > MAX_NAME || isId(text, MIN_PREFIX) || /[\n\r]/.test(text))
     return { lookups: [], otherwise: [] }
   const owner = { by: 'owner', text } as const
-  const others = (['token_name', 'reference'] as const).map((by) => ({ by, text }))
+  const others = (['token_name', 'reference', 'note'] as const).map((by) => ({ by, text }))
   return isPossibleId(text)
     ? { lookups: [], otherwise: [owner, ...others] }
     : { lookups: [owner], otherwise: others }

@@ -58,6 +58,7 @@ const examples = [
   ['Bs5k', 'the last four characters of a token'],
   ['acme, ann, batch jobs', 'the name or the id of a tenant, a user or a token'],
   ['PO-2026-4711', 'the reference of a grant, or the beginning of one'],
+  ['promised by Friday', 'words of a note about a life'],
   ['{"error":{"message":…}}', 'a whole error or log line: the ids in it are found'],
 ] as const
 

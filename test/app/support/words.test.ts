@@ -41,7 +41,7 @@ t.test('an id is looked up by its form', (t) => {
   t.match(looksOf(`resp_${'Ab0-_'.repeat(12)}`), [{ by: 'response' }, { by: 'key' }])
   t.same(
     looksOf('Bs5k').map(({ by }) => by),
-    ['last_four', 'key', 'owner', 'token_name', 'reference'],
+    ['last_four', 'key', 'owner', 'token_name', 'reference', 'note'],
   )
   // A secret may begin and end with a hyphen.
   for (const text of ['-vW4', 'vW4-', '_a-_', '----', ' -vW4\n'])
@@ -57,7 +57,7 @@ t.test('a shorter beginning, a letter that no ULID has, and other text are no id
     )
   t.same(
     looksOf('a%').map(({ by }) => by),
-    ['key', 'owner', 'token_name', 'reference'],
+    ['key', 'owner', 'token_name', 'reference', 'note'],
   )
   for (const text of ['', ' ', '\u0000', '%', '_']) t.same(textsOf(text).length <= 1, true, text)
   t.end()

@@ -34,6 +34,7 @@ import {
   openingsNear,
   openingsOfRequests,
   sourcesByKey,
+  sourcesByNote,
   sourcesByPrefix,
   sourcesByUpstreamRequest,
   summariesOf,
@@ -396,6 +397,16 @@ t.test('every query of finance and support uses an index, with any filter', asyn
       const index = owner === 'tenant_50' ? 'events_tenant' : 'events_pkey'
       t.ok(indexes.includes(index), `${index} of ${indexes.join()}`)
       t.ok(indexes.includes('events_time'), indexes.join())
+      t.same(scanned, [], owner ?? 'all tenants')
+    }
+  })
+
+  await t.test('notes by their words', async (t) => {
+    for (const owner of [tenantId, undefined]) {
+      const { indexes, scanned } = await explained((db) =>
+        sourcesByNote(db, 'words', { tenantId: owner, isOperator: true }, 10),
+      )
+      t.ok(indexes.includes('events_notes'), indexes.join())
       t.same(scanned, [], owner ?? 'all tenants')
     }
   })
