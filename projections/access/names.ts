@@ -153,26 +153,43 @@ export async function hasTenant(db: Queryable, tenantId: string): Promise<boolea
   return rows[0]?.found === true
 }
 
-/** Tokens of one subject that are looked at. */
+/** Tokens of one subject that are looked at, of each tenant and scope. */
 const MOST_OF_SUBJECT = 10
+/** Tokens of one subject that are looked at in all. */
+const MOST_OF_ALL = 100
+
+/** A token that a subject signs in with. */
+export interface SubjectToken {
+  readonly tokenId: string
+  readonly tenantId: string
+  readonly spansTenants: boolean
+  readonly secretHash: string
+}
 
 /**
- * The hashes of the secrets of a subject's tokens that are not disabled, the newest token first. Tables of earlier
- * versions have no column of subjects, and no token is found in them.
+ * A subject's tokens that are not disabled, the newest first. Each tenant has its share, so that the
+ * administrators of one displace no token of another, and none that spans tenants. Tables of earlier versions have no
+ * column of subjects, and no token is found in them.
  */
-export async function secretsOfSubject(
+export async function tokensOfSubject(
   db: Queryable,
   subject: string,
-): Promise<readonly { readonly tokenId: string; readonly secretHash: string }[]> {
-  const { rows } = await db.query<{ token_id: string; secret_hash: string }>({
-    name: 'access.tokens.subject',
-    text: `select t.token_id, s.secret_hash
+): Promise<readonly SubjectToken[]> {
+  const { rows } = await db.query<SubjectToken>({
+    name: 'access.tokens.of_subject',
+    text: `select t.token_id as "tokenId", t.tenant_id as "tenantId",
+             t.spans_tenants as "spansTenants", s.secret_hash as "secretHash"
            from (values (null::text)) as none (subject)
-           cross join lateral (select token_id, issued_at from access.tokens
-             where subject = $1 and disabled_at is null) as t
+           cross join lateral (
+             select o.*, row_number() over (partition by tenant_id, spans_tenants
+                                            order by issued_at desc, token_id desc) as nth
+             from (select token_id, tenant_id, issued_at,
+                     coalesce(scope->>'level' = 'all_tenants', kind = 'admin') as spans_tenants
+                   from access.tokens where subject = $1 and disabled_at is null) as o) as t
            join access.secrets s on s.token_id = t.token_id and s.valid_until is null
-           order by t.issued_at desc, t.token_id desc limit ${MOST_OF_SUBJECT}`,
+           where t.nth <= ${MOST_OF_SUBJECT}
+           order by t.issued_at desc, t.token_id desc limit ${MOST_OF_ALL}`,
     values: [subject],
   })
-  return rows.map((row) => ({ tokenId: row.token_id, secretHash: row.secret_hash }))
+  return rows
 }

@@ -7,7 +7,8 @@ import { tokens } from './projection.ts'
 export {
   hasTenant,
   hasUser,
-  secretsOfSubject,
+  tokensOfSubject,
+  type SubjectToken,
   tenantNames,
   tokenLabels,
   tokenOwners,

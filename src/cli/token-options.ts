@@ -1,4 +1,4 @@
-import { secretsOfSubject } from '../../projections/access/query.ts'
+import { type SubjectToken, tokensOfSubject } from '../../projections/access/query.ts'
 import { checkTokenModels, createKnownModels } from '../app/accounts/known-models.ts'
 import {
   MAX_TOKEN_LIMIT,
@@ -134,13 +134,16 @@ export function subjectOf(kind: TokenKind, text: string | undefined): string | u
   )
 }
 
-/** Names the tokens of a subject that its next sign-in does not use. */
+/** Names the tokens of a subject that its next sign-in does not use, and says where it must choose. */
 export async function noteOthersOf({ pool }: Session, subject: string): Promise<void> {
-  const [, ...others] = await secretsOfSubject(pool, subject)
-  if (others.length > 0)
-    note(
-      `${subject} signs in with this token from now on, not with ${others.map(({ tokenId }) => tokenId).join(', ')}`,
-    )
+  const [newest, ...others] = await tokensOfSubject(pool, subject)
+  const isReplaced = ({ tenantId, spansTenants }: SubjectToken) =>
+    tenantId === newest?.tenantId && spansTenants === newest.spansTenants
+  const replaced = others.filter(isReplaced).map(({ tokenId }) => tokenId)
+  if (replaced.length > 0)
+    note(`${subject} signs in with this token from now on, not with ${replaced.join(', ')}`)
+  if (replaced.length < others.length)
+    note(`${subject} has tokens of other tenants or scopes too, and chooses one at each sign-in`)
 }
 
 /** By default a query token reads its user's data and an admin token is an operator's. */

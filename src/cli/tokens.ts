@@ -285,8 +285,8 @@ async function listTokensCommand(
   const rows = tokens.map((t) => [
     t.tokenId,
     t.role === undefined ? t.kind : `${t.kind} (${t.role})`,
-    `…${t.lastFour}`,
-    t.name,
+    t.subject === undefined ? `…${t.lastFour}` : 'no secret',
+    t.subject === undefined || t.subject === t.name ? t.name : `${t.name} (${t.subject})`,
     t.userId,
     t.issuedBy ?? '',
     t.lastUsedAtMs === undefined ? 'never' : toTimestamp(t.lastUsedAtMs),

@@ -28,7 +28,7 @@ import { proposals } from './proposals/routes.ts'
 import { tenants } from './tenants/routes.ts'
 import { ProblemPage, problemTitle } from './problem.tsx'
 import { createProvider, type ProviderSettings } from './session/provider.ts'
-import { EnterPage, SignInPage } from './session/sign-in.tsx'
+import { ChooseAccessPage, EnterPage, SignInPage } from './session/sign-in.tsx'
 import { requireSession, type SessionDeps, sessionRoutes } from './session/session.ts'
 import { openSessionRoutes } from './session/open-sessions.tsx'
 import { assetRoutes } from './static/assets.ts'
@@ -108,7 +108,7 @@ export function createConsole(
     const shown = signInPages(provider?.host)
     const signingIn = { ...deps, sessions, countSignIn }
     sessionRoutes(app, { ...signingIn, codes }, shown)
-    if (provider !== undefined) byNameRoutes(app, { ...signingIn, provider }, shown.signIn)
+    if (provider !== undefined) byNameRoutes(app, { ...signingIn, provider }, shown)
     // A context of their own: files and the sign-in have no session.
     await app.register((signedIn, _options, done) => {
       requireSession(signedIn, { ...deps, sessions }, (token, isRecalled) =>
@@ -126,11 +126,18 @@ export function createConsole(
   }
 }
 
-const signInPages = (providerHost: string | undefined): Parameters<typeof sessionRoutes>[2] => ({
+const signInPages = (
+  providerHost: string | undefined,
+): Parameters<typeof sessionRoutes>[2] & Parameters<typeof byNameRoutes>[2] => ({
   signIn: (request, reply, next, refused) =>
     sendPage(request, reply.code(refused?.status ?? 200), {
       title: 'Sign in',
       children: <SignInPage next={next} fault={refused?.fault} providerHost={providerHost} />,
+    }),
+  choose: (request, reply, subject, choices) =>
+    sendPage(request, reply, {
+      title: 'Choose',
+      children: <ChooseAccessPage subject={subject} choices={choices} />,
     }),
   enter: (request, reply, code) =>
     sendPage(request, reply, { title: 'Open', children: <EnterPage code={code} /> }),

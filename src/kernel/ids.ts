@@ -147,6 +147,15 @@ export function isTokenId(text: string): boolean {
   return /^token_[0-7][0-9A-HJKMNP-TV-Z]{25}$/.test(text)
 }
 
+const ulidDigits = '0123456789ABCDEFGHJKMNPQRSTVWXYZ'
+
+/** The id of a token that a name stands for: made twice, it is the same one. */
+export function tokenIdFor(name: string): string {
+  const bytes = [...hash('sha256', name, 'buffer').subarray(0, 26)]
+  // The first digit of a ULID is at most 7.
+  return `token_${bytes.map((byte, index) => ulidDigits[byte & (index === 0 ? 7 : 31)]).join('')}`
+}
+
 /** 256 random bits as base64url with a prefix (`sk-`, `pat-`, `qak-`, `adm-`): 43 characters follow. */
 export function newSecret(prefix: string): string {
   return `${prefix}${randomBytes(32).toString('base64url')}`

@@ -1,6 +1,6 @@
 import { Pool } from 'pg'
 import t from 'tap'
-import { secretsOfSubject } from '../../projections/access/query.ts'
+import { tokensOfSubject } from '../../projections/access/query.ts'
 import { call, queriesOf, TASKS, tasksOf } from '../e2e/support/client.ts'
 import { formatFullAmount, parseAmount } from '../../src/kernel/money.ts'
 import { eventually } from '../helpers/eventually.ts'
@@ -294,15 +294,16 @@ t.test('a token of a person who signs in by name shows no secret', async (t) => 
   const issue = ['token', 'issue', ...who, '--subject', 'Mia@Example.com', '--role', 'support']
   const issued = await asked<{ tokenId: string }>(...issue, '--kind', 'query')
   t.same(issued, { tokenId: issued.tokenId, subject: 'mia@example.com' })
-  t.match(await run(...issue, '--kind', 'admin'), {
+  t.match(await run(...issue, '--kind', 'admin', '--scope', 'all_users'), {
     stderr: new RegExp(`signs in with this token from now on, not with ${issued.tokenId}`),
   })
-  const [newest, older, ...others] = await secretsOfSubject(pool, 'mia@example.com')
+  const [newest, older, ...others] = await tokensOfSubject(pool, 'mia@example.com')
   t.equal(older?.tokenId, issued.tokenId)
   t.same(others, [])
   t.equal((await run('token', 'disable', newest?.tokenId ?? '')).code, 0)
-  const left = await secretsOfSubject(pool, 'mia@example.com')
+  const left = await tokensOfSubject(pool, 'mia@example.com')
   t.same(left, [older], 'a disabled one is not used')
+  t.match(await run(...issue, '--kind', 'admin'), { stderr: /chooses one at each sign-in/ })
   t.match(await run('token', 'rotate', issued.tokenId), { code: 1, stderr: /no secret to rotate/ })
   t.match(await run(...issue, '--kind', 'model'), {
     stderr: /--subject is for a query or an admin/,

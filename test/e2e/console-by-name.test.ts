@@ -5,6 +5,7 @@ import { startOidcProvider } from '../helpers/oidc-provider.ts'
 import { chromium } from '../helpers/requirements.ts'
 import { startStack } from '../helpers/stack.ts'
 import { withPage } from './support/browser.ts'
+import { call } from './support/client.ts'
 import { askConsole, signInToConsole } from './support/console.ts'
 
 /** People who sign in to the console by name, at a real provider. */
@@ -87,6 +88,61 @@ t.test('403 without an invitation, and for an answer that no sign-in waits for',
       text: /older than ten minutes/,
     })
 })
+
+/** Invites over HTTP. */
+const inviteBy = (token: string, members: object) =>
+  call(`${url}/api/admin/tokens`, {
+    token,
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ kind: 'admin', name: 'invited', role: 'finance', ...members }),
+  })
+
+t.test(
+  '200 for an invitation over HTTP, within the scope of the token, without a secret',
+  async (t) => {
+    const { tenantId, userId } = demo
+    const scope = { level: 'all_users' as const }
+    const ours = { tenant_id: tenantId, user_id: userId, scope, subject: 'Zoe@example.com' }
+    const administrator = { tenantId, userId, kind: 'admin' as const, name: 'ours', scope }
+    const { secret } = await issueToken(access, administrator)
+    await stack.caughtUp()
+    const invited = await inviteBy(secret, ours)
+    t.match(invited, { status: 200, body: { data: { secret: null, subject: 'zoe@example.com' } } })
+    t.match(await inviteBy(secret, { ...ours, scope: { level: 'all_tenants' } }), {
+      status: 403,
+      body: { error: { code: 'scope_denied', param: 'scope' } },
+    })
+    const foreign = { tenant_id: other.tenantId, user_id: other.userId }
+    t.match(await inviteBy(secret, { ...ours, ...foreign }), { status: 404 })
+    t.match(await inviteBy(secret, { ...ours, kind: 'model', scope: undefined, role: undefined }), {
+      status: 400,
+      body: { error: { param: 'subject' } },
+    })
+    t.match((await signIn('zoe@example.com')).answer, { status: 303 })
+
+    // The administrator of another tenant takes no one away from this one.
+    await inviteBy(demo.adminToken, { ...ours, ...foreign, role: 'support' })
+    await stack.caughtUp()
+    const { answer } = await signIn('zoe@example.com')
+    t.equal(answer.headers.get('location'), '/console/oidc/access')
+    const person = answer.headers.getSetCookie().find((set) => set.startsWith('tollgate-person='))
+    const cookie = person?.split(';', 1)[0]
+    const page = await askConsole(url, '/console/oidc/access', { cookie })
+    t.match(page.text, /, as finance<[^]*, as support<|, as support<[^]*, as finance</)
+    const choose = (token: string, by = cookie) =>
+      askConsole(url, '/console/oidc/access', { cookie: by, form: { token } })
+    t.match(
+      await choose(invited.body.data.id, 'tollgate-person=x.y'),
+      { status: 403 },
+      'without the cookie',
+    )
+    t.match(await choose('token_of_others'), { status: 403 })
+    const chosen = await choose(invited.body.data.id)
+    t.match(chosen, { status: 303 })
+    t.equal(chosen.headers.get('location'), '/console/failed')
+  },
+)
 
 t.test('another site signs no one in, and a next page is one of the console', async (t) => {
   const headers = { 'sec-fetch-site': 'cross-site' }

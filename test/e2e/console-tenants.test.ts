@@ -93,6 +93,30 @@ t.test('tenants are listed for operators, and an administrator is led to its own
     })
 })
 
+t.test('an administrator invites a person once, and for the own tenant alone', async (t) => {
+  const page = await ask(tenantPath, { cookie: administrator })
+  const form = {
+    key: hiddenOf(page.text, 'key'),
+    subject: 'Mia@example.com',
+    user: 'ann',
+    role: 'support',
+  }
+  const invite = (more: object) =>
+    ask(`${tenantPath}/invite`, { cookie: administrator, form: { ...form, ...more } })
+  t.match(await invite({ user: 'nobody' }), { status: 404, text: /has no user nobody/ })
+  t.match(await invite({ level: 'all_tenants' }), { status: 403, text: /Only an operator/ })
+  const sent = [await invite({}), await invite({})]
+  const [first, second] = sent.map(({ status, headers: of }) => [status, of.get('location')])
+  t.same(first, second, 'twice the same token')
+  const token = await ask(String(first?.[1]), { cookie: administrator })
+  t.match(token, { status: 200, text: /mia@example\.com/ })
+  t.notMatch(token.text, /Rotate secret/)
+  t.match(
+    (await ask(tenantPath, { cookie: administrator })).text,
+    /mia@example\.com signs in by name/,
+  )
+})
+
 t.test('a role sees names, and support tokens by their last four', async (t) => {
   const money = await ask(tenantPath, { cookie: finance })
   t.match(money, {

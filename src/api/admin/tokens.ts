@@ -1,9 +1,10 @@
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import type { FastifyInstance } from 'fastify'
 import { boundsFailures, changeFailures } from '../kit/failures/route-failures.ts'
-import { readNewToken, toSecret, tokenRoutes } from '../kit/tokens/routes.ts'
+import { readNewToken, toSecret, toToken, tokenRoutes } from '../kit/tokens/routes.ts'
 import { actorOf, success } from '../kit/routes/account-surface.ts'
-import { NewTokenSchema, SecretAnswerSchema } from '../kit/tokens/schemas.ts'
+import { IssuedAnswerSchema, NewTokenSchema } from '../kit/tokens/schemas.ts'
+import { membersGiven } from '../../kernel/json.ts'
 import type { Services } from '../kit/services.ts'
 import { describeAdmin, adminScopeOf } from './envelope.ts'
 
@@ -26,8 +27,8 @@ export function adminTokenRoutes(
     schema: {
       ...describeAdmin({
         operationId: 'createToken',
-        summary: 'Issue a token for a user of a tenant',
-        ok: SecretAnswerSchema,
+        summary: 'Issue a token for a user of a tenant, or invite a person who signs in by name',
+        ok: IssuedAnswerSchema,
         failures: [
           ...changeFailures,
           ...boundsFailures,
@@ -40,10 +41,13 @@ export function adminTokenRoutes(
       body: NewTokenSchema,
     },
     handler: async (request) => {
-      const { tenant_id: tenantId, user_id: userId, ...token } = request.body
-      const input = { tenantId, userId, ...readNewToken(token) }
+      const { tenant_id: tenantId, user_id: userId, subject, ...token } = request.body
+      const input = { tenantId, userId, ...membersGiven({ subject }), ...readNewToken(token) }
       const issued = await tokens.issue(adminScopeOf(request), actorOf(request), input)
-      return success(toSecret(issued), issued.warnings)
+      // With the secret, the one who invites could act under the person's name.
+      const answer =
+        subject === undefined ? toSecret(issued) : { ...toToken(issued.token), secret: null }
+      return success(answer, issued.warnings)
     },
   })
 }

@@ -134,6 +134,8 @@ export interface IssuedSecret extends Changed {
 }
 
 export interface IssueTokenInput {
+  /** The id of the token; absent: a new one. */
+  readonly tokenId?: string
   readonly tenantId: string
   readonly userId: string
   readonly kind: TokenKind
@@ -160,7 +162,7 @@ export async function issueToken(
   deps: AccountCommandDeps,
   input: IssueTokenInput,
 ): Promise<IssuedSecret> {
-  const tokenId = newId('token', deps.clock.nowMs())
+  const { tokenId = newId('token', deps.clock.nowMs()) } = input
   const secret = newSecret(tokenPrefixes[input.kind])
   const { models, addresses, subject, ...facts } = input
   const changed = await decideOnToken(deps, tokenId, {

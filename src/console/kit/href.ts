@@ -41,6 +41,7 @@ export const paths = {
   signOut: '/sign-out',
   signInByName: '/oidc/begin',
   signedInByName: '/oidc/callback',
+  chooseAccess: '/oidc/access',
   sessions: '/sessions',
 } as const
 
@@ -116,6 +117,7 @@ export const enterHref = pageAt(paths.enter)
 export const signOutHref = pageAt(paths.signOut)
 export const signInByNameHref = pageAt(paths.signInByName)
 export const signedInByNameHref = pageAt(paths.signedInByName)
+export const chooseAccessHref = pageAt(paths.chooseAccess)
 export const sessionsHref = pageAt(paths.sessions)
 
 interface ProposalName {

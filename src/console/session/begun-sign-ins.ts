@@ -3,54 +3,72 @@ import type { Clock } from '../../kernel/clock.ts'
 import type { BegunSignIn } from './provider.ts'
 
 /**
- * Sign-ins that have begun, as the browser keeps them in a cookie: signed, so that every replica takes back what another
- * one has begun, and no one can make one that was not.
+ * A sign-in that is under way, as the browser keeps it in a cookie: signed, so that every replica takes back what another
+ * one has written, and no one can make one that was not.
  */
 
-/** A person has this long at the provider. */
+/** A person has this long at the provider, and again to choose between tokens. */
 export const BEGUN_FOR_MS = 10 * 60_000
 
 /** The longest text of one: a cookie holds 4,096 bytes. */
 const MAX_LENGTH = 3_800
 
-/** A sign-in with the page to go on to. */
+/** A sign-in that began, with the page to go on to. */
 export interface KeptSignIn extends BegunSignIn {
   readonly next: string
 }
 
-export interface BegunSignIns {
-  /** The text for the cookie; without the page to go on to where that is too long. */
-  readonly write: (begun: KeptSignIn) => string
-  /** Reads a text; undefined for one that was not written here, or too long ago. */
-  readonly read: (text: string) => KeptSignIn | undefined
+/** A person whom the provider has named, and who chooses between several tokens. */
+export interface KnownPerson {
+  readonly subject: string
+  readonly next: string
 }
 
-interface Written extends KeptSignIn {
-  /** Unix milliseconds. */
-  readonly untilMs: number
+export interface SignedTexts<Kept> {
+  /** The text for the cookie; without the page to go on to where that is too long. */
+  readonly write: (kept: Kept) => string
+  /** Reads a text; undefined for one that was not written here, or too long ago. */
+  readonly read: (text: string) => Kept | undefined
 }
 
 /** `secret` is one that all replicas have; the key is derived from it. */
-export function createBegunSignIns(secret: string, clock: Clock, first: string): BegunSignIns {
-  const key = createHmac('sha256', secret).update('tollgate console: begun sign-ins').digest()
+export function createBegunSignIns(secret: string, clock: Clock, first: string) {
+  return signedTexts<KeptSignIn>('tollgate console: begun sign-ins', secret, clock, first)
+}
+
+/** As `createBegunSignIns`; a text of one is none of the other. */
+export function createKnownPeople(secret: string, clock: Clock, first: string) {
+  return signedTexts<KnownPerson>('tollgate console: known people', secret, clock, first)
+}
+
+function signedTexts<Kept extends { readonly next: string }>(
+  purpose: string,
+  secret: string,
+  clock: Clock,
+  first: string,
+): SignedTexts<Kept> {
+  const key = createHmac('sha256', secret).update(purpose).digest()
   const signed = (body: string): string =>
     `${body}.${createHmac('sha256', key).update(body).digest('base64url')}`
-  const textOf = (begun: KeptSignIn): string => {
-    const written: Written = { ...begun, untilMs: clock.nowMs() + BEGUN_FOR_MS }
+  const textOf = (kept: Kept): string => {
+    const written = { kept, untilMs: clock.nowMs() + BEGUN_FOR_MS }
     return signed(Buffer.from(JSON.stringify(written)).toString('base64url'))
   }
   return {
-    write: (begun) => {
-      const text = textOf(begun)
-      return text.length <= MAX_LENGTH ? text : textOf({ ...begun, next: first })
+    write: (kept) => {
+      const text = textOf(kept)
+      return text.length <= MAX_LENGTH ? text : textOf({ ...kept, next: first })
     },
     read: (text) => {
       const [body = ''] = text.split('.', 1)
       const [given, right] = [Buffer.from(text), Buffer.from(signed(body))]
       if (given.length !== right.length || !timingSafeEqual(given, right)) return undefined
       // The signature has said that it was written above.
-      const { untilMs, ...begun } = JSON.parse(Buffer.from(body, 'base64url').toString()) as Written
-      return clock.nowMs() < untilMs ? begun : undefined
+      const { untilMs, kept } = JSON.parse(Buffer.from(body, 'base64url').toString()) as {
+        readonly kept: Kept
+        readonly untilMs: number
+      }
+      return clock.nowMs() < untilMs ? kept : undefined
     },
   }
 }

@@ -70,8 +70,8 @@ export function isConfidential({ protocol, ip, headers: sent }: FastifyRequest):
   return loopback.has(ip) && forwarding.every((name) => sent[name] === undefined)
 }
 
-/** The cookie of a session, and that of a sign-in by name which has begun. */
-type CookieName = 'tollgate' | 'tollgate-sign-in'
+/** The cookie of a session, that of a sign-in by name which has begun, and that of a person who chooses a token. */
+type CookieName = 'tollgate' | 'tollgate-sign-in' | 'tollgate-person'
 
 /** The name of a cookie: over TLS its prefix binds it to this host. */
 function cookieName({ protocol }: FastifyRequest, name: CookieName): string {

@@ -58,7 +58,8 @@ declare module 'fastify' {
   }
 }
 
-function roleOf(principal: Principal): string {
+/** The role of a session in a word. */
+export function roleOf(principal: Principal): string {
   if (principal.role !== undefined) return principal.role
   if (isOperator(principal)) return 'operator'
   return principal.kind === 'admin' ? 'administrator' : 'reader'

@@ -1,5 +1,5 @@
 import type { JSX } from 'preact'
-import { enterHref, signInByNameHref, signInHref } from '../kit/href.ts'
+import { chooseAccessHref, enterHref, signInByNameHref, signInHref } from '../kit/href.ts'
 
 /** Signs in with a token, or by name where there is a provider. */
 export function SignInPage({
@@ -67,6 +67,37 @@ export function EnterPage({ code }: { readonly code: string }): JSX.Element {
         <button type="submit" autofocus>
           Open
         </button>
+      </form>
+    </section>
+  )
+}
+
+/** A token that a person can sign in with, in words. */
+export interface AccessChoice {
+  readonly tokenId: string
+  readonly role: string
+  /** The tenant, or all of them. */
+  readonly sees: string
+}
+
+/** Lets a person who has tokens of several tenants choose one of them. */
+export function ChooseAccessPage({
+  subject,
+  choices,
+}: {
+  readonly subject: string
+  readonly choices: readonly AccessChoice[]
+}): JSX.Element {
+  return (
+    <section class="panel sign-in">
+      <h1>Choose</h1>
+      <p>{subject} has access here in several ways. A session is one of them.</p>
+      <form method="post" action={chooseAccessHref()}>
+        {choices.map(({ tokenId, role, sees }) => (
+          <button key={tokenId} type="submit" name="token" value={tokenId}>
+            {sees}, as {role}
+          </button>
+        ))}
       </form>
     </section>
   )

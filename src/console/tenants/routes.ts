@@ -5,6 +5,7 @@ import { fileRoute } from '../page-files.ts'
 import type { Subject } from '../subject.ts'
 import { activityPage, livesFile } from './activity.tsx'
 import { limitForm, statusForm } from './forms.tsx'
+import { inviteForm } from './invite.tsx'
 import { tenantPage } from './tenant.tsx'
 import { tenantsPage } from './tenants.tsx'
 import { disableForm, rotateForm, tokenPage } from './token.tsx'
@@ -26,6 +27,7 @@ export const tenants: Subject = {
     fileRoute(app, services, activityPage, livesFile)
     formRoute(app, services, tenantPage, statusForm(settings))
     formRoute(app, services, tenantPage, limitForm(settings))
+    formRoute(app, services, tenantPage, inviteForm(tokens))
     formRoute(app, services, tokenPage, disableForm(tokens))
     formRoute(app, services, tokenPage, rotateForm(tokens))
     viewReasonRoutes(app, services)

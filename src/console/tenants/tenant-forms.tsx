@@ -5,6 +5,7 @@ import { activityHref, tenantHref } from '../kit/href.ts'
 import { Panel } from '../kit/panel.tsx'
 import { Facts } from '../kit/values.tsx'
 import { type FormProps, Limits, StatusOfTenant } from './forms.tsx'
+import { InviteForm } from './invite.tsx'
 
 /**
  * The forms below the page of a tenant. A user is chosen first, so that each of its forms shows what is set for that
@@ -77,7 +78,8 @@ function ChosenUser(props: FormProps): JSX.Element {
   const { facts, view } = props
   const { tenant, user: of, query, status, limits } = facts
   const { fault } = view
-  const isFaultOfUser = fault !== undefined && fault.written['subject'] !== 'tenant'
+  const isFaultOfUser =
+    fault !== undefined && fault.form !== 'invite' && fault.written['subject'] !== 'tenant'
   if (of === undefined || 'why' in of)
     return (
       <>
@@ -126,12 +128,13 @@ export function TenantForms(props: FormProps): JSX.Element {
   const { fault } = view
   return (
     <>
-      {isOperators || fault?.written['subject'] !== 'tenant' ? null : (
+      {isOperators || fault?.written['subject'] !== 'tenant' || fault.form === 'invite' ? null : (
         <UnplacedFault fault={fault} />
       )}
       <StatusOfTenant {...props} />
       {isOperators ? <Limits {...props} subject={{ kind: 'tenant' }} /> : null}
       <ChosenUser {...props} />
+      <InviteForm {...props} />
     </>
   )
 }

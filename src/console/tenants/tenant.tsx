@@ -60,7 +60,12 @@ const tokenColumns = (clock: ZoneClock): readonly TableColumn<ShownToken>[] => [
   { name: 'name', narrow: 'lead', cell: ({ id, name }) => <a href={tokenHref(id)}>{name}</a> },
   {
     name: 'secret',
-    cell: ({ prefix, last_four: lastFour }) => <code>{`${prefix}…${lastFour}`}</code>,
+    cell: ({ prefix, last_four: lastFour, subject }) =>
+      subject === null ? (
+        <code>{`${prefix}…${lastFour}`}</code>
+      ) : (
+        `none: ${subject} signs in by name`
+      ),
   },
   { name: 'kind', cell: ({ kind, role }) => (role === null ? kind : `${kind}, ${role}`) },
   { name: 'user', cell: ({ user_id: userId }) => userId },

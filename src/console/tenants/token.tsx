@@ -37,7 +37,10 @@ interface TokenFacts {
 function factsOf({ token, issued }: TokenFacts, clock: ZoneClock) {
   const time = (at: string | null, none: string) => <TimeOr at={at} none={none} clock={clock} />
   return [
-    ['secret', <code>{`${token.prefix}…${token.last_four}`}</code>],
+    [
+      'secret',
+      token.subject === null ? <code>{`${token.prefix}…${token.last_four}`}</code> : 'none',
+    ],
     ['signs in by name', token.subject ?? 'no'],
     ['kind', token.role === null ? token.kind : `${token.kind}, ${token.role}`],
     ['tenant', <a href={tenantHref(token.tenant_id)}>{token.tenant_id}</a>],

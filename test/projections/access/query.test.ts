@@ -7,7 +7,7 @@ import {
   listTenants,
   listTokens,
   listUsers,
-  secretsOfSubject,
+  tokensOfSubject,
 } from '../../../projections/access/query.ts'
 import { applied, testPool } from '../support/database.ts'
 import { openTenant, Recorder, START_MS } from '../support/history.ts'
@@ -158,7 +158,7 @@ t.test('tokens are found in tables of version 1 too, during their rebuild', asyn
   await pool.query('alter table access.tokens drop column limits')
   await pool.query('alter table access.tokens drop column role')
   await pool.query('alter table access.tokens drop column subject')
-  t.same(await secretsOfSubject(pool, 'mia@example.com'), [])
+  t.same(await tokensOfSubject(pool, 'mia@example.com'), [])
   const found = await findTokenByHash(pool, 'hash_tenant_1')
   t.match(found, { tokenId: 'tok_tenant_1', limits: undefined, isRoleKnown: false })
 })

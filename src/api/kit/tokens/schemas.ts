@@ -2,6 +2,7 @@ import { Type } from 'typebox'
 import { MAX_OVERLAP_MS } from '../../../app/accounts/account-commands.ts'
 import { MAX_TOKEN_ADDRESSES } from '../../../domain/token/addresses.ts'
 import { MAX_TOKEN_LIMIT, tokenRoles } from '../../../domain/token/events.ts'
+import { MAX_SUBJECT_LENGTH } from '../../../domain/token/subject.ts'
 import { DisplayName, KnownId, Reason, successOf } from '../routes/account-surface.ts'
 import { NextCursor } from '../routes/queries.ts'
 
@@ -126,6 +127,14 @@ export const NewTokenSchema = Type.Object(
   {
     tenant_id: KnownId,
     user_id: KnownId,
+    subject: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: MAX_SUBJECT_LENGTH,
+        description:
+          'The person who signs in to the console by name with this query or admin token, as the identity provider names them: the token then has no secret that anyone gets.',
+      }),
+    ),
     ...newTokenMembers,
   },
   {
@@ -251,6 +260,19 @@ export const SecretAnswerSchema = successOf(
       secret: Type.String({ description: 'Shown only in this answer; the gateway stores a hash.' }),
     },
     { named: 'TokenWithSecret' },
+  ),
+)
+
+export const IssuedAnswerSchema = successOf(
+  Type.Object(
+    {
+      ...tokenFields,
+      secret: Type.Union([Type.String(), Type.Null()], {
+        description:
+          'Shown only in this answer; the gateway stores a hash. null: the person of `subject` signs in by name, and the token has no secret that anyone gets.',
+      }),
+    },
+    { named: 'IssuedToken' },
   ),
 )
 
