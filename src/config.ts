@@ -14,6 +14,9 @@ interface ProviderConfig {
   readonly clientSecret: string
   readonly claim: string
   readonly scope: string
+  readonly roleClaim: string
+  /** Roles of people without an invitation, by the values of that claim; none: all are invited. */
+  readonly roles: Read['oidc']['roles']
 }
 
 /** The environment, read once and checked at boot: all faults are listed together. */
@@ -106,16 +109,18 @@ function sellsSimulated(
 }
 
 function readProvider(
-  { issuer, clientId, clientSecret, claim, scope }: Read['oidc'],
+  { issuer, clientId, clientSecret, claim, scope, roleClaim, roles }: Read['oidc'],
   faults: string[],
 ): ProviderConfig | undefined {
-  if (issuer === undefined && clientId === undefined && clientSecret === undefined) return undefined
+  const isUnset = issuer === undefined && clientId === undefined && clientSecret === undefined
+  if (isUnset && roles.length > 0) faults.push('OIDC_ROLES needs OIDC_ISSUER')
+  if (isUnset) return undefined
   if (!scope.split(/\s+/).includes('openid')) faults.push('OIDC_SCOPE must contain openid')
   if (issuer === undefined || clientId === undefined || clientSecret === undefined) {
     faults.push('set OIDC_ISSUER, OIDC_CLIENT_ID and OIDC_CLIENT_SECRET, or none of them')
     return undefined
   }
-  return { issuer, clientId, clientSecret, claim, scope }
+  return { issuer, clientId, clientSecret, claim, scope, roleClaim, roles }
 }
 
 function auditTime({ auditAt }: Pick<Read, 'auditAt'>, embedded: boolean): DailyTime | undefined {

@@ -1,9 +1,11 @@
 import { resolve } from 'node:path'
+import { type ClaimRole, readClaimRole } from './domain/token/claim-roles.ts'
 import { MAX_TOKEN_LIMIT } from './domain/token/events.ts'
 import {
   addressRanges,
   dailyTimeOrOff,
   decimal,
+  entriesOf,
   type Given,
   hostAddress,
   hostNames,
@@ -34,6 +36,20 @@ function namespace({ name, text: given, faults }: Given): string {
 function onOrUnset({ name, text: given, faults }: Given): boolean {
   if (given !== '' && given !== 'on') faults.push(`${name} must be on, or not set`)
   return given !== ''
+}
+
+/** Roles by the values of a claim; each value has one. */
+function claimRoles({ name, text: list, faults }: Given): readonly ClaimRole[] {
+  const roles = entriesOf(list).flatMap((entry) => {
+    const read = readClaimRole(entry)
+    if (typeof read !== 'string') return [read]
+    faults.push(`${name}: ${entry} ${read}`)
+    return []
+  })
+  const values = roles.map(({ value }) => value)
+  const twice = values.find((value, index) => values.indexOf(value) < index)
+  if (twice !== undefined) faults.push(`${name} names ${twice} twice`)
+  return roles
 }
 
 const tokenLimit = whole(1, MAX_TOKEN_LIMIT)
@@ -80,6 +96,13 @@ export const variables = {
     scope: variable('OIDC_SCOPE', text, {
       fallback: 'openid email profile',
       help: 'scope that the provider is asked for, with blanks between; openid must be in it',
+    }),
+    roleClaim: variable('OIDC_ROLE_CLAIM', text, {
+      fallback: 'groups',
+      help: 'claim whose values give people without an invitation the roles of OIDC_ROLES',
+    }),
+    roles: variable('OIDC_ROLES', claimRoles, {
+      help: 'roles by values of that claim, comma-separated VALUE=ROLE:SCOPE:TENANT, the first that fits, such as desk=support:all_users:northwind; ROLE is finance, support or operator, SCOPE all_users or all_tenants; unset: people are invited',
     }),
   },
   dataDir: variable('DATA_DIR', (given) => resolve(given.text), {

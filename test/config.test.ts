@@ -73,6 +73,29 @@ t.test('a provider of sign-ins is given whole, by https, or not at all', (t) => 
   ])
     t.throws(() => loadConfig({ ...whole, OIDC_ISSUER: issuer }), /OIDC_ISSUER must be/, issuer)
   t.throws(() => loadConfig({ ...whole, OIDC_SCOPE: 'email' }), /OIDC_SCOPE must contain openid/)
+  const rolesOf = (roles: string) => loadConfig({ ...whole, OIDC_ROLES: roles }).oidc?.roles
+  t.same(rolesOf(''), [], 'no one has a role by claim')
+  t.same(rolesOf('CN%3Ddesk%2COU=support:all_users:northwind, ops=operator:all_tenants:home'), [
+    {
+      value: 'CN=desk,OU',
+      role: 'support',
+      scope: { level: 'all_users' },
+      tenantId: 'northwind',
+    },
+    { value: 'ops', role: undefined, scope: { level: 'all_tenants' }, tenantId: 'home' },
+  ])
+  for (const [roles, words] of [
+    ['desk', /OIDC_ROLES: desk is no VALUE=ROLE:SCOPE:TENANT/],
+    ['=support:all_users:a', /is no VALUE=ROLE/],
+    ['%zz=support:all_users:a', /is no VALUE=ROLE/],
+    ['desk=boss:all_users:a', /the role is finance, support or operator/],
+    ['desk=support:current_user:a', /the scope all_users or all_tenants/],
+    ['desk=support:all_users:', /is no VALUE=ROLE/],
+    ['ops=operator:all_users:a', /an operator has the scope all_tenants/],
+    ['a=support:all_users:a,a=finance:all_users:a', /OIDC_ROLES names a twice/],
+  ] as const)
+    t.throws(() => rolesOf(roles), words, roles)
+  t.throws(() => loadConfig({ OIDC_ROLES: 'a=support:all_users:a' }), /OIDC_ROLES needs OIDC_ISS/)
   t.end()
 })
 

@@ -163,6 +163,8 @@ export interface SubjectToken {
   readonly tokenId: string
   readonly tenantId: string
   readonly spansTenants: boolean
+  /** The value of a claim that gives the subject its role; null: an invitation. */
+  readonly claim: string | null
   readonly secretHash: string
 }
 
@@ -178,12 +180,12 @@ export async function tokensOfSubject(
   const { rows } = await db.query<SubjectToken>({
     name: 'access.tokens.of_subject',
     text: `select t.token_id as "tokenId", t.tenant_id as "tenantId",
-             t.spans_tenants as "spansTenants", s.secret_hash as "secretHash"
-           from (values (null::text)) as none (subject)
+             t.spans_tenants as "spansTenants", t.claim, s.secret_hash as "secretHash"
+           from (values (null::text, null::text)) as none (subject, claim)
            cross join lateral (
-             select o.*, row_number() over (partition by tenant_id, spans_tenants
+             select o.*, row_number() over (partition by tenant_id, spans_tenants, claim is null
                                             order by issued_at desc, token_id desc) as nth
-             from (select token_id, tenant_id, issued_at,
+             from (select token_id, tenant_id, issued_at, claim,
                      coalesce(scope->>'level' = 'all_tenants', kind = 'admin') as spans_tenants
                    from access.tokens where subject = $1 and disabled_at is null) as o) as t
            join access.secrets s on s.token_id = t.token_id and s.valid_until is null

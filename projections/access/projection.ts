@@ -87,6 +87,8 @@ export const tokens = rowsOf<TokenEvent>()({
       role: nullable(text<TokenRole>()),
       /** The person who signs in by name; null: its secret is used. */
       subject: nullable(text()),
+      /** The value of a claim that gives the subject its role; null: an invitation. */
+      claim: nullable(text()),
       /** External model names it may use; null means all. */
       models: nullable(texts()),
       /** Ranges of addresses (CIDR) it may be used from; null means from anywhere. */
@@ -180,7 +182,7 @@ const ofSecrets: StreamTable = {
 /** Tenants, users and tokens (hashes only). */
 export const accessProjection: Projection = {
   name: 'access',
-  version: 12,
+  version: 13,
   ...fromTables(
     { tenants: tenants.table, users: users.table, accounts, tokens: tokens.table, secrets },
     {

@@ -41,7 +41,8 @@ export interface FoundToken extends TokenRow {
  */
 const tokenColumns = `t.token_id, t.tenant_id, t.user_id, t.kind, t.name, t.scope, t.models,
   to_jsonb(t) ->> 'role' as role, to_jsonb(t) -> 'limits' as limits, to_jsonb(t) -> 'addresses' as addresses,
-  to_jsonb(t) ->> 'issued_by' as issued_by, to_jsonb(t) ->> 'subject' as subject, t.expires_at, t.issued_at, t.rotated_at, t.last_four,
+  to_jsonb(t) ->> 'issued_by' as issued_by, to_jsonb(t) ->> 'subject' as subject,
+  to_jsonb(t) ->> 'claim' as claim, t.expires_at, t.issued_at, t.rotated_at, t.last_four,
   t.disabled_at, t.disabled_reason`
 
 /** The token of a secret, given its SHA-256 in lower-case hex; also expired and disabled ones. */

@@ -6,6 +6,7 @@ import type { OperationsReads } from '../api/operating/operations.ts'
 import type { Queries } from '../api/query/services.ts'
 import { createConsoleSessions } from '../app/access/console-sessions.ts'
 import { recallSessions } from '../app/access/recalled-sessions.ts'
+import type { ClaimTokens } from '../app/accounts/claim-tokens.ts'
 import { createSignIns } from '../app/spending/throttle/sign-ins.ts'
 import type { Clock } from '../kernel/clock.ts'
 import { byNameRoutes } from './session/by-name.ts'
@@ -94,6 +95,7 @@ export function createConsole(
     readonly operations: OperationsReads
     /** Undefined: people sign in with tokens alone. */
     readonly oidc: ProviderSettings | undefined
+    readonly claimTokens: ClaimTokens | undefined
   },
 ): Console {
   const codes = createEntryCodes(deps.clock)

@@ -84,7 +84,7 @@ export function dailyTimeOrOff({ name, text: given, faults }: Given): DailyTime 
 }
 
 /** Entries between commas, without the empty ones. */
-const entriesOf = (list: string): readonly string[] =>
+export const entriesOf = (list: string): readonly string[] =>
   list.split(',').flatMap((entry) => entry.trim() || [])
 
 /** An address to listen on. */

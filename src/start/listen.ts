@@ -7,8 +7,11 @@ import { drain } from '../api/kit/bounds/drain.ts'
 import { channelConcern, createHealth, type Lifecycle } from '../api/operating/gateway-health.ts'
 import { type Health, setAsideConcern } from '../api/operating/health.ts'
 import { readOperations } from '../api/operating/operations.ts'
+import { createClaimTokens } from '../app/accounts/claim-tokens.ts'
+import { SESSION_MAX_MS } from '../app/access/console-sessions.ts'
 import type { ChannelDirectory } from '../app/channels/directory.ts'
 import type { Config } from '../config.ts'
+import type { EventLog } from '../eventlog/log/types.ts'
 import { monotonicClock } from '../kernel/clock.ts'
 import { programFile } from '../platform/program-files.ts'
 import type { Console } from '../console/surface.tsx'
@@ -74,7 +77,15 @@ export async function listen(
   })
   const objects: ApiOptions['objects'] =
     local && ((key, query) => local.signedObject(key, query, clock.nowMs()))
-  const pages = await consoleOf(config, { services, resume, recall, db: pool, health, channels })
+  const pages = await consoleOf(config, {
+    services,
+    resume,
+    recall,
+    db: pool,
+    log,
+    health,
+    channels,
+  })
   const app = await buildApp(services, {
     logger,
     metrics,
@@ -126,10 +137,12 @@ async function consoleOf(
     resume,
     recall,
     db,
+    log,
     health,
     channels,
   }: Pick<StartedServices, 'services' | 'resume' | 'recall'> & {
     readonly db: Pool
+    readonly log: EventLog
     readonly health: Health
     readonly channels: Pick<ChannelDirectory, 'health' | 'byId'>
   },
@@ -140,5 +153,19 @@ async function consoleOf(
   const { authenticate, tenantAccess } = tokens
   const operations = readOperations({ db, health, channels, catalog: models.catalog })
   const access = { resume, recall, authenticate, tenantAccess }
-  return createConsole(queries, { db, clock, ...access, operations, oidc: config.oidc })
+  const { oidc } = config
+  // Without roles by claim, no sign-in reads or writes the log.
+  const isByClaim = oidc !== undefined && oidc.roles.length > 0
+  const claimTokens = isByClaim
+    ? createClaimTokens({
+        ...{ log, db, clock, catalog: models.catalog },
+        provider: oidc,
+        validMs: SESSION_MAX_MS,
+      })
+    : undefined
+  const provider = oidc && { ...oidc, ...(isByClaim ? {} : { roleClaim: undefined }) }
+  return createConsole(queries, {
+    ...{ db, clock, ...access, operations, claimTokens },
+    oidc: provider,
+  })
 }

@@ -1,5 +1,6 @@
 import t, { type Test } from 'tap'
 import { disableToken, issueToken } from '../../src/app/accounts/account-commands.ts'
+import type { TokenRole } from '../../src/domain/token/events.ts'
 import { sha256Hex } from '../../src/kernel/ids.ts'
 import { startOidcProvider } from '../helpers/oidc-provider.ts'
 import { chromium } from '../helpers/requirements.ts'
@@ -17,6 +18,8 @@ const stack = await startStack({
     OIDC_CLIENT_ID: oidc.settings.clientId,
     OIDC_CLIENT_SECRET: oidc.settings.clientSecret,
     OIDC_SCOPE: oidc.settings.scope,
+    OIDC_ROLES:
+      'desk=support:all_users:tenant_demo,ops%2Fhq=operator:all_tenants:tenant_demo,lost=finance:all_users:gone',
   },
 })
 const { url, demo, other, access } = stack
@@ -28,9 +31,9 @@ t.teardown(async () => {
 
 const BEGIN = '/console/oidc/begin?next=%2Fconsole%2Ffailed'
 
-async function invite(subject: string): Promise<string> {
+async function invite(subject: string, role: TokenRole = 'support'): Promise<string> {
   const { tenantId, userId } = demo
-  const person = { tenantId, userId, name: subject, subject, role: 'support' as const }
+  const person = { tenantId, userId, name: subject, subject, role }
   const scope = { level: 'all_users' as const }
   const { tokenId } = await issueToken(access, { ...person, kind: 'admin', scope })
   await stack.caughtUp()
@@ -38,8 +41,8 @@ async function invite(subject: string): Promise<string> {
 }
 
 /** Goes to the provider and back; `cookie` is that of the begun sign-in. */
-async function signIn(email: string) {
-  oidc.person = { email }
+async function signIn(email: string, groups?: unknown) {
+  oidc.person = { email, ...(groups === undefined ? {} : { groups }) }
   const begun = await askConsole(url, BEGIN)
   const back = await oidc.signIn(begun.headers.get('location') ?? '')
   const path = back.slice(url.length)
@@ -88,6 +91,13 @@ t.test('403 without an invitation, and for an answer that no sign-in waits for',
       text: /older than ten minutes/,
     })
 })
+
+/** The cookie of a person who chooses between tokens. */
+const personIn = ({ headers }: { readonly headers: Headers }) =>
+  headers
+    .getSetCookie()
+    .find((set) => set.startsWith('tollgate-person='))
+    ?.split(';', 1)[0]
 
 /** Invites over HTTP. */
 const inviteBy = (token: string, members: object) =>
@@ -143,6 +153,78 @@ t.test(
     t.equal(chosen.headers.get('location'), '/console/failed')
   },
 )
+
+const tokensBy = async (email: string) => {
+  const path = `${url}/api/admin/tokens?tenant_id=${demo.tenantId}&limit=100`
+  const { body } = await call(path, { token: demo.adminToken })
+  const items: Record<'id' | 'subject' | 'claim' | 'user_id' | 'disabled_at', string>[] =
+    body.data.items
+  return items.filter(({ subject }) => subject === email)
+}
+
+t.test('a claim gives a role until a sign-in at which the provider does not', async (t) => {
+  for (const groups of [undefined, 'Desk', ['desk '], [['desk']], { desk: true }, 1, 'ops'])
+    t.match((await signIn('sam@example.com', groups)).answer, {
+      status: 403,
+      text: /sam@example\.com has no access here/,
+    })
+  t.match((await signIn('sam@example.com', 'lost')).answer, {
+    status: 403,
+    text: /The tenant gone that OIDC_ROLES names does not exist/,
+  })
+  t.same(await tokensBy('sam@example.com'), [])
+  const { answer, session } = await signIn('sam@example.com', ['x', 'desk'])
+  t.match(answer, { status: 303 }, answer.text)
+  const page = await askConsole(url, '/console/failed', { cookie: session })
+  t.match(page, { status: 200, text: /sam@example\.com/ })
+  t.match(await askConsole(url, '/console/ledger/lines', { cookie: session }), { status: 403 })
+  await signIn('sam@example.com', 'desk')
+  const [first, ...more] = await tokensBy('sam@example.com')
+  t.match(first, { claim: 'desk', role: 'support', disabled_at: null, issued_by: null })
+  t.match(first?.user_id, /^person-/, 'a user that no one else has')
+  t.same(more, [], 'one token at all sign-ins')
+  t.match((await signIn('sam@example.com', ['lapsed'])).answer, { status: 403 })
+  await shows(t, session, 303)
+})
+
+t.test('an event of a person with a role by claim names the person', async (t) => {
+  const { session } = await signIn('ops@example.com', ['ops/hq'])
+  const page = await askConsole(url, `/console/tenants/${demo.tenantId}`, { cookie: session })
+  const [, key = ''] = /name="key" value="([^"]*)"/.exec(page.text) ?? []
+  const form = { key, subject: 'lee@example.com', user: demo.userId, role: 'support' }
+  const path = `/console/tenants/${demo.tenantId}/invite`
+  t.match(await askConsole(url, path, { cookie: session, form }), { status: 303 })
+  const [operator] = await tokensBy('ops@example.com')
+  const [invited] = await tokensBy('lee@example.com')
+  t.match(invited, { issued_by: operator?.id, claim: null })
+  await stack.caughtUp()
+  const changes = await askConsole(url, '/console/changes', { cookie: session })
+  t.match(changes.text, /ops@example\.com/)
+})
+
+t.test('an invitation comes before a claim, and takes no access elsewhere away', async (t) => {
+  const { session } = await signIn('kai@example.com', 'desk')
+  const { session: operator } = await signIn('ida@example.com', 'ops/hq')
+  await shows(t, session, 200)
+  for (const email of ['kai@example.com', 'ida@example.com']) await invite(email, 'finance')
+  const invited = await signIn('kai@example.com', 'desk')
+  t.match(await askConsole(url, '/console/ledger/lines', { cookie: invited.session }), {
+    status: 200,
+  })
+  const ended = (await tokensBy('kai@example.com')).find(({ claim }) => claim === 'desk')
+  t.not(ended?.disabled_at, null)
+  await shows(t, session, 303)
+
+  const { answer } = await signIn('ida@example.com', 'ops/hq')
+  t.equal(answer.headers.get('location'), '/console/oidc/access')
+  const page = await askConsole(url, '/console/oidc/access', { cookie: personIn(answer) })
+  t.match(page.text, /All tenants, as operator/)
+  await shows(t, operator, 200)
+  const claimed = (await tokensBy('ida@example.com')).find(({ claim }) => claim === 'ops/hq')
+  const form = { token: claimed?.id ?? '' }
+  const chosen = await askConsole(url, '/console/oidc/access', { cookie: personIn(answer), form })
+  t.equal(chosen.headers.get('location'), '/console/failed')
+})
 
 t.test('another site signs no one in, and a next page is one of the console', async (t) => {
   const headers = { 'sec-fetch-site': 'cross-site' }

@@ -8,6 +8,7 @@ import OidcProvider, { type Configuration } from 'oidc-provider'
 export interface Person {
   readonly email: string
   readonly email_verified?: boolean
+  readonly groups?: unknown
 }
 
 export interface TestProvider {
@@ -35,7 +36,7 @@ const CLIENT_SECRET = 'a-secret-that-the-gateway-shares-with-it'
 function configurationOf(callback: string, personNow: () => Person): Configuration {
   return {
     clients: [{ client_id: 'tollgate', client_secret: CLIENT_SECRET, redirect_uris: [callback] }],
-    claims: { openid: ['sub'], email: ['email', 'email_verified'] },
+    claims: { openid: ['sub'], email: ['email', 'email_verified', 'groups'] },
     features: { devInteractions: { enabled: false } },
     pkce: { required: () => true },
     cookies: { keys: ['a key of cookies'] },

@@ -146,6 +146,8 @@ export interface IssueTokenInput {
   readonly role?: TokenRole
   /** The person who signs in by name, for query and admin tokens only: the secret is given to no one. */
   readonly subject?: string
+  /** The value of a claim by which the identity provider gives the subject its role; absent: an invitation. */
+  readonly claim?: string
   /** For model tokens only, like limits. */
   readonly models?: readonly string[]
   readonly limits?: TokenLimits

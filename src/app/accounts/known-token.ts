@@ -44,6 +44,7 @@ export function knownToken(tokenId: string, token: IssuedToken): KnownToken {
     scope: token.scope,
     role: token.role,
     subject: token.subject,
+    claim: token.claim,
     models: token.models,
     addresses: token.addresses,
     limits: token.limits,

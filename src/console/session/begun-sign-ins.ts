@@ -21,6 +21,8 @@ export interface KeptSignIn extends BegunSignIn {
 /** A person whom the provider has named, and who chooses between several tokens. */
 export interface KnownPerson {
   readonly subject: string
+  /** The token that a claim gives; undefined: none. */
+  readonly claimedId?: string | undefined
   readonly next: string
 }
 

@@ -4,6 +4,7 @@ import { Type } from 'typebox'
 import { RequestError } from '../../api/kit/request-error.ts'
 import { addressBlock } from '../../kernel/address-ranges.ts'
 import type { Clock } from '../../kernel/clock.ts'
+import { isDomainError } from '../../kernel/errors.ts'
 import { fieldsOf } from '../form-body.ts'
 import {
   chooseAccessHref,
@@ -13,7 +14,14 @@ import {
   signedInByNameHref,
   signInHref,
 } from '../kit/href.ts'
-import { type AccessDeps, accessesOf, choicesOf, noAccess, openFor } from './accesses.ts'
+import {
+  type AccessDeps,
+  accessesNow,
+  accessesOf,
+  choicesOf,
+  noAccess,
+  openFor,
+} from './accesses.ts'
 import {
   BEGUN_FOR_MS,
   createBegunSignIns,
@@ -60,6 +68,7 @@ function ownAddress({ protocol, host }: FastifyRequest, path: string): URL {
 
 /** The words for a fault of the provider. @throws every other error */
 function refusalBy(request: FastifyRequest, error: unknown): RefusedSignIn {
+  if (isDomainError(error, 'tenant_not_found')) return { status: 403, fault: error.message }
   if (!(error instanceof ProviderFault)) throw error
   const { kind, detail, message } = error
   request.log.warn({ kind, detail }, 'a sign-in by name failed')
@@ -105,12 +114,13 @@ export function byNameRoutes(app: FastifyInstance, deps: ByNameDeps, shows: Show
     }
     const { next } = begun
     try {
-      const subject = await provider.finish(ownAddress(request, request.url), begun)
-      const accesses = await accessesOf(deps, subject)
+      const person = await provider.finish(ownAddress(request, request.url), begun)
+      const { subject } = person
+      const { accesses, claimedId } = await accessesNow(deps, person, request.id)
       const [access] = accesses
       if (access === undefined) return await shows.signIn(request, reply, next, noAccess(subject))
       if (accesses.length > 1) {
-        const text = people.write({ subject, next })
+        const text = people.write({ subject, claimedId, next })
         const cookie = cookieHeader(request, 'tollgate-person', text, BEGUN_FOR_MS / 1_000)
         return await reply.header('set-cookie', cookie).redirect(chooseAccessHref(), 303)
       }
@@ -143,7 +153,7 @@ function chooseRoutes(
   app.get(paths.chooseAccess, hidden, async (request, reply) => {
     const person = personIn(request)
     if (person === undefined) return late(request, reply)
-    const choices = await choicesOf(deps.db, await accessesOf(deps, person.subject))
+    const choices = await choicesOf(deps.db, await accessesOf(deps, person))
     return shows.choose(request, reply, person.subject, choices)
   })
   app.post(paths.chooseAccess, hidden, async (request, reply) => {
@@ -151,7 +161,7 @@ function chooseRoutes(
     const person = personIn(request)
     if (person === undefined) return late(request, reply)
     const { subject, next } = person
-    const accesses = await accessesOf(deps, subject)
+    const accesses = await accessesOf(deps, person)
     const access = accesses.find(({ principal }) => principal.tokenId === token)
     if (access === undefined) return shows.signIn(request, reply, next, noAccess(subject))
     await openFor(deps, request, reply, access)

@@ -22,6 +22,15 @@ export interface ProviderSettings {
   readonly scope: string
   /** The claim that names the person. */
   readonly claim: string
+  /** The claim whose values give the person a role; undefined: it is not read. */
+  readonly roleClaim?: string | undefined
+}
+
+/** A person, as the provider says it. */
+export interface Person {
+  readonly subject: string
+  /** Values of the claim that gives roles. */
+  readonly roleValues: readonly string[]
 }
 
 /** A sign-in that has begun: an answer of the provider is taken for it alone. */
@@ -42,7 +51,7 @@ export interface Provider {
     callback: string,
   ) => Promise<{ readonly href: string; readonly begun: BegunSignIn }>
   /** Says who has come back to `callback` with an answer. @throws ProviderFault */
-  readonly finish: (callback: URL, begun: BegunSignIn) => Promise<string>
+  readonly finish: (callback: URL, begun: BegunSignIn) => Promise<Person>
 }
 
 const faultWords = {
@@ -163,6 +172,13 @@ function subjectIn(claims: Claims, claim: string): string {
 const isEnough = (claims: Claims, claim: string): boolean =>
   claims[claim] !== undefined && (claim !== 'email' || claims['email_verified'] !== undefined)
 
+/** Values of a claim that is a text or a list of texts; every other one has none. */
+function valuesIn(claims: Claims, claim: string): readonly string[] {
+  const value = claims[claim]
+  const values: readonly unknown[] = Array.isArray(value) ? value : [value]
+  return values.filter((one) => typeof one === 'string')
+}
+
 /** The fault that an error of the library or of the network stands for. */
 function faultOf(error: unknown): ProviderFault {
   if (error instanceof ProviderFault) return error
@@ -186,8 +202,8 @@ async function personOf(
   config: Configuration,
   callback: URL,
   { state, nonce, verifier }: BegunSignIn,
-  claim: string,
-): Promise<string> {
+  { claim, roleClaim }: Pick<ProviderSettings, 'claim' | 'roleClaim'>,
+): Promise<Person> {
   const client = await import('openid-client')
   const tokens = await client.authorizationCodeGrant(config, callback, {
     pkceCodeVerifier: verifier,
@@ -197,9 +213,16 @@ async function personOf(
   })
   const claims = tokens.claims()
   if (claims === undefined) throw new ProviderFault('invalid', 'no ID token')
-  if (isEnough(claims, claim) || config.serverMetadata().userinfo_endpoint === undefined)
-    return subjectIn(claims, claim)
-  return subjectIn(await client.fetchUserInfo(config, tokens.access_token, claims.sub), claim)
+  const saysWho = isEnough(claims, claim)
+  const saysRole = roleClaim === undefined || claims[roleClaim] !== undefined
+  const isAsked = !(saysWho && saysRole) && config.serverMetadata().userinfo_endpoint !== undefined
+  const facts = isAsked
+    ? await client.fetchUserInfo(config, tokens.access_token, claims.sub)
+    : claims
+  // A name and whether it is verified are from one place.
+  const subject = subjectIn(saysWho ? claims : facts, claim)
+  const roleValues = roleClaim === undefined ? [] : valuesIn(saysRole ? claims : facts, roleClaim)
+  return { subject, roleValues }
 }
 
 /** Opens the way to a provider, which is not asked before the first sign-in. */
@@ -245,6 +268,6 @@ export function createProvider(settings: ProviderSettings, answerWaitS = ANSWER_
         return { href: address.href, begun }
       }),
     finish: (callback, begun) =>
-      bounded(async () => personOf(await config(), callback, begun, settings.claim)),
+      bounded(async () => personOf(await config(), callback, begun, settings)),
   }
 }

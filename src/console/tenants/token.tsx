@@ -42,6 +42,7 @@ function factsOf({ token, issued }: TokenFacts, clock: ZoneClock) {
       token.subject === null ? <code>{`${token.prefix}…${token.last_four}`}</code> : 'none',
     ],
     ['signs in by name', token.subject ?? 'no'],
+    ...(token.claim === null ? [] : [['role by claim', token.claim] as const]),
     ['kind', token.role === null ? token.kind : `${token.kind}, ${token.role}`],
     ['tenant', <a href={tenantHref(token.tenant_id)}>{token.tenant_id}</a>],
     ['user', token.user_id],

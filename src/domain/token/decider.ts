@@ -29,6 +29,8 @@ export interface IssuedToken extends Changeable {
   readonly role: TokenRole | undefined
   /** The person who signs in by name; undefined: its secret is used. */
   readonly subject: string | undefined
+  /** The value of a claim that gives the subject its role; undefined: an invitation. */
+  readonly claim: string | undefined
   readonly secretHash: string
   readonly lastFour: string
   /** Hashes this token ever had: a secret is never used twice. */
@@ -115,6 +117,7 @@ export const tokenDecider: Decider<TokenState, TokenCommand, TokenEvent> = {
           scope: data.scope,
           role: data.role,
           subject: data.subject,
+          claim: data.claim,
           models: data.models,
           addresses: data.addresses,
           limits: data.limits ?? {},

@@ -94,6 +94,8 @@ export const tokenEvents = {
     role: Type.Optional(Type.Union(tokenRoles.map((role) => Type.Literal(role)))),
     /** The person, as the identity provider names them, who signs in to the console; no one has its secret. */
     subject: Type.Optional(Type.String()),
+    /** The value of a claim by which the identity provider gives the subject its role; absent: an invitation. */
+    claim: Type.Optional(Type.String()),
     /** External model names this token may use; absent means all. */
     models: Type.Optional(Type.Array(Type.String())),
     addresses: Addresses,
@@ -142,10 +144,11 @@ export const tokenFacts: FactsOf<typeof tokenEvents> = {
     source: ofToken,
     at: (d) => d.issuedAt,
     begins: true,
-    words: ({ kind, role, name, subject, issuedBy }) =>
+    words: ({ kind, role, name, subject, claim, issuedBy }) =>
       [
         `${kind} token ${name}${role === undefined ? '' : ` of the role ${role}`}`,
         ...(subject === undefined ? [] : [`for sign-ins of ${subject}`]),
+        ...(claim === undefined ? [] : [`by the claim ${claim}`]),
         ...(issuedBy === undefined ? [] : [`issued by ${issuedBy}`]),
       ].join(', '),
   },

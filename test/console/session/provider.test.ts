@@ -1,6 +1,10 @@
 import { createSign, generateKeyPairSync } from 'node:crypto'
 import t, { type Test } from 'tap'
-import { createProvider, type ProviderSettings } from '../../../src/console/session/provider.ts'
+import {
+  createProvider,
+  type Provider,
+  type ProviderSettings,
+} from '../../../src/console/session/provider.ts'
 import { startOidcProvider, type TestProvider } from '../../helpers/oidc-provider.ts'
 
 /** What is believed of a provider, which is a real one here, and what it can do to a sign-in when it is hostile. */
@@ -43,7 +47,7 @@ t.test('a person is who the provider says, once', async (t) => {
   t.match(new URL(href).searchParams.get('code_challenge_method'), 'S256')
   t.notMatch(href, begun.verifier)
   const back = new URL(await oidc.signIn(href))
-  t.equal(await provider.finish(back, begun), 'mia@example.com')
+  t.same(await provider.finish(back, begun), { subject: 'mia@example.com', roleValues: [] })
   t.equal(await kindOf(provider.finish(back, begun)), 'invalid', 'a code works once')
 })
 
@@ -69,6 +73,9 @@ t.test('an answer for another sign-in is refused', async (t) => {
 t.test('only a claim that is there counts, and of addresses verified ones', async (t) => {
   const { oidc, provider } = await providerIn(t)
   const subjectOf = async (through = provider) => {
+    return (await personOf(through)).subject
+  }
+  const personOf = async (through: Provider) => {
     const { href, begun } = await through.begin(CALLBACK)
     return through.finish(new URL(await oidc.signIn(href)), begun)
   }
@@ -79,6 +86,9 @@ t.test('only a claim that is there counts, and of addresses verified ones', asyn
   oidc.person = { email: 'ben@example.com', email_verified: false }
   const bySubject = createProvider({ ...oidc.settings, claim: 'sub' }, 1)
   t.equal(await subjectOf(bySubject), 'account of ben@example.com')
+  const byRole = createProvider({ ...oidc.settings, claim: 'sub', roleClaim: 'sub' }, 1)
+  const { roleValues } = await personOf(byRole)
+  t.same(roleValues, ['account of ben@example.com'], 'of the ID token')
   const byOther = createProvider({ ...oidc.settings, claim: 'department' }, 1)
   t.equal(await kindOf(subjectOf(byOther)), 'nameless')
 })

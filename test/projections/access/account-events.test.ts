@@ -12,6 +12,7 @@ import { accountEvents } from '../../../src/domain/account/events.ts'
 const digestByVersion: Readonly<Record<number, string>> = {
   11: 'efa7f36fe01bfd19',
   12: 'efa7f36fe01bfd19',
+  13: 'efa7f36fe01bfd19',
 }
 
 function digestOf(schemas: Readonly<Record<string, object>>): string {

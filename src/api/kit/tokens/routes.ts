@@ -60,6 +60,7 @@ export function toToken(token: ShownToken) {
     scope: token.scope === undefined ? null : toScope(token.scope),
     role: token.role ?? null,
     subject: token.subject ?? null,
+    claim: token.claim ?? null,
     issued_by: token.issuedBy ?? null,
     created_at: toTimestamp(token.issuedAtMs),
     rotated_at: timestampOf(token.rotatedAtMs),

@@ -221,6 +221,10 @@ const tokenFields = {
     description:
       'The person who signs in to the console by name, as the identity provider names them: the token has no secret that anyone knows. null: it is used by its secret.',
   }),
+  claim: Type.Union([Type.String(), Type.Null()], {
+    description:
+      'The value of the claim by which the identity provider gives the person of `subject` this role; null: the person was invited.',
+  }),
   issued_by: Type.Union([Type.String(), Type.Null()], {
     description:
       'Id of the token that issued it; null: issued by an operator at the command line, or not recorded.',
