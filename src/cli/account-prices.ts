@@ -18,7 +18,7 @@ import { CommandError, print, table, toJson, UsageError } from './output.ts'
 import { differenceLines, priceText } from './price-tables.ts'
 import type { Session } from './session.ts'
 import { changeSettingCommand, type OfTenant } from './settings.ts'
-import { also, changing, JSON_OPTION, onStores } from './command.ts'
+import { also, changingWithReason, JSON_OPTION, onStores } from './command.ts'
 
 const SET_HELP = `
 A file replaces all of the tenant's prices; the other options change some of them:
@@ -43,7 +43,7 @@ export function addAccountPrices(prices: Command): void {
     .description('prices of a tenant that differ from the list')
   const command = (name: string): Command =>
     group.command(name).requiredOption('--tenant <id>', 'tenant')
-  changing(command('set'))
+  changingWithReason(command('set'))
     .description('multiply list prices, or set own prices of single SKUs')
     .option('--file <path>', 'file with all prices of the tenant; replaces those it had')
     .option('--multiplier <factor>', 'factor for list prices')
@@ -53,7 +53,7 @@ export function addAccountPrices(prices: Command): void {
     .option('--currency <code>', 'currency of --price and --remove, if a SKU has prices in both')
     .addHelpText('after', SET_HELP)
     .action(onStores(setAccountPricesCommand))
-  changing(command('clear'))
+  changingWithReason(command('clear'))
     .description('remove all prices of the tenant, so that list prices apply')
     .action(onStores(clearAccountPricesCommand))
   command('show')
@@ -136,8 +136,9 @@ async function showHistory(session: Session, options: OfTenant): Promise<void> {
     data.multiplier ?? '',
     String(data.prices.length),
     metadata.actor ?? '',
+    data.reason ?? '',
   ])
-  const columns = ['revision', 'set', 'multiplier', 'own prices', 'by']
+  const columns = ['revision', 'set', 'multiplier', 'own prices', 'by', 'why']
   for (const line of table(columns, rows)) print(line)
 }
 

@@ -5,7 +5,7 @@ import { currencyOf } from './credit.ts'
 import { UsageError } from './output.ts'
 import type { Session } from './session.ts'
 import { type OfTenant, settingCommands } from './settings.ts'
-import { changing, JSON_OPTION, onStores } from './command.ts'
+import { changingWithReason, JSON_OPTION, onStores } from './command.ts'
 
 const SET_HELP = `
 Above the limit of its currency a grant, an adjustment or a higher credit limit is only proposed, and another user approves it.
@@ -20,7 +20,7 @@ export function addApprovals(program: Command): void {
   const group = program
     .command('approvals')
     .description('above which amounts another user approves grants, adjustments and credit limits')
-  changing(group.command('set'))
+  changingWithReason(group.command('set'))
     .description('set the named values; others are unchanged')
     .requiredOption('--tenant <id>', 'tenant')
     .option('--currency <code>', 'CNY or USD, with --above')

@@ -11,7 +11,7 @@ import { markerSecretOf } from './marker-secret.ts'
 import { CommandError, table, UsageError } from './output.ts'
 import type { Session } from './session.ts'
 import { type OfTenant, settingCommands } from './settings.ts'
-import { changing, JSON_OPTION, onStores } from './command.ts'
+import { changingWithReason, JSON_OPTION, onStores } from './command.ts'
 
 const SET_HELP = `
 A balance is low when it is below its threshold; holds are not subtracted. The gateway reports a low balance in the
@@ -25,7 +25,7 @@ export function addBalanceAlerts(program: Command): void {
   const group = program
     .command('balance-alert')
     .description('when and where a tenant is notified of a low balance')
-  changing(group.command('set'))
+  changingWithReason(group.command('set'))
     .description('set the named values; others are unchanged')
     .requiredOption('--tenant <id>', 'tenant')
     .option('--currency <code>', 'CNY or USD, with --below')
@@ -37,7 +37,7 @@ export function addBalanceAlerts(program: Command): void {
     )
     .addHelpText('after', SET_HELP)
     .action(onStores(setBalanceAlertCommand))
-  changing(group.command('remove'))
+  changingWithReason(group.command('remove'))
     .description('remove the alert of one currency')
     .requiredOption('--tenant <id>', 'tenant')
     .requiredOption('--currency <code>', 'CNY or USD')

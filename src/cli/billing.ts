@@ -9,7 +9,7 @@ import {
 import { UsageError } from './output.ts'
 import type { Session } from './session.ts'
 import { type OfTenant, settingCommands } from './settings.ts'
-import { changing, JSON_OPTION, oneOf, onStores } from './command.ts'
+import { changingWithReason, JSON_OPTION, oneOf, onStores } from './command.ts'
 
 const SET_HELP = `
 The first profile names at least --legal-name, --address, --country and --number-prefix. Statements begin each month at
@@ -25,7 +25,7 @@ export function addBilling(program: Command): void {
   const group = program
     .command('billing')
     .description('whom the statements of a tenant are for, and by which terms it is billed')
-  changing(group.command('set'))
+  changingWithReason(group.command('set'))
     .description('set the named values; others are unchanged')
     .requiredOption('--tenant <id>', 'tenant')
     .option('--legal-name <name>', 'name that statements are for')

@@ -13,7 +13,7 @@ import { currencyOf } from './credit.ts'
 import { CommandError, table, UsageError } from './output.ts'
 import type { Session } from './session.ts'
 import { type OfTenant, settingCommands } from './settings.ts'
-import { changing, JSON_OPTION, onStores } from './command.ts'
+import { changingWithReason, JSON_OPTION, onStores } from './command.ts'
 
 const SET_HELP = `
 A hard budget refuses requests that could exceed it (402); a soft one is reported in the log and in the metric
@@ -28,7 +28,7 @@ export function addBudgets(program: Command): void {
     .command('budget')
     .description('how much a tenant, a user or a token may spend in a day or a month')
   const one = (name: string): Command =>
-    changing(group.command(name))
+    changingWithReason(group.command(name))
       .requiredOption('--tenant <id>', 'tenant')
       .option('--user <id>', 'of a user instead of the tenant')
       .option('--token <id>', 'of a token instead of the tenant')

@@ -68,6 +68,11 @@ export function changing(command: Command): Command {
   return command.option(...ACTOR_OPTION).option(...JSON_OPTION)
 }
 
+/** A command that changes something, and may say why. */
+export function changingWithReason(command: Command): Command {
+  return changing(command).option('--reason <text>', 'why, for the list of changes')
+}
+
 /** The dependencies of commands that change access. */
 export function depsOf(
   { log, pool: db }: Session,

@@ -6,7 +6,7 @@ import { CommandError, table } from './output.ts'
 import type { Session } from './session.ts'
 import { type OfTenant, settingCommands } from './settings.ts'
 import { limitChangesOf, type LimitOptions } from './token-options.ts'
-import { changing, JSON_OPTION, onStores } from './command.ts'
+import { changingWithReason, JSON_OPTION, onStores } from './command.ts'
 
 const SET_HELP = `
 <n> is a number, or "none". All tokens of a user share the user's limits, and all users of a tenant share the
@@ -22,7 +22,7 @@ export function addLimits(program: Command): void {
     .command('limit')
     .description('limits of requests, tokens, calls and tasks of a tenant or a user')
   const one = (name: string): Command =>
-    changing(group.command(name))
+    changingWithReason(group.command(name))
       .requiredOption('--tenant <id>', 'tenant')
       .option('--user <id>', 'of a user instead of the tenant')
   one('set')

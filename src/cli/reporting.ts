@@ -3,7 +3,7 @@ import { managedReporting } from '../app/accounts/settings.ts'
 import { UsageError } from './output.ts'
 import type { Session } from './session.ts'
 import { type OfTenant, settingCommands } from './settings.ts'
-import { changing, JSON_OPTION, onStores } from './command.ts'
+import { changingWithReason, JSON_OPTION, onStores } from './command.ts'
 
 const SET_HELP = `
 A request names its tags in the header x-tollgate-tags or in "metadata" or "labels", and its end user in
@@ -17,7 +17,7 @@ export function addReporting(program: Command): void {
   const group = program
     .command('reporting')
     .description('tags and end users that are recorded of the requests of a tenant')
-  changing(group.command('set'))
+  changingWithReason(group.command('set'))
     .description('set the named values; others are unchanged')
     .requiredOption('--tenant <id>', 'tenant')
     .option('--tags <keys>', 'keys of tags, with commas between; or none')

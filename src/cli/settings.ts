@@ -12,6 +12,7 @@ import { readServedModels } from './upstreams.ts'
 export interface OfTenant extends ActorOption {
   readonly tenant: string
   readonly json?: boolean
+  readonly reason?: string
 }
 
 /** Changes or proposes a setting unless it was changed in the meantime, and shows what it is then. */
@@ -38,6 +39,7 @@ export async function changeSettingCommand<Name extends SettingName>(
   }
   const { before, changed, position, value, proposal } = await changeSetting(deps, setting, {
     tenantId: options.tenant,
+    reason: options.reason,
     next: async (now) => ({ wanted: await commands.next(now), basis: now.revision }),
     warn: note,
   })

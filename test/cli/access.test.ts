@@ -244,7 +244,7 @@ t.test('limits of a tenant and of its users are set one by one', async (t) => {
   t.match((await set('--rpm', '600', '--concurrent-calls', '50')).stdout, /^tenant +600 +50 *$/m)
   await set('--user', userId, '--tpm', '9000', '--concurrent-tasks', '3')
   t.match(await set('--rpm', '600'), { code: 0, stderr: /unchanged/ })
-  await set('--rpm', 'none', '--actor', 'Bob')
+  await set('--rpm', 'none', '--actor', 'Bob', '--reason', 'for the launch')
   t.match(await asked('limit', 'list', '--tenant', tenant), {
     revision: 3,
     limits: [
@@ -394,6 +394,7 @@ t.test('changes are listed by the name that was given at a shell', async (t) => 
   t.match(made.stdout, /^AT +BY +WHAT +TENANT_ID +/)
   t.match(made.stdout, / Bob +budgets +/)
   t.match(made.stdout, / Bob +limits +/)
+  t.match(made.stdout, /for the launch/)
   t.match(await run('changes', '--by', 'Bop'), { code: 2, stderr: /--by: there is no person/ })
   t.match(await run('changes', '--tenant', tenant, '--to', '2026-01-01'), {
     code: 0,

@@ -256,7 +256,8 @@ t.test('limits of one subject are replaced, and those of others stay', async (t)
   const form = { key: 'k1', subject: 'tenant', requests_per_minute: '600', expected_revision: '0' }
   const send = (more: Readonly<Record<string, string>>, cookie = operator) =>
     ask(`${tenantPath}/limits`, { cookie, form: { ...form, ...more } })
-  for (const sent of ['once', 'again']) t.match(await send({}), { status: 303 }, sent)
+  const why = { reason: 'a <launch> on Friday' }
+  for (const sent of ['once', 'again']) t.match(await send(why), { status: 303 }, sent)
   t.match(await send({ requests_per_minute: '5' }), {
     status: 409,
     text: /role="alert">[^<]*in the meantime/,
@@ -620,6 +621,7 @@ t.test('changes are listed by person, with the reason and what was before', asyn
   t.match(all, { status: 200, text: /tenant suspended/ })
   t.match(all.text, /invoice &lt;77> is overdue/)
   t.match(all.text, /tenant requests per minute 600/)
+  t.match(all.text, /a &lt;launch> on Friday/)
   t.match(all.text, `href="${tokenPath}"`)
   const bySecond = await ask('/console/changes?by=second', { cookie: operator })
   t.match(bySecond.text, /proposal approved/)

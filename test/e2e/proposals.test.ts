@@ -569,12 +569,13 @@ t.test('changes say who made them, why, and from what to what', async (t) => {
     scope: { level: 'all_users' },
   })
   await stack.caughtUp()
-  const limits = (requests_per_minute: number) =>
+  const limits = (requests_per_minute: number, why: { readonly reason?: string } = {}) =>
     ask(ben, 'PUT', `${tenant}/limits`, {
+      ...why,
       limits: [{ subject: 'tenant', requests_per_minute, concurrent_calls: 7 }],
     })
   await limits(600)
-  await limits(60)
+  await limits(60, { reason: 'a loop of retries, ticket 4712' })
   await stack.caughtUp()
   const of = `tenant_id=${tenantId}`
   const changes = await list(all, of)
@@ -585,11 +586,12 @@ t.test('changes say who made them, why, and from what to what', async (t) => {
     actor_tenant_id: home,
     from: 'tenant requests per minute 600',
     to: 'tenant requests per minute 60',
-    reason: null,
+    reason: 'a loop of retries, ticket 4712',
   })
   t.match(changes[1], {
     from: null,
     to: /^tenant requests per minute 600, tenant concurrent calls 7$/,
+    reason: null,
   })
   const whats = new Set(changes.map(({ what }) => what))
   for (const what of [

@@ -2,7 +2,7 @@ import { Type } from 'typebox'
 import { managedApprovals } from '../../app/accounts/settings.ts'
 import { MAX_LAPSE_HOURS } from '../../domain/account/approvals.ts'
 import { Amount, Currency } from './schemas.ts'
-import { expectedRevision, settingRoutes } from './settings.ts'
+import { changeMembers, settingRoutes } from './settings.ts'
 
 const limits = Type.Array(
   Type.Object(
@@ -23,7 +23,7 @@ const lapseHours = Type.Integer({
 })
 
 const ApprovalsBody = Type.Object(
-  { limits, lapse_hours: lapseHours, ...expectedRevision },
+  { limits, lapse_hours: lapseHours, ...changeMembers },
   {
     additionalProperties: false,
     examples: [{ limits: [{ currency: 'CNY', above: '1000' }], lapse_hours: 72 }],

@@ -2,7 +2,7 @@ import { Type } from 'typebox'
 import { managedBalanceAlerts, type ShownBalanceAlerts } from '../../app/accounts/alerts/manage.ts'
 import { toTimestamp } from '../../kernel/clock.ts'
 import { currencies } from '../../kernel/money.ts'
-import { expectedRevision, settingRoutes } from './settings.ts'
+import { changeMembers, settingRoutes } from './settings.ts'
 
 const strict = { additionalProperties: false } as const
 const orNull = (description: string) => Type.Union([Type.String(), Type.Null()], { description })
@@ -36,7 +36,7 @@ const AlertsBody = Type.Object(
           'Create a new signing secret; deliveries are signed with the previous one as well.',
       }),
     ),
-    ...expectedRevision,
+    ...changeMembers,
   },
   { ...strict, examples: [{ thresholds: [{ currency: 'CNY', below: '10' }] }] },
 )

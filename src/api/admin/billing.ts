@@ -9,7 +9,7 @@ import {
 } from '../../domain/account/billing.ts'
 import { MAX_REFERENCE_CHARACTERS } from '../../domain/account/party.ts'
 import { orNull, partyBody, partyMembers, readParty, toParty } from './party.ts'
-import { expectedRevision, settingRoutes } from './settings.ts'
+import { changeMembers, settingRoutes } from './settings.ts'
 
 const textOf = (maxLength: number, description: string) => Type.String({ maxLength, description })
 
@@ -45,7 +45,7 @@ const BillingBody = Type.Object(
     number_prefix: Type.Optional(textOf(16, PREFIX)),
     terms: Type.Optional(terms),
     grace_hours: Type.Optional(graceHours),
-    ...expectedRevision,
+    ...changeMembers,
   },
   {
     additionalProperties: false,

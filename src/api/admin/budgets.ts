@@ -4,7 +4,7 @@ import { type Budget, type BudgetSubject, MAX_BUDGETS } from '../../domain/accou
 import { KnownId } from '../kit/routes/account-surface.ts'
 import { budgetFacts as facts, BudgetSchema, toBudget } from '../kit/answers/balances.ts'
 import { RequestError } from '../kit/request-error.ts'
-import { expectedRevision, settingRoutes } from './settings.ts'
+import { changeMembers, settingRoutes } from './settings.ts'
 
 /** A thousand budgets, each with an id. */
 const BODY_LIMIT_BYTES = 512 * 1024
@@ -33,7 +33,7 @@ const BudgetsBody = Type.Object(
       }),
     ),
     budgets: Type.Array(BudgetBody, { maxItems: MAX_BUDGETS }),
-    ...expectedRevision,
+    ...changeMembers,
   },
   {
     ...strict,

@@ -8,7 +8,7 @@ import {
 import { MAX_TOKEN_LIMIT } from '../../domain/token/events.ts'
 import { KnownId } from '../kit/routes/account-surface.ts'
 import { RequestError } from '../kit/request-error.ts'
-import { expectedRevision, settingRoutes } from './settings.ts'
+import { changeMembers, settingRoutes } from './settings.ts'
 
 /** A thousand users, each with an id. */
 const BODY_LIMIT_BYTES = 512 * 1024
@@ -42,7 +42,7 @@ const LimitsOfSubject = Type.Object(
 const LimitsBody = Type.Object(
   {
     limits: Type.Array(LimitsOfSubject, { maxItems: MAX_SUBJECTS }),
-    ...expectedRevision,
+    ...changeMembers,
   },
   {
     ...strict,

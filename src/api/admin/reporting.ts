@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import { managedReporting } from '../../app/accounts/settings.ts'
-import { expectedRevision, settingRoutes } from './settings.ts'
+import { changeMembers, settingRoutes } from './settings.ts'
 
 const tagKeys = Type.Array(Type.String({ maxLength: 64 }), {
   maxItems: 8,
@@ -12,7 +12,7 @@ const endUser = Type.Boolean({
 })
 
 const ReportingBody = Type.Object(
-  { tag_keys: tagKeys, end_user: Type.Optional(endUser), ...expectedRevision },
+  { tag_keys: tagKeys, end_user: Type.Optional(endUser), ...changeMembers },
   { additionalProperties: false, examples: [{ tag_keys: ['project', 'team'], end_user: false }] },
 )
 

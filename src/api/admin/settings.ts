@@ -4,7 +4,7 @@ import type { ManagedSetting } from '../../app/accounts/settings.ts'
 import { mayGive } from '../../domain/account/setting-changes.ts'
 import { definitionOf, type SettingName, type WantedOf } from '../../domain/account/settings.ts'
 import type { TokenRole } from '../../domain/token/events.ts'
-import { actorOf, success, successOf } from '../kit/routes/account-surface.ts'
+import { actorOf, ChangeReason, success, successOf } from '../kit/routes/account-surface.ts'
 import type { FailureCode } from '../kit/failures/failure-table.ts'
 import { changeFailures, accountReadFailures } from '../kit/failures/route-failures.ts'
 import type { Services } from '../kit/services.ts'
@@ -22,6 +22,12 @@ export const expectedRevision = {
     }),
   ),
 }
+
+/** Member of a body or a query that may say why a setting is changed. */
+export const changeReason = { reason: Type.Optional(ChangeReason) }
+
+/** Members of a body that changes a setting, in addition to its terms. */
+export const changeMembers = { ...expectedRevision, ...changeReason }
 
 /** The name of a setting in the ids of its operations. */
 type OperationName = `${Uppercase<string>}${string}`
@@ -64,7 +70,7 @@ interface SettingSurface<
 interface OfTenant {
   readonly Params: { readonly tenant_id: string }
 }
-type Revised = { readonly expected_revision?: number } | undefined
+type ChangeMembers = { readonly expected_revision?: number; readonly reason?: string } | undefined
 
 /** Registers the routes that read and set a setting. */
 export function settingRoutes<
@@ -87,10 +93,13 @@ export function settingRoutes<
       request: FastifyRequest<OfTenant>,
       reply: FastifyReply,
       wanted: () => WantedOf<Name>,
-      basis: number | undefined,
+      change: ChangeMembers,
     ) => {
       const { tenant_id: tenantId } = request.params
-      const input = { tenantId, wanted, basis }
+      const { expected_revision: basis, reason } = change ?? {}
+      // The reason of a status is one of its terms.
+      const why = definitionOf(setting.name).takesReason === true ? { reason } : {}
+      const input = { tenantId, wanted, basis, ...why }
       const done = await settings.set(setting, adminScopeOf(request), actorOf(request), input)
       if (done.proposal !== undefined) {
         void reply.code(202)
@@ -115,14 +124,14 @@ export function settingRoutes<
       handler: (request, reply) => {
         // The schema has checked the body.
         const body = request.body as Static<Body>
-        return set(request, reply, () => read(body), (body as Revised)?.expected_revision)
+        return set(request, reply, () => read(body), body)
       },
     })
     if (remove === undefined) return
     app.delete<OfTenant>(path, {
       schema: schemas.delete,
       handler: (request, reply) =>
-        set(request, reply, () => remove.wanted, (request.query as Revised)?.expected_revision),
+        set(request, reply, () => remove.wanted, request.query as ChangeMembers),
     })
   }
 }

@@ -54,11 +54,21 @@ const differs = (
   before: Readonly<Record<string, unknown>> | undefined,
 ): ChangeFacts => differenceOf(termsOf(before), termsOf({ ...data }))
 
-/** A setting, compared with the one that it replaces. */
+const textOf = (value: unknown): string | null => (typeof value === 'string' ? value : null)
+
+/** A setting, compared with the one that it replaces, and why where that was given. */
 const setting = <T extends ChangeType>(
   what: string,
   roles: readonly TokenRole[],
-): ChangeKind<T> => ({ what, roles, before: {}, facts: differs })
+): ChangeKind<T> => ({
+  what,
+  roles,
+  before: {},
+  facts: (data, { reason: _reason, ...before } = {}) => {
+    const { reason, ...terms }: Readonly<Record<string, unknown>> = { ...data }
+    return { ...differs(terms, before), reason: textOf(reason) ?? undefined }
+  },
+})
 
 type Status = SettingValueOf<'status'>
 const statusWords = {
@@ -88,7 +98,7 @@ function statusFacts(data: Status, before: Readonly<Record<string, unknown>> | u
 }
 
 function proposalFacts({ proposalId: id, posting }: DataOf<'PostingProposed'>): ChangeFacts {
-  if (isSettingChange(posting)) return { id, to: changeInWords(posting) }
+  if (isSettingChange(posting)) return { id, to: changeInWords(posting), reason: posting.reason }
   const { amount, currency } = posting
   if (posting.kind === 'limit')
     return { id, from: `${posting.before} ${currency}`, to: `${posting.limit} ${currency}` }
@@ -114,7 +124,6 @@ function adjustmentFacts(data: DataOf<'AdjustmentPosted'>): ChangeFacts {
 }
 
 const issued: readonly ChangeType[] = ['TokenIssued']
-const textOf = (value: unknown): string | null => (typeof value === 'string' ? value : null)
 const ofMonth = ({
   statement: id,
   reason,

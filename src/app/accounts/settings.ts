@@ -146,7 +146,7 @@ export async function readSetting<Name extends SettingName>(
 }
 
 /** The wanted value of the whole setting, and the revision that it replaces; without one, any. */
-type NextSetting<Name extends SettingName> = Omit<WantedSetting<WantedOf<Name>>, 'tenantId'>
+type NextSetting<Name extends SettingName> = Pick<WantedSetting<WantedOf<Name>>, 'wanted' | 'basis'>
 
 /**
  * Reads a setting, checks the result of `next`, and replaces the setting. Warnings are given before
@@ -160,11 +160,13 @@ export async function changeSetting<Name extends SettingName, Next extends NextS
     readonly tenantId: string
     /** Who sets it; absent: a shell. */
     readonly by?: Person | undefined
+    /** Why; absent: not said. */
+    readonly reason?: string | undefined
     readonly next: (before: SettingValueOf<Name>) => Promise<Next>
     readonly warn: (warning: string) => void
   },
 ) {
-  const { tenantId, by } = change
+  const { tenantId, by, reason } = change
   const before = await readSetting(deps, tenantId, name)
   const next = await change.next(before)
   const { basis } = next
@@ -172,7 +174,11 @@ export async function changeSetting<Name extends SettingName, Next extends NextS
     change.warn(warning)
   const isCompared = compared && (await readSetting(deps, tenantId, 'approvals')).limits.length > 0
   const wanted = isCompared ? await compared(deps, next.wanted) : next.wanted
-  return { before, next, ...(await setSetting(deps, name, { tenantId, wanted, basis, by })) }
+  return {
+    before,
+    next,
+    ...(await setSetting(deps, name, { tenantId, wanted, basis, by, reason })),
+  }
 }
 
 /**
@@ -231,7 +237,7 @@ export function createManagedSettings(
       const now = await readSetting(deps, tenantId, name)
       return (await prepare(deps, tenantId, now, undefined))(now)
     },
-    set: async (setting, adminScope, by, { tenantId, basis, ...input }) => {
+    set: async (setting, adminScope, by, { tenantId, basis, reason, ...input }) => {
       const { operatorsOnly } = definitionOf(setting.name)
       // An operator's scope includes every tenant, and the decider refuses a missing one.
       if (operatorsOnly === 'all') requireOperator(adminScope)
@@ -244,6 +250,7 @@ export function createManagedSettings(
         changeSetting({ ...deps, ...depsOf(deps, by) }, setting, {
           tenantId,
           by: person,
+          reason,
           next: async (now) => {
             const refused = isBound ? operatorsOnly(wanted, now) : undefined
             if (refused !== undefined)

@@ -32,7 +32,10 @@ function factsOf(facts: ProposalFacts, { clock, token }: View) {
   return [
     ['tenant', <a href={tenantHref(row.tenantId)}>{row.tenantId}</a>],
     ...(isSettingChange(posting)
-      ? [['replaces revision', String(posting.basis)] as const]
+      ? [
+          ['replaces revision', String(posting.basis)] as const,
+          ...(posting.reason === undefined ? [] : [['reason', posting.reason] as const]),
+        ]
       : postingFacts(posting, facts, token)),
     ...(isShown ? [['proposed by', personOf(by, names)] as const] : []),
     ['proposed', time(row.proposedAtMs)],

@@ -48,7 +48,7 @@ const columnsIn = (clock: ZoneClock): readonly TableColumn<ProposalRow>[] => [
     name: 'reason',
     cell: ({ posting }) =>
       isSettingChange(posting)
-        ? changeInWords(posting)
+        ? [changeInWords(posting), posting.reason].filter(Boolean).join(': ')
         : posting.kind === 'limit'
           ? ''
           : posting.reason,

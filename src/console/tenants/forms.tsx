@@ -84,6 +84,7 @@ const limitFields = Type.Object({
   tokens_per_minute: Figure,
   concurrent_calls: Figure,
   concurrent_tasks: Figure,
+  reason: Type.Optional(Reason),
 })
 
 const isOf =
@@ -115,6 +116,7 @@ export const limitForm = (settings: Settings): PageForm<typeof limitFields> => (
     const others = limits.filter((one) => !isOf(subject)(one))
     await settings.set(managedLimits, scope, actorOf(request), {
       tenantId,
+      reason: fields.reason,
       basis: fields.expected_revision,
       wanted: () => ({ limits: isLimited ? [...others, changed] : others }),
     })
@@ -204,6 +206,7 @@ export function Limits({
         figure('tokens_per_minute', 'Tokens per minute', now?.tokensPerMinute),
         figure('concurrent_calls', 'Calls at once', now?.concurrentCalls),
         figure('concurrent_tasks', 'Tasks at once', now?.concurrentTasks),
+        { name: 'reason', label: 'Reason', isOptional: true },
       ]}
     >
       {kind === 'tenant'

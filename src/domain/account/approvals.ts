@@ -44,6 +44,7 @@ export const approvals = accountSetting({
   code: 'approvals',
   title: 'approval settings',
   type: 'ApprovalsSet',
+  takesReason: true,
   terms: approvalTerms,
   namesPerson: true,
   none: { limits: [], lapseHours: DEFAULT_LAPSE_HOURS },

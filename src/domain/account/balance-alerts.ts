@@ -31,6 +31,7 @@ export const balanceAlerts = accountSetting({
   code: 'balance_alerts',
   title: 'balance alerts',
   type: 'BalanceAlertsSet',
+  takesReason: true,
   terms: {
     /** At most one per currency. */
     thresholds: Type.Array(BalanceThresholdSchema),

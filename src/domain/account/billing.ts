@@ -49,6 +49,7 @@ export const billing = accountSetting({
   code: 'billing',
   title: 'billing details',
   type: 'BillingProfileSet',
+  takesReason: true,
   terms: {
     ...partyTerms,
     /** The tenant's own purchase order. */

@@ -72,6 +72,7 @@ export const budgets = accountSetting({
   code: 'budgets',
   title: 'budgets',
   type: 'BudgetsSet',
+  takesReason: true,
   terms: {
     /** A name of the IANA database: days and months begin at its midnights. */
     timeZone: Type.String(),

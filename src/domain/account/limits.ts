@@ -58,6 +58,7 @@ export const limits = accountSetting({
   code: 'limits',
   title: 'limits',
   type: 'LimitsSet',
+  takesReason: true,
   terms: {
     /** All limits of the tenant and its users from now on. */
     limits: Type.Array(SubjectLimitsSchema),

@@ -43,6 +43,7 @@ export const accountPrices = accountSetting({
   title: 'prices',
   lookAgain: 'look again at what changes',
   type: 'AccountPricesSet',
+  takesReason: true,
   terms: priceTerms,
   namesPerson: true,
   none: { prices: [] },

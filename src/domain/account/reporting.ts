@@ -21,6 +21,7 @@ export const reporting = accountSetting({
   code: 'reporting',
   title: 'reporting settings',
   type: 'ReportingSet',
+  takesReason: true,
   terms: {
     /** Keys of tags that are recorded from now on, in order. */
     tagKeys: Type.Array(Type.String()),

@@ -7,7 +7,7 @@ import { emptyPriceBook, type PriceBook, type SoldPrice } from '../pricing/price
 import { type ApprovalLimit, approvals, approvalTerms } from './approvals.ts'
 import { accountPrices, priceTerms } from './prices.ts'
 import type { Person } from './postings.ts'
-import { valueOf } from './setting.ts'
+import { valueWithoutReason } from './setting.ts'
 import { type AccountSettings, settingIn, type SettingName } from './settings.ts'
 
 /**
@@ -28,6 +28,8 @@ const changeOf = <
     basis: Type.Integer({ minimum: 0 }),
     before: Type.Object(terms),
     after: Type.Object(terms),
+    /** Why; absent: not said. */
+    reason: Type.Optional(Type.String()),
   })
 
 const PriceChangeSchema = changeOf('prices', priceTerms)
@@ -62,14 +64,16 @@ export function isSettingChange<Proposed extends { readonly kind: string }>(
 
 /** What an event changes in the settings before it. */
 export function changeBy(event: ChangeEvent, settings: AccountSettings): SettingChange {
+  const { reason } = event.data
+  const why = reason === undefined ? {} : { reason }
   if (event.type === accountPrices.type) {
     const { revision: basis, ...before } = settingIn(settings, 'prices')
-    const { revision: _revision, ...after } = valueOf(event)
-    return { kind: 'prices', basis, before, after }
+    const { revision: _revision, ...after } = valueWithoutReason(event)
+    return { kind: 'prices', basis, before, after, ...why }
   }
   const { revision: basis, ...before } = settingIn(settings, 'approvals')
-  const { revision: _revision, ...after } = valueOf(event)
-  return { kind: 'approvals', basis, before, after }
+  const { revision: _revision, ...after } = valueWithoutReason(event)
+  return { kind: 'approvals', basis, before, after, ...why }
 }
 
 /** Whether two changes lead from the same revision to the same setting. */
@@ -182,7 +186,8 @@ export function changedBy(
   { tenantId, by }: { readonly tenantId: string; readonly by?: Person | undefined },
   at: string,
 ): ChangeEvent {
-  const facts = { tenantId, revision: change.basis + 1, by: by ?? null, setAt: at }
+  const why = change.reason === undefined ? {} : { reason: change.reason }
+  const facts = { tenantId, revision: change.basis + 1, by: by ?? null, ...why, setAt: at }
   return change.kind === 'prices'
     ? accountPrices.event({ ...change.after, ...facts })
     : approvals.event({ ...change.after, ...facts })

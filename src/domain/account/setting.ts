@@ -1,5 +1,5 @@
 import { type Static, type TObject, type TProperties, type TSchema, Type } from '@sinclair/typebox'
-import { isSameText } from '../../kernel/characters.ts'
+import { isPrintable, isSameText } from '../../kernel/characters.ts'
 import { DomainError } from '../../kernel/errors.ts'
 import { type Person, PersonSchema } from './postings.ts'
 
@@ -10,6 +10,8 @@ interface SettingFacts {
   readonly revision: number
   /** RFC 3339. */
   readonly setAt: string
+  /** Why it was set, where its events may say so; absent: not said. */
+  readonly reason?: string
   /** Who set it, where its events name the person; null: a shell; absent in older events. */
   readonly by?: Person | null
 }
@@ -51,6 +53,8 @@ interface Declared<Code, Type, Terms, Wanted> {
   readonly operatorsOnly?: 'all' | ((wanted: Wanted, now: Terms) => OperatorsOnly | undefined)
   /** Whether events name the person who set it, because a change may need a second one. */
   readonly namesPerson?: true
+  /** Whether events say why it was set, where that is given; a setting with a reason among its terms does not. */
+  readonly takesReason?: true
   /** Describes its event in one line for people. */
   readonly words: (value: Terms & Revised) => string
 }
@@ -91,6 +95,7 @@ export function accountSetting<
       revision: Type.Integer({ minimum: 1 }),
       ...declared.terms,
       ...(declared.namesPerson && { by: Type.Optional(Type.Union([PersonSchema, Type.Null()])) }),
+      ...(declared.takesReason && { reason: Type.Optional(Type.String()) }),
       setAt: Type.String(),
     }),
     event: (data) => ({ type, data }),
@@ -103,6 +108,29 @@ export function valueOf<Data extends SettingFacts>({ data }: { readonly data: Da
   return value
 }
 
+/** The setting that an event sets whose reason is why it was set. */
+export function valueWithoutReason<Data extends SettingFacts>(event: { readonly data: Data }) {
+  const { reason: _reason, ...value } = valueOf(event)
+  return value
+}
+
+const MAX_REASON_CHARACTERS = 256
+
+/** The reason of a change as its event has it. @throws DomainError `setting_invalid` */
+function reasonIn(
+  { takesReason, code }: { readonly takesReason?: true; readonly code: string },
+  given: string | undefined,
+): { readonly reason?: string } {
+  const reason = given?.trim() ?? ''
+  if (reason === '') return {}
+  if (takesReason !== true || !isPrintable(reason, MAX_REASON_CHARACTERS))
+    invalidSetting(code)(
+      'reason',
+      `is one line of at most ${MAX_REASON_CHARACTERS} characters, none of them hidden`,
+    )
+  return { reason }
+}
+
 /** The wanted value of a setting: all of it, not a change of a part. */
 export interface WantedSetting<Wanted> {
   readonly tenantId: string
@@ -111,6 +139,8 @@ export interface WantedSetting<Wanted> {
   readonly basis?: number | undefined
   /** Who sets it, for the event of a setting that names the person; undefined: a shell. */
   readonly by?: Person | undefined
+  /** Why, in one line; undefined or empty: not said. */
+  readonly reason?: string | undefined
 }
 
 /**
@@ -121,12 +151,13 @@ export interface WantedSetting<Wanted> {
  */
 export function decideSetting<Event extends { readonly type: string }, Terms, Wanted>(
   setting: AccountSetting<string, Event, Terms, Wanted>,
-  { tenantId, wanted, basis, by, at }: WantedSetting<Wanted> & { readonly at: string },
+  { tenantId, wanted, basis, by, reason, at }: WantedSetting<Wanted> & { readonly at: string },
   now: Terms & Revised,
 ): readonly Event[] {
   const { code, title, lookAgain = 'look at them again' } = setting
   const { revision } = now
   const terms = setting.canonical(wanted, now, at)
+  const why = reasonIn(setting, reason)
   // An old basis is no fault here: a caller that sends the same again has not seen the answer.
   if (isSameText(setting.fingerprint(terms), setting.fingerprint(now))) return []
   if (basis !== undefined && basis !== revision)
@@ -136,7 +167,9 @@ export function decideSetting<Event extends { readonly type: string }, Terms, Wa
       { setting: code, tenantId, revision },
     )
   const person = setting.namesPerson && { by: by ?? null }
-  return [setting.event({ tenantId, revision: revision + 1, ...terms, ...person, setAt: at })]
+  return [
+    setting.event({ tenantId, revision: revision + 1, ...terms, ...person, ...why, setAt: at }),
+  ]
 }
 
 /** Refuses an invalid member of a setting, by name. */

@@ -11,6 +11,7 @@ import {
   decideSetting,
   type SettingValue,
   valueOf,
+  valueWithoutReason,
   type WantedSetting,
 } from './setting.ts'
 import { tenantStatus } from './status.ts'
@@ -112,7 +113,12 @@ export function setSetting<Name extends SettingName>(
 /** The settings after an event. */
 export function evolveSettings(now: AccountSettings, event: SettingEvent): AccountSettings {
   const name = nameByEvent.get(event.type)
-  return name === undefined ? now : { ...now, [name]: valueOf<SettingEvent['data']>(event) }
+  if (name === undefined) return now
+  const isOfChange = definitions[name].takesReason === true
+  const value = isOfChange
+    ? valueWithoutReason<SettingEvent['data']>(event)
+    : valueOf<SettingEvent['data']>(event)
+  return { ...now, [name]: value }
 }
 
 /** Takes of each setting the one that was set later; `one` where both are the same. */

@@ -39,6 +39,19 @@ const after = (...commands: readonly SetSetting[]) =>
 const decide = (command: SetSetting, state = after()) => accountDecider.decide(command, state)
 const both = set({ limits: [ofTenant, ofUser] })
 
+t.test('the event says why, where that was given, and the settings do not', async (t) => {
+  const why = { reason: ' a launch on Friday ' }
+  const [event] = decide({ ...both, ...why })
+  t.match(event, { type: 'LimitsSet', data: { reason: 'a launch on Friday' } })
+  const known = after({ ...both, ...why })
+  t.notOk('reason' in (known.settings.limits ?? {}))
+  t.same(decide({ ...both, reason: 'another' }, known), [], 'a reason alone changes nothing')
+  for (const reason of [undefined, '', '  '])
+    for (const { data } of decide({ ...both, reason })) t.notOk('reason' in data)
+  for (const reason of ['two\nlines', 'x'.repeat(257), 'a\u200bb'])
+    t.throws(() => decide({ ...both, reason }), { code: 'setting_invalid' }, reason.slice(0, 9))
+})
+
 t.test('limits are set as a whole, with a revision from 1', async (t) => {
   const [event] = decide(both)
   t.same(event, {

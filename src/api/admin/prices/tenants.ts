@@ -7,7 +7,7 @@ import { comparedPrices } from '../../../app/finance/prices/what-if.ts'
 import { accountPricesFromDocument, maxAccountPrices } from '../../../domain/account/prices.ts'
 import type { AdminScope } from '../../../app/accounts/admin-scope.ts'
 import type { Services } from '../../kit/services.ts'
-import { settingRoutes } from '../settings.ts'
+import { changeReason, settingRoutes } from '../settings.ts'
 import {
   NoParametersSchema,
   ownPrice,
@@ -51,6 +51,7 @@ const PricesBody = Type.Object(
           'Tenant prices of single SKUs; the multiplier does not apply to them. Absent: none.',
       }),
     ),
+    ...changeReason,
   },
   {
     ...strict,
@@ -64,7 +65,10 @@ const PricesBody = Type.Object(
     ],
   },
 )
-const ClearQuery = Type.Object({ expected_revision: Type.Optional(Revision) }, strict)
+const ClearQuery = Type.Object(
+  { expected_revision: Type.Optional(Revision), ...changeReason },
+  strict,
+)
 
 const members = {
   revision: Revision,

@@ -216,6 +216,12 @@ export const Reason = line(
   'Reason that readers of the ledger see: one line of 1 to 256 characters.',
 )
 
+/** Why something is changed, where that may be left out. */
+export const ChangeReason = line(
+  256,
+  'Why: the list of changes shows it. One line of 1 to 256 characters.',
+)
+
 /** Shape of a person, by the token that was used. */
 export const PersonSchema = Type.Object(
   { tenant_id: Type.String(), user_id: Type.String(), token_id: Type.String() },
