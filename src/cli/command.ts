@@ -5,6 +5,7 @@ import type { AccountCommandDeps } from '../app/accounts/account-commands.ts'
 import { nearestTenant, readTenant } from '../app/accounts/managed-tenants.ts'
 import type { ManagementDeps } from '../app/accounts/management.ts'
 import { catalog } from '../families/index.ts'
+import { isPrintable } from '../kernel/characters.ts'
 import { systemClock } from '../kernel/clock.ts'
 import { actorOf } from './actor.ts'
 import { CommandError, UsageError } from './output.ts'
@@ -71,6 +72,16 @@ export function changing(command: Command): Command {
 /** A command that changes something, and may say why. */
 export function changingWithReason(command: Command): Command {
   return changing(command).option('--reason <text>', 'why, for the list of changes')
+}
+
+const MAX_REASON_CHARACTERS = 256
+
+/** The value of `--reason`; undefined where it is not given. @throws UsageError */
+export function reasonOf({ reason }: { readonly reason?: string }): string | undefined {
+  if (reason === undefined || isPrintable(reason, MAX_REASON_CHARACTERS)) return reason
+  throw new UsageError(
+    `--reason must be one line of 1 to ${MAX_REASON_CHARACTERS} characters, none of them hidden`,
+  )
 }
 
 /** The dependencies of commands that change access. */

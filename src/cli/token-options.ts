@@ -10,6 +10,7 @@ import {
   tokenPrefixes,
   tokenRoles,
 } from '../domain/token/events.ts'
+import type { TokenChanges } from '../domain/token/changes.ts'
 import { type LimitName, limitNames, type TokenLimitChanges } from '../domain/token/limits.ts'
 import { isSubject, MAX_SUBJECT_LENGTH, subjectNamed } from '../domain/token/subject.ts'
 import { catalog } from '../families/index.ts'
@@ -176,4 +177,31 @@ export function splitList(text: string): string[] {
     .split(',')
     .map((item) => item.trim())
     .filter((item) => item !== '')
+}
+
+/** Options that change a token, except its limits. */
+export interface UpdateOptions {
+  readonly name?: string
+  readonly models?: string
+  readonly addresses?: string
+  readonly expires?: string
+}
+
+/** The changes that options ask for: `all`, `any` and `never` remove a bound. @throws UsageError */
+export async function tokenChangesOf(
+  session: Session,
+  { name, models, addresses, expires }: UpdateOptions,
+): Promise<TokenChanges> {
+  if ((name ?? models ?? addresses ?? expires) === undefined)
+    throw new UsageError('give at least one of --name, --models, --addresses and --expires')
+  return {
+    ...(name === undefined ? {} : { name }),
+    ...(models === undefined
+      ? {}
+      : { models: models === 'all' ? null : await modelsOf(session, models) }),
+    ...(addresses === undefined
+      ? {}
+      : { addresses: addresses === 'any' ? null : splitList(addresses) }),
+    ...(expires === undefined ? {} : { expiresAt: expires === 'never' ? null : expiryOf(expires) }),
+  }
 }

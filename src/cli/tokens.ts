@@ -27,8 +27,19 @@ import {
   scopeOf,
   splitList,
   subjectOf,
+  tokenChangesOf,
+  type UpdateOptions,
 } from './token-options.ts'
-import { type ActorOption, changing, depsOf, JSON_OPTION, LIST_LIMIT, onStores } from './command.ts'
+import {
+  type ActorOption,
+  changing,
+  changingWithReason,
+  depsOf,
+  JSON_OPTION,
+  LIST_LIMIT,
+  onStores,
+  reasonOf,
+} from './command.ts'
 
 const LIMITS_HELP = `
 A limit that was never set follows RATE_LIMIT_RPM, RATE_LIMIT_TPM, RATE_LIMIT_CONCURRENT_CALLS and
@@ -78,7 +89,7 @@ function addIssue(group: Command): void {
 }
 
 function addRotate(group: Command): void {
-  changing(group.command('rotate'))
+  changingWithReason(group.command('rotate'))
     .description('give a token a new secret; the old one stays valid for a while')
     .argument('<token id>')
     .option('--overlap <seconds>', 'how long the old secret stays valid', '3600')
@@ -86,7 +97,7 @@ function addRotate(group: Command): void {
 }
 
 function addLimit(group: Command): void {
-  changing(group.command('limit'))
+  changingWithReason(group.command('limit'))
     .description('change the limits of a token, effective immediately; others are unchanged')
     .argument('<token id>')
     .option('--rpm <n>', 'calls and task creations per minute')
@@ -101,7 +112,7 @@ function addLimit(group: Command): void {
 }
 
 function addUpdate(group: Command): void {
-  changing(group.command('update'))
+  changingWithReason(group.command('update'))
     .description(
       'change name, models, addresses or expiry of a token, effective immediately; others are unchanged',
     )
@@ -183,7 +194,7 @@ async function issueTokenCommand(
 async function rotateTokenCommand(
   session: Session,
   tokenId: string,
-  options: ActorOption & { overlap: string; json?: boolean },
+  options: ActorOption & { overlap: string; reason?: string; json?: boolean },
 ): Promise<void> {
   const token = await findToken(session.pool, tokenId)
   if (!token) throw new CommandError(`no token ${tokenId}`)
@@ -194,6 +205,7 @@ async function rotateTokenCommand(
     tokenId,
     kind: token.kind,
     overlapMs: overlapS * 1_000,
+    reason: reasonOf(options),
   })
   note(`the secret is shown only now; the old one ends in ${overlapS} s`)
   show({ tokenId, secret: rotated.secret }, options.json)
@@ -204,10 +216,14 @@ async function rotateTokenCommand(
 async function limitTokenCommand(
   session: Session,
   tokenId: string,
-  options: LimitOptions & ActorOption & { json?: boolean },
+  options: LimitOptions & ActorOption & { reason?: string; json?: boolean },
 ): Promise<void> {
   const changes = limitChangesOf(options)
-  const { position } = await changeTokenLimits(depsOf(session, options), { tokenId, changes })
+  const { position } = await changeTokenLimits(depsOf(session, options), {
+    tokenId,
+    changes,
+    reason: reasonOf(options),
+  })
   await session.projected('access', position)
   const token = await findToken(session.pool, tokenId)
   show({ tokenId, limits: options.json ? token?.limits : limitsText(token?.limits) }, options.json)
@@ -217,31 +233,12 @@ async function limitTokenCommand(
 async function updateTokenCommand(
   session: Session,
   tokenId: string,
-  options: ActorOption & {
-    name?: string
-    models?: string
-    addresses?: string
-    expires?: string
-    json?: boolean
-  },
+  options: ActorOption & UpdateOptions & { reason?: string; json?: boolean },
 ): Promise<void> {
-  const { name, models, addresses, expires } = options
-  if ((name ?? models ?? addresses ?? expires) === undefined)
-    throw new UsageError('give at least one of --name, --models, --addresses and --expires')
   const { position } = await changeToken(depsOf(session, options), {
     tokenId,
-    changes: {
-      ...(name === undefined ? {} : { name }),
-      ...(models === undefined
-        ? {}
-        : { models: models === 'all' ? null : await modelsOf(session, models) }),
-      ...(addresses === undefined
-        ? {}
-        : { addresses: addresses === 'any' ? null : splitList(addresses) }),
-      ...(expires === undefined
-        ? {}
-        : { expiresAt: expires === 'never' ? null : expiryOf(expires) }),
-    },
+    reason: reasonOf(options),
+    changes: await tokenChangesOf(session, options),
   })
   await session.projected('access', position)
   const token = await findToken(session.pool, tokenId)

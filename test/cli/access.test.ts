@@ -152,7 +152,14 @@ t.test(
       'none',
       '--tpm',
       '9000',
+      '--reason',
+      'case 4713',
     )
+    const hidden = ['--tpm', '9', '--reason', 'two\nlines']
+    t.match(await run('token', 'limit', tokenId, ...hidden), {
+      code: 2,
+      stderr: /--reason must be/,
+    })
     t.match(changed.stdout, /^limits: rpm 60, tpm 9000, concurrent-tasks none$/m)
     await eventually('room', async () => ((await tasks.create()).status === 200 ? true : undefined))
     const back = ['--rpm', 'default', '--tpm', 'default', '--concurrent-tasks', 'default']
@@ -395,6 +402,8 @@ t.test('changes are listed by the name that was given at a shell', async (t) => 
   t.match(made.stdout, / Bob +budgets +/)
   t.match(made.stdout, / Bob +limits +/)
   t.match(made.stdout, /for the launch/)
+  const ofTokens = await run('changes', '--tenant', tenant, '--today', '--tz', middayZone())
+  t.match(ofTokens.stdout, /token limits[^\n]*case 4713/)
   t.match(await run('changes', '--by', 'Bop'), { code: 2, stderr: /--by: there is no person/ })
   t.match(await run('changes', '--tenant', tenant, '--to', '2026-01-01'), {
     code: 0,

@@ -291,7 +291,8 @@ t.test('a secret is shown once, by the answer to its form alone', async (t) => {
   const shown = await ask(tokenPath, { cookie: administrator })
   const lastFour = hiddenOf(shown.text, 'expected_last_four')
   t.match(lastFour, /^.{4}$/)
-  const form = { key: 'k1', overlap_seconds: '60', expected_last_four: lastFour }
+  const reason = 'seen in a <log>'
+  const form = { key: 'k1', overlap_seconds: '60', expected_last_four: lastFour, reason }
   const done = await ask(`${tokenPath}/rotate`, { cookie: administrator, form })
   t.equal(done.status, 200)
   t.equal(done.headers.get('cache-control'), 'no-store')
@@ -622,6 +623,7 @@ t.test('changes are listed by person, with the reason and what was before', asyn
   t.match(all.text, /invoice &lt;77> is overdue/)
   t.match(all.text, /tenant requests per minute 600/)
   t.match(all.text, /a &lt;launch> on Friday/)
+  t.match(all.text, /secret rotated[^]*seen in a &lt;log>/)
   t.match(all.text, `href="${tokenPath}"`)
   const bySecond = await ask('/console/changes?by=second', { cookie: operator })
   t.match(bySecond.text, /proposal approved/)

@@ -469,6 +469,8 @@ await t.test('400 names the faulty member, and no event is written', async (t) =
     ['PATCH', `/tokens/${id}`, { expires_at: past }, 'expires_at'],
     ['PATCH', `/tokens/${id}`, { kind: 'admin' }, 'kind'],
     ['POST', `/tokens/${id}/rotate`, { overlap_seconds: -1 }, 'overlap_seconds'],
+    ['POST', `/tokens/${id}/rotate`, { reason: 'two\nlines' }, 'reason'],
+    ['PATCH', `/tokens/${id}`, { reason: '' }, 'reason'],
     ['POST', `/tokens/${id}/rotate`, { overlap_seconds: 2_592_001 }, 'overlap_seconds'],
     ['POST', `/tokens/${id}/rotate`, { overlap: 5 }, 'overlap'],
     ['POST', '/tenants', { name: 'x', tenant_id: 'a b' }, 'tenant_id'],

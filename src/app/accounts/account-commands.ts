@@ -200,11 +200,13 @@ export async function rotateToken(
     readonly expectedLastFour?: string | undefined
     /** The token that asks; absent for a command of an operator. */
     readonly rotatedBy?: string
+    /** Why; absent: not said. */
+    readonly reason?: string | undefined
     /** The bounds of the token that asks; absent for a command of an operator. */
     readonly manager?: Bounds
   },
 ): Promise<IssuedSecret> {
-  const { tokenId, kind, overlapMs, expectedLastFour, rotatedBy, manager } = input
+  const { tokenId, kind, overlapMs, expectedLastFour, rotatedBy, reason, manager } = input
   if (overlapMs > MAX_OVERLAP_MS)
     throw new DomainError(
       'token_expiry_invalid',
@@ -220,6 +222,7 @@ export async function rotateToken(
     lastFour: secret.slice(-4),
     oldValidUntil: toTimestamp(nowMs + overlapMs),
     expectedLastFour,
+    reason,
     ...(rotatedBy === undefined ? {} : { rotatedBy }),
     ...(manager === undefined ? {} : { manager }),
     at: toTimestamp(nowMs),
@@ -236,6 +239,8 @@ export function changeToken(
   input: {
     readonly tokenId: string
     readonly changes: TokenChanges
+    /** Why; absent: not said. */
+    readonly reason?: string | undefined
     /** Set for a caller that may not widen it: the limits in force where the token has none. */
     readonly onlyNarrower?: DefaultTokenLimits
     /** The bounds of the token that asks; absent for a command of an operator. */
@@ -260,10 +265,14 @@ export function changeToken(
 /** Changes a token's limits; a repetition changes nothing. */
 export function changeTokenLimits(
   deps: AccountCommandDeps,
-  input: { readonly tokenId: string; readonly changes: TokenLimitChanges },
+  input: {
+    readonly tokenId: string
+    readonly changes: TokenLimitChanges
+    readonly reason?: string | undefined
+  },
 ): Promise<Changed> {
-  const { tokenId, changes } = input
-  return changeToken(deps, { tokenId, changes: { limits: changes } })
+  const { tokenId, changes, reason } = input
+  return changeToken(deps, { tokenId, changes: { limits: changes }, reason })
 }
 
 /** Disables a token, effective immediately. */

@@ -212,24 +212,27 @@ export const changeKinds: { readonly [T in ChangeType]: ChangeKind<T> } = {
     what: 'secret rotated',
     roles: support,
     before: { others: issued, of: 'token' },
-    facts: ({ lastFour }, before) => {
+    facts: ({ lastFour, reason }, before) => {
       const was = textOf(before?.['lastFour'])
-      return { from: was === null ? null : `…${was}`, to: `…${lastFour}` }
+      return { from: was === null ? null : `…${was}`, to: `…${lastFour}`, reason }
     },
   },
   TokenLimitsChanged: {
     what: 'token limits',
     roles: support,
     before: { others: issued, of: 'token' },
-    facts: ({ limits }, before) => differenceOf(before?.['limits'], limits),
+    facts: ({ limits, reason }, before) => ({
+      ...differenceOf(before?.['limits'], limits),
+      reason,
+    }),
   },
   TokenUpdated: {
     what: 'token changed',
     roles: support,
     before: { others: issued, of: 'token' },
-    facts: (data, before) => {
-      const { limits: _, ...was } = before ?? {}
-      return differs(data, was)
+    facts: ({ reason, ...data }, before) => {
+      const { limits: _limits, reason: _reason, ...was } = before ?? {}
+      return { ...differs(data, was), reason }
     },
   },
   TokenDisabled: {

@@ -71,7 +71,11 @@ export interface ManagedTokens {
   readonly change: (
     adminScope: AdminScope,
     by: Actor,
-    input: { readonly tokenId: string; readonly changes: TokenChanges },
+    input: {
+      readonly tokenId: string
+      readonly changes: TokenChanges
+      readonly reason?: string | undefined
+    },
   ) => Promise<Warned<{ readonly token: ShownToken }>>
   readonly rotate: (
     adminScope: AdminScope,
@@ -81,6 +85,7 @@ export interface ManagedTokens {
       readonly overlapMs: number
       /** End of the secret that was looked at; another one by now is `token_secret_reused`. */
       readonly expectedLastFour?: string
+      readonly reason?: string | undefined
     },
   ) => Promise<ShownSecret>
   /**
@@ -123,14 +128,14 @@ export function createManagedTokens(deps: TokenDeps): ManagedTokens {
       const { tokenId, secret } = await issueToken(depsOf(deps, by), bounded)
       return { token: await findToken(deps, adminScope, tokenId), secret, warnings }
     },
-    change: async (adminScope, by, { tokenId, changes }) => {
+    change: async (adminScope, by, { tokenId, changes, reason }) => {
       await manageable(deps, adminScope, tokenId)
       const warnings = await checkTokenModels(known, changes.models)
       const bound =
         adminScope.kind === 'user'
           ? { onlyNarrower: deps.defaultLimits }
           : { manager: await requireManager(deps, by) }
-      await changeToken(depsOf(deps, by), { tokenId, changes, ...bound })
+      await changeToken(depsOf(deps, by), { tokenId, changes, reason, ...bound })
       return { token: await findToken(deps, adminScope, tokenId), warnings }
     },
     rotate: async (adminScope, by, { tokenId, ...input }) => {

@@ -206,7 +206,7 @@ export function Limits({
         figure('tokens_per_minute', 'Tokens per minute', now?.tokensPerMinute),
         figure('concurrent_calls', 'Calls at once', now?.concurrentCalls),
         figure('concurrent_tasks', 'Tasks at once', now?.concurrentTasks),
-        { name: 'reason', label: 'Reason', isOptional: true },
+        { name: 'reason', label: 'Reason (kept in the log)', isOptional: true },
       ]}
     >
       {kind === 'tenant'

@@ -87,6 +87,7 @@ function RotateForm({
           label: 'Seconds until the old secret stops working',
           value: String(DEFAULT_OVERLAP_S),
         },
+        { name: 'reason', label: 'Reason (kept in the log)', isOptional: true },
       ]}
     >
       The token gets a new secret, which the next page shows once. The secret that ends in{' '}
@@ -208,6 +209,7 @@ export const disableForm = (tokens: Tokens): PageForm<typeof disableFields> => (
 const rotateFields = Type.Object({
   overlap_seconds: RotationSchema.properties.overlap_seconds,
   expected_last_four: KnownId,
+  reason: RotationSchema.properties.reason,
 })
 
 /** The form that gives a token a new secret: its answer alone has it. */
@@ -216,9 +218,10 @@ export const rotateForm = (tokens: Tokens): PageForm<typeof rotateFields> => ({
   roles: [],
   fields: rotateFields,
   act: async (request, { id, fields }) => {
-    const { overlap_seconds: overlapS = DEFAULT_OVERLAP_S, expected_last_four: lastFour } = fields
+    const { overlap_seconds: overlapS = DEFAULT_OVERLAP_S, reason } = fields
+    const { expected_last_four: lastFour } = fields
     const overlapMs = overlapS * 1_000
-    const input = { tokenId: id, overlapMs, expectedLastFour: lastFour }
+    const input = { tokenId: id, overlapMs, expectedLastFour: lastFour, reason }
     const { token, secret } = await tokens.rotate(adminScopeOf(request), actorOf(request), input)
     return {
       title: 'New secret',

@@ -1,6 +1,7 @@
 import { isSameText } from '../../kernel/characters.ts'
 import { fromTimestamp } from '../../kernel/clock.ts'
 import { DomainError } from '../../kernel/errors.ts'
+import { membersGiven } from '../../kernel/json.ts'
 import { checkAddresses } from './addresses.ts'
 import { type Bounds, requireWithin, widerBounds } from './bounds.ts'
 import type { TokenEvent, TokenKind } from './events.ts'
@@ -39,6 +40,8 @@ export interface ChangeToken {
   readonly onlyNarrower?: DefaultTokenLimits
   /** The bounds of the token that makes the change: it widens no other beyond them. */
   readonly manager?: Bounds
+  /** Why; absent: not said. */
+  readonly reason?: string | undefined
   readonly at: string
 }
 
@@ -82,7 +85,7 @@ export function changeToken(command: ChangeToken, now: Changeable): readonly Tok
 }
 
 function updated(
-  { tokenId, at }: ChangeToken,
+  { tokenId, reason, at }: ChangeToken,
   now: Changeable,
   next: Changeable,
   moved: boolean,
@@ -95,16 +98,18 @@ function updated(
     ...(addresses === undefined ? {} : { addresses: [...addresses] }),
     ...(expiresAt === undefined ? {} : { expiresAt }),
   }
-  return [{ type: 'TokenUpdated', data: { tokenId, name, ...bounds, updatedAt: at } }]
+  const data = { tokenId, name, ...bounds, ...membersGiven({ reason }), updatedAt: at }
+  return [{ type: 'TokenUpdated', data }]
 }
 
 function limited(
-  { tokenId, at }: ChangeToken,
+  { tokenId, reason, at }: ChangeToken,
   now: Changeable,
   { limits }: Changeable,
 ): readonly TokenEvent[] {
   if (sameLimits(now.limits, limits)) return []
-  return [{ type: 'TokenLimitsChanged', data: { tokenId, limits, changedAt: at } }]
+  const data = { tokenId, limits, ...membersGiven({ reason }), changedAt: at }
+  return [{ type: 'TokenLimitsChanged', data }]
 }
 
 function sameTime(a: string | undefined, b: string | undefined): boolean {

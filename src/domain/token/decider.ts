@@ -59,6 +59,8 @@ export type TokenCommand =
       readonly expectedLastFour?: string | undefined
       /** The token that asks; absent for a command of an operator. */
       readonly rotatedBy?: string
+      /** Why; absent: not said. */
+      readonly reason?: string | undefined
       /** The bounds of the token that asks: it gets no secret of a wider one. */
       readonly manager?: Bounds
       readonly at: string
@@ -206,8 +208,8 @@ function rotate(
     throw new DomainError('token_expiry_invalid', 'the old secret cannot end in the past', {
       tokenId,
     })
-  const { rotatedBy } = command
-  const given = membersGiven({ rotatedBy })
+  const { rotatedBy, reason } = command
+  const given = membersGiven({ rotatedBy, reason })
   const data = { tokenId, secretHash, lastFour, oldValidUntil, ...given, rotatedAt: at }
   return bounded(state, [{ type: 'TokenRotated', data }])
 }

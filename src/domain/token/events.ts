@@ -79,6 +79,9 @@ const tokenMembers = {
   lastFour: Type.String(),
 }
 
+/** Why it was done; absent: not said. */
+const GivenReason = Type.Optional(Type.String())
+
 /** Ranges of addresses (CIDR) it may be used from; absent means from anywhere. */
 const Addresses = Type.Optional(Type.Array(Type.String()))
 
@@ -111,12 +114,14 @@ export const tokenEvents = {
     oldValidUntil: Type.String(),
     /** The token that asked for it; absent in older events, and where a command of an operator did. */
     rotatedBy: Type.Optional(Type.String()),
+    reason: GivenReason,
     rotatedAt: Type.String(),
   }),
   /** The limits of the token from now on, all of them. */
   TokenLimitsChanged: Type.Object({
     tokenId: Type.String(),
     limits: TokenLimitsSchema,
+    reason: GivenReason,
     changedAt: Type.String(),
   }),
   /** The name of the token and all its bounds from now on, except the limits. */
@@ -128,6 +133,7 @@ export const tokenEvents = {
     addresses: Addresses,
     /** Absent means that it does not expire. */
     expiresAt: Type.Optional(Type.String()),
+    reason: GivenReason,
     updatedAt: Type.String(),
   }),
   TokenDisabled: Type.Object({

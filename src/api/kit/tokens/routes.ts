@@ -241,7 +241,8 @@ function oneRoutes(instance: FastifyInstance, surface: TokenSurface): void {
   app.patch('/tokens/:id', {
     schema: { ...changeSchema, body: TokenChangesSchema },
     handler: async (request) => {
-      const input = { tokenId: request.params.id, changes: readChanges(request.body) }
+      const { reason } = request.body
+      const input = { tokenId: request.params.id, changes: readChanges(request.body), reason }
       const by = actorOf(request)
       const { token, warnings } = await tokens.change(adminScopeOf(request), by, input)
       return success(toToken(token), warnings)
@@ -291,8 +292,8 @@ function rotateRoute(instance: FastifyInstance, surface: TokenSurface): void {
       body: RotationSchema,
     },
     handler: async (request) => {
-      const { overlap_seconds: overlapS = DEFAULT_OVERLAP_S } = request.body
-      const input = { tokenId: request.params.id, overlapMs: overlapS * 1_000 }
+      const { overlap_seconds: overlapS = DEFAULT_OVERLAP_S, reason } = request.body
+      const input = { tokenId: request.params.id, overlapMs: overlapS * 1_000, reason }
       return success(toSecret(await tokens.rotate(adminScopeOf(request), actorOf(request), input)))
     },
   })

@@ -3,7 +3,7 @@ import { MAX_OVERLAP_MS } from '../../../app/accounts/account-commands.ts'
 import { MAX_TOKEN_ADDRESSES } from '../../../domain/token/addresses.ts'
 import { MAX_TOKEN_LIMIT, tokenRoles } from '../../../domain/token/events.ts'
 import { MAX_SUBJECT_LENGTH } from '../../../domain/token/subject.ts'
-import { DisplayName, KnownId, Reason, successOf } from '../routes/account-surface.ts'
+import { ChangeReason, DisplayName, KnownId, successOf } from '../routes/account-surface.ts'
 import { NextCursor } from '../routes/queries.ts'
 
 /** Shapes of tokens, shared by the surfaces that manage them. */
@@ -145,7 +145,7 @@ export const NewTokenSchema = Type.Object(
 )
 
 export const TokenChangesSchema = Type.Object(
-  { name: Type.Optional(DisplayName), ...tokenMembers },
+  { name: Type.Optional(DisplayName), ...tokenMembers, reason: Type.Optional(ChangeReason) },
   {
     named: 'TokenChanges',
     ...strict,
@@ -163,6 +163,7 @@ export const RotationSchema = Type.Object(
         description: `How long the old secret stays valid; ${DEFAULT_OVERLAP_S} by default.`,
       }),
     ),
+    reason: Type.Optional(ChangeReason),
   },
   { named: 'TokenRotation', ...strict, examples: [{ overlap_seconds: 3_600 }] },
 )
@@ -173,10 +174,7 @@ export const DisablingSchema = Type.Object({
       description: 'true: also disable the tokens that it issued, directly or through others.',
     }),
   ),
-  reason: Type.Optional({
-    ...Reason,
-    description: 'Why, for lists of changes: one line of 1 to 256 characters.',
-  }),
+  reason: Type.Optional(ChangeReason),
 })
 
 export const TokenParamsSchema = Type.Object({
