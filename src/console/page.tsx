@@ -55,10 +55,15 @@ export class Unchanged {
   readonly status = 204
 }
 
+/** Members of the address of each page, by its path. */
+export type KnownPages = ReadonlyMap<string, ReadonlySet<string>>
+
 /** The use cases that pages and their forms call. */
 export type ConsoleServices = QueryServices &
   Pick<Services, 'accounts'> & {
     readonly operations: OperationsReads
+    /** Filled with each page that is registered. */
+    readonly pages: Map<string, ReadonlySet<string>>
     readonly sessions: Pick<ConsoleSessions, 'viewed' | 'list' | 'endListed'>
   }
 
@@ -264,6 +269,7 @@ export function pageRoute<Query extends TObject, Facts>(
 ): void {
   // Links from other pages carry their zone.
   const querystring = Type.Object({ ...page.query.properties, tz: timeRangeMembers.tz })
+  services.pages.set(page.path, new Set(Object.keys(querystring.properties)))
   app.get<{ Params: { id?: string } }>(
     page.path,
     {

@@ -26,6 +26,7 @@ import { overview } from './overview/routes.ts'
 import { periods } from './periods/routes.ts'
 import { prices } from './prices/routes.ts'
 import { proposals } from './proposals/routes.ts'
+import { savedViews } from './saved-views/routes.ts'
 import { tenants } from './tenants/routes.ts'
 import { ProblemPage, problemTitle } from './problem.tsx'
 import { createProvider, type ProviderSettings } from './session/provider.ts'
@@ -51,6 +52,7 @@ export const subjects: readonly Subject[] = [
   changes,
   tenants,
   operations,
+  savedViews,
 ]
 
 /** Shows a failure as a page, in the words that the API has for it. */
@@ -103,7 +105,8 @@ export function createConsole(
   const countSignIn = createSignIns(deps.clock)
   const provider = deps.oidc && createProvider(deps.oidc)
   const register: Surface['register'] = async (app, given) => {
-    const services = { ...given, queries, operations: deps.operations, sessions }
+    const pages = new Map<string, ReadonlySet<string>>()
+    const services = { ...given, queries, operations: deps.operations, sessions, pages }
     useGuard(app)
     useForms(app)
     assetRoutes(app)

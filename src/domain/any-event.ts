@@ -25,6 +25,12 @@ import {
 } from './installation/events.ts'
 import { issuerEvents, issuerFacts, issuerStream, type IssuerEvent } from './issuer/events.ts'
 import { noteEvents, noteFacts, noteStreams, type NoteEvent } from './note/events.ts'
+import {
+  savedViewEvents,
+  savedViewFacts,
+  savedViewStreams,
+  type SavedViewEvent,
+} from './saved-view/events.ts'
 import { viewEvents, viewFacts, viewStreams, type ViewEvent } from './view/events.ts'
 import {
   priceBookEvents,
@@ -70,6 +76,7 @@ export const eventSchemas = {
   ...verificationEvents,
   ...noteEvents,
   ...viewEvents,
+  ...savedViewEvents,
   ...statementEvents,
   ...issuerEvents,
   ...installationEvents,
@@ -91,6 +98,7 @@ export type AnyEvent =
   | VerificationEvent
   | NoteEvent
   | ViewEvent
+  | SavedViewEvent
   | StatementEvent
   | IssuerEvent
   | InstallationEvent
@@ -116,6 +124,7 @@ const eventFacts: { readonly [T in AnyEventType]: EventFacts<DataOf[T]> } = {
   ...verificationFacts,
   ...noteFacts,
   ...viewFacts,
+  ...savedViewFacts,
   ...statementFacts,
   ...issuerFacts,
   ...installationFacts,
@@ -179,6 +188,7 @@ export const streamPrefixes = [
   verificationStreams,
   noteStreams,
   viewStreams,
+  savedViewStreams,
   statementStreams,
   issuerStream,
 ] as const

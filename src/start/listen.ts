@@ -158,14 +158,21 @@ async function consoleOf(
   const isByClaim = oidc !== undefined && oidc.roles.length > 0
   const claimTokens = isByClaim
     ? createClaimTokens({
-        ...{ log, db, clock, catalog: models.catalog },
+        log,
+        db,
+        clock,
+        catalog: models.catalog,
         provider: oidc,
         validMs: SESSION_MAX_MS,
       })
     : undefined
   const provider = oidc && { ...oidc, ...(isByClaim ? {} : { roleClaim: undefined }) }
   return createConsole(queries, {
-    ...{ db, clock, ...access, operations, claimTokens },
+    db,
+    clock,
+    ...access,
+    operations,
+    claimTokens,
     oidc: provider,
   })
 }

@@ -24,6 +24,7 @@ import { createReadModelPrices } from '../app/finance/prices/model-prices.ts'
 import { createManagedPriceBooks } from '../app/finance/prices/managed-price-books.ts'
 import type { Channel } from '../app/ports/provider.ts'
 import { createLifeActions } from '../app/support/actions/life-actions.ts'
+import { createSavedViews } from '../app/support/actions/saved-views.ts'
 import { createViewTenant } from '../app/support/actions/tenant-views.ts'
 import { doCallsHold } from '../app/spending/replica-reports.ts'
 import { seeLedger } from '../app/spending/ledger-lag.ts'
@@ -227,6 +228,7 @@ function accountsOver(
     statements,
     lives: createLifeActions({ ...tasks, tasks, findLife: reads.life }),
     viewTenant: createViewTenant(deps, tenants),
+    savedViews: createSavedViews(deps),
     proposals: createManagedProposals(deps),
     issuer: createManagedIssuer(deps),
     voids: createManagedVoids({ ...deps, crashPoint: tasks.crashPoint }),

@@ -44,6 +44,7 @@ async function headFor(token: Principal, path: string): Promise<string> {
       lastFour: 'abcd',
       sees: 'all tenants',
       role: 'operator',
+      savesViews: true,
       places: await placesFor([...subjects, added], noServices, token, false),
     },
     children: '',

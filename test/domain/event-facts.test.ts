@@ -19,6 +19,7 @@ import { statementEvents } from '../../src/domain/statement/events.ts'
 import { taskEvents } from '../../src/domain/task/events.ts'
 import { tokenEvents } from '../../src/domain/token/events.ts'
 import { uploadEvents } from '../../src/domain/upload/events.ts'
+import { savedViewEvents } from '../../src/domain/saved-view/events.ts'
 import { viewEvents } from '../../src/domain/view/events.ts'
 import { verificationEvents } from '../../src/domain/verification/events.ts'
 import { voiceEvents } from '../../src/domain/voice/events.ts'
@@ -34,6 +35,7 @@ const sources: readonly (readonly [object, string | undefined])[] = [
   [issuerEvents, undefined],
   [noteEvents, 'about'],
   [priceBookEvents, undefined],
+  [savedViewEvents, undefined],
   [statementEvents, undefined],
   [taskEvents, 'platformId'],
   [tokenEvents, 'tokenId'],

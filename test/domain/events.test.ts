@@ -14,6 +14,7 @@ import { uploadStream } from '../../src/domain/upload/events.ts'
 import { verificationStream } from '../../src/domain/verification/events.ts'
 import { noteStream } from '../../src/domain/note/events.ts'
 import { statementStream } from '../../src/domain/statement/events.ts'
+import { savedViewStream } from '../../src/domain/saved-view/events.ts'
 import { viewStream } from '../../src/domain/view/events.ts'
 import { voiceStream } from '../../src/domain/voice/events.ts'
 import { issuerStream } from '../../src/domain/issuer/events.ts'
@@ -125,6 +126,7 @@ t.test('every stream name has a prefix that readers of the log filter by', (t) =
     noteStream('tenant_1'),
     issuerStream,
     priceBookStream,
+    savedViewStream('tenant_1'),
     statementStream('tenant_1'),
     taskStream('video_1'),
     tokenStream('token_1'),

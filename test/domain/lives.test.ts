@@ -9,6 +9,7 @@ import { noteEvents } from '../../src/domain/note/events.ts'
 import { priceBookEvents } from '../../src/domain/pricing/events.ts'
 import { tokenEvents } from '../../src/domain/token/events.ts'
 import { statementEvents } from '../../src/domain/statement/events.ts'
+import { savedViewEvents } from '../../src/domain/saved-view/events.ts'
 import { viewEvents } from '../../src/domain/view/events.ts'
 
 t.test('each type of event is a part of a life, or is known not to be', (t) => {
@@ -18,6 +19,7 @@ t.test('each type of event is a part of a life, or is known not to be', (t) => {
     ...priceBookEvents,
     ...noteEvents,
     ...viewEvents,
+    ...savedViewEvents,
     ...installationEvents,
     ...spoolEvents,
     ...statementEvents,

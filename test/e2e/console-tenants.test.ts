@@ -4,6 +4,7 @@ import { setSetting } from '../../src/app/accounts/settings.ts'
 import { standBefore } from '../helpers/pretended-cluster/front.ts'
 import { pageText } from '../helpers/printed-calls.ts'
 import { startStack } from '../helpers/stack.ts'
+import { savedViewStream } from '../../src/domain/saved-view/events.ts'
 import { parseAmount } from '../../src/kernel/money.ts'
 import { call, tasksOf } from './support/client.ts'
 import {
@@ -115,6 +116,46 @@ t.test('an administrator invites a person once, and for the own tenant alone', a
     (await ask(tenantPath, { cookie: administrator })).text,
     /mia@example\.com signs in by name/,
   )
+})
+
+t.test('people who see the same tenants share saved views', async (t) => {
+  const views = '/console/views'
+  const save = (cookie: string, name: string, address: string) =>
+    ask(views, { cookie, form: { name, address } })
+  const list = async (cookie: string) => (await ask(views, { cookie })).text
+  const page = await ask('/console/failed?time_preset=7d', { cookie: administrator })
+  const address = hiddenOf(page.text, 'address')
+  t.equal(address, '/console/failed?time_preset=7d', 'the form below the page has its address')
+  for (let times = 0; times < 2; times += 1)
+    t.match(await save(administrator, '<b>Ours</b>', address), { status: 303 })
+  t.match(await list(administrator), /href="\/console\/failed\?time_preset=7d">&lt;b>Ours/)
+  t.match(await save(administrator, '<b>Ours</b>', '/console'), {
+    status: 400,
+    text: /another view/,
+  })
+  t.match(await save(administrator, 'evil', '//evil.example'), { status: 400, text: /address/ })
+  t.match(await save(administrator, 'x'.repeat(81), '/console'), { status: 400, text: /name must/ })
+  t.match(await save(administrator, '', '/console'), { status: 400 })
+  t.match(await save(support, 'Theirs', '/console/failed?code=x'), { status: 303 })
+  t.match(await list(finance), />Theirs</, 'of all who see all tenants')
+  for (const cookie of [operator, finance]) t.notMatch(await list(cookie), 'Ours')
+  t.notMatch(await list(administrator), 'Theirs')
+  const own = { tenantId, userId: 'ann', kind: 'query' as const, name: 'own' }
+  const { secret } = await issueToken(access, { ...own, scope: { level: 'current_user' } })
+  await stack.caughtUp()
+  const reader = await signInToConsole(url, secret)
+  t.match(await ask(views, { cookie: reader }), { status: 403, text: /see a whole tenant/ })
+  t.match(await save(reader, 'mine', '/console'), { status: 403 })
+  t.notMatch((await ask('/console/failed', { cookie: reader })).text, 'Save this view')
+  const remove = (cookie: string, name: string) =>
+    ask(`${views}/remove`, { cookie, form: { name } })
+  t.match(await remove(operator, '<b>Ours</b>'), { status: 303 })
+  t.match(await list(administrator), 'Ours', 'no one else removes it')
+  t.match(await remove(finance, 'Theirs'), { status: 303 })
+  t.notMatch(await list(support), 'Theirs')
+  const events = await access.log.readStream(savedViewStream(tenantId))
+  t.match(events, [{ type: 'ViewSaved', data: { name: '<b>Ours</b>', address } }])
+  t.equal(events.length, 1, 'sent twice, saved once')
 })
 
 t.test('a role sees names, and support tokens by their last four', async (t) => {

@@ -111,6 +111,7 @@ const pages = [
   '/console/proposals',
   '/console/tenants',
   '/console/sessions',
+  '/console/views',
   '/console/changes',
   '/console/ledger/credits?kind=credit',
   '/console/ledger/held',

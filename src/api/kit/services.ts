@@ -24,6 +24,7 @@ import type { Throttle } from '../../app/spending/throttle/throttle.ts'
 import type { LifeActions } from '../../app/support/actions/life-actions.ts'
 import type { Refusals } from '../../app/support/refusals.ts'
 import type { Search } from '../../app/support/search.ts'
+import type { SavedViews } from '../../app/support/actions/saved-views.ts'
 import type { ViewTenant } from '../../app/support/actions/tenant-views.ts'
 import type { ImageTaskUseCases } from '../../app/tasks/images/types.ts'
 import type { TaskUseCases } from '../../app/tasks/types.ts'
@@ -109,6 +110,7 @@ export interface Services {
     /** Notes about tasks, calls, assets and files, and the safe actions of support. */
     readonly lives: LifeActions
     readonly viewTenant: ViewTenant
+    readonly savedViews: SavedViews
   }
   readonly support: {
     /** Finds what an id, a name or a pasted text stands for. */

@@ -43,6 +43,8 @@ export const paths = {
   signedInByName: '/oidc/callback',
   chooseAccess: '/oidc/access',
   sessions: '/sessions',
+  savedViews: '/views',
+  removeView: '/views/remove',
 } as const
 
 /** An address with a query; members that are undefined or empty are left out. */
@@ -119,6 +121,8 @@ export const signInByNameHref = pageAt(paths.signInByName)
 export const signedInByNameHref = pageAt(paths.signedInByName)
 export const chooseAccessHref = pageAt(paths.chooseAccess)
 export const sessionsHref = pageAt(paths.sessions)
+export const savedViewsHref = pageAt(paths.savedViews)
+export const removeViewHref = pageAt(paths.removeView)
 
 interface ProposalName {
   readonly tenantId: string
@@ -210,4 +214,12 @@ export function adminPath(path: string, query: Query = {}): string {
 export function nextPlace(asked: string | undefined): string {
   const isOwn = asked !== undefined && /^\/console(?:[/?][!-[\]-~]*)?$/.test(asked)
   return isOwn ? asked : overviewHref()
+}
+
+/** Whether an address without its query is that of a page, by the page's path below the console. */
+export function isAddressOf(page: string, address: string): boolean {
+  const [wanted, given] = [hrefOf(page === '/' ? '' : page).split('/'), address.split('/')]
+  const fits = (part: string, index: number): boolean =>
+    part.startsWith(':') ? given[index] !== '' : part === given[index]
+  return wanted.length === given.length && wanted.every(fits)
 }

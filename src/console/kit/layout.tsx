@@ -1,9 +1,18 @@
 import type { ComponentChildren, JSX } from 'preact'
 import { renderToString } from 'preact-render-to-string'
 import { assetUrl } from '../static/assets.ts'
+import { SaveView } from './save-view.tsx'
 import { Zone } from './zone.tsx'
 import { Printed, type PrintedFacts } from './printed.tsx'
-import { findHref, keepingZone, overviewHref, sessionsHref, signOutHref } from './href.ts'
+import {
+  addressOf,
+  findHref,
+  keepingZone,
+  overviewHref,
+  savedViewsHref,
+  sessionsHref,
+  signOutHref,
+} from './href.ts'
 
 /** A place in the head of every page. */
 export interface Place {
@@ -28,6 +37,8 @@ export interface Reader {
   readonly sees: string
   /** `finance`, `support`, `operator`, `administrator` or `reader`. */
   readonly role: string
+  /** Whether it may save views. */
+  readonly savesViews: boolean
   /** The places that it sees. */
   readonly places: readonly Place[]
 }
@@ -112,6 +123,11 @@ function Head({ path, reader, word = '' }: PageOptions): JSX.Element | null {
           <p>
             <a href={sessionsHref()}>Sessions</a>
           </p>
+          {reader.savesViews ? (
+            <p>
+              <a href={savedViewsHref()}>Saved views</a>
+            </p>
+          ) : null}
           <form method="post" action={signOutHref()}>
             <button type="submit">Sign out</button>
           </form>
@@ -132,7 +148,7 @@ function Head({ path, reader, word = '' }: PageOptions): JSX.Element | null {
 const SCRIPT_SETTINGS = JSON.stringify({ includeIndicatorCSS: false, defaultSettleDelay: 0 })
 
 function Page(options: PageOptions): JSX.Element {
-  const { title, reader, zone, printed, children } = options
+  const { title, path, query, reader, zone, printed, children } = options
   return (
     <html lang="en">
       <head>
@@ -158,6 +174,9 @@ function Page(options: PageOptions): JSX.Element {
             <Zone path={options.path} zone={zone} query={options.query} />
           )}
           {children}
+          {reader?.savesViews !== true || zone === undefined || query === undefined ? null : (
+            <SaveView address={addressOf(path, query)} />
+          )}
         </main>
         {reader === undefined || zone === undefined ? null : (
           <footer>

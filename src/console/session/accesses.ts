@@ -84,7 +84,10 @@ export async function accessesNow(
     tokens.filter(({ claim }) => claim === null),
   )
   const secretHash = await claimTokens?.renew({
-    ...{ subject, roleValues, tokens, requestId },
+    subject,
+    roleValues,
+    tokens,
+    requestId,
     isInvitedTo: ({ tenantId, scope }) =>
       invited.has(groupOf(tenantId, scope.level === 'all_tenants')),
   })

@@ -16,6 +16,12 @@ export function seesOtherTenants(token: Principal): boolean {
   return readingAs(token).scope?.level === 'all_tenants'
 }
 
+/** Whether a session saves views: it sees a whole tenant, so that the filters of others show it nothing new. */
+export function savesViews(token: Principal): boolean {
+  const { level } = readingAs(token).scope ?? {}
+  return level === 'all_users' || level === 'all_tenants'
+}
+
 /** Whether a session sees the state of the gateway: that of an operator without a role. */
 export function seesOperations(token: Principal): boolean {
   return isOperator(token) && token.role === undefined

@@ -30,7 +30,7 @@ import { fieldsOf } from '../form-body.ts'
 import { isConfidential, openedBy, sessionCookie, sessionIn } from './guard.ts'
 import { nextPlace, overviewHref, paths, signInHref } from '../kit/href.ts'
 import type { Place, Reader } from '../kit/layout.tsx'
-import { readingAs, seesOperations, seesOtherTenants } from './reading-as.ts'
+import { readingAs, savesViews, seesOperations, seesOtherTenants } from './reading-as.ts'
 
 /** Signing in with a token, and the session that follows. */
 
@@ -66,13 +66,16 @@ export function roleOf(principal: Principal): string {
 }
 
 /** The holder of a session whose names cannot be read. */
-function namelessReader(principal: Principal): Omit<Reader, 'places'> {
+function namelessReader(principal: Principal): Omit<Reader, 'places' | 'savesViews'> {
   const { tokenId, tenantId } = principal
   const sees = seesOtherTenants(principal) ? 'all tenants' : tenantId
   return { tokenName: tokenId, lastFour: '', sees, role: roleOf(principal) }
 }
 
-async function readerOf(db: Queryable, principal: Principal): Promise<Omit<Reader, 'places'>> {
+async function readerOf(
+  db: Queryable,
+  principal: Principal,
+): Promise<Omit<Reader, 'places' | 'savesViews'>> {
   const { tokenId, tenantId } = principal
   const seesAll = readingAs(principal).scope?.level === 'all_tenants'
   const label = (await tokenLabels(db, [tokenId])).get(tokenId)
@@ -266,7 +269,7 @@ export function requireSession(
       isRecalled ? namelessReader(principal) : readerOf(deps.db, principal),
       placesFor(principal, isRecalled),
     ])
-    request.reader = { ...reader, places }
+    request.reader = { ...reader, places, savesViews: savesViews(principal) }
     const { method, routeOptions } = request
     if (isRecalled && (method !== 'GET' || routeOptions.config.showsProcess !== true))
       throw tokenRefusal({ reason: 'unavailable' })

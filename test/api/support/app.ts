@@ -209,6 +209,7 @@ export const noManagement: GatewayServices['accounts'] = {
   balances: noAccounts.balances,
   statements: noStatements,
   lives: noLives,
+  savedViews: { list: () => Promise.resolve([]), save: noTenant, remove: noTenant },
   viewTenant: noTenant,
 }
 
