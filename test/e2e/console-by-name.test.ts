@@ -191,7 +191,7 @@ t.test('an event of a person with a role by claim names the person', async (t) =
   const { session } = await signIn('ops@example.com', ['ops/hq'])
   const page = await askConsole(url, `/console/tenants/${demo.tenantId}`, { cookie: session })
   const [, key = ''] = /name="key" value="([^"]*)"/.exec(page.text) ?? []
-  const form = { key, subject: 'lee@example.com', user: demo.userId, role: 'support' }
+  const form = { key, subject: 'lee@example.com', user: demo.userId, given_role: 'support' }
   const path = `/console/tenants/${demo.tenantId}/invite`
   t.match(await askConsole(url, path, { cookie: session, form }), { status: 303 })
   const [operator] = await tokensBy('ops@example.com')

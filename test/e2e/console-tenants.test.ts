@@ -100,7 +100,7 @@ t.test('an administrator invites a person once, and for the own tenant alone', a
     key: hiddenOf(page.text, 'key'),
     subject: 'Mia@example.com',
     user: 'ann',
-    role: 'support',
+    given_role: 'support',
   }
   const invite = (more: object) =>
     ask(`${tenantPath}/invite`, { cookie: administrator, form: { ...form, ...more } })
@@ -121,7 +121,7 @@ t.test('an administrator invites a person once, and for the own tenant alone', a
 t.test('people who see the same tenants share saved views', async (t) => {
   const views = '/console/views'
   const save = (cookie: string, name: string, address: string) =>
-    ask(views, { cookie, form: { name, address } })
+    ask(views, { cookie, form: { view: name, address } })
   const list = async (cookie: string) => (await ask(views, { cookie })).text
   const page = await ask('/console/failed?time_preset=7d', { cookie: administrator })
   const address = hiddenOf(page.text, 'address')
@@ -148,7 +148,7 @@ t.test('people who see the same tenants share saved views', async (t) => {
   t.match(await save(reader, 'mine', '/console'), { status: 403 })
   t.notMatch((await ask('/console/failed', { cookie: reader })).text, 'Save this view')
   const remove = (cookie: string, name: string) =>
-    ask(`${views}/remove`, { cookie, form: { name } })
+    ask(`${views}/remove`, { cookie, form: { view: name } })
   t.match(await remove(operator, '<b>Ours</b>'), { status: 303 })
   t.match(await list(administrator), 'Ours', 'no one else removes it')
   t.match(await remove(finance, 'Theirs'), { status: 303 })

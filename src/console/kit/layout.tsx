@@ -149,6 +149,7 @@ const SCRIPT_SETTINGS = JSON.stringify({ includeIndicatorCSS: false, defaultSett
 
 function Page(options: PageOptions): JSX.Element {
   const { title, path, query, reader, zone, printed, children } = options
+  const isSaved = reader?.savesViews === true && zone !== undefined && path !== savedViewsHref()
   return (
     <html lang="en">
       <head>
@@ -174,9 +175,7 @@ function Page(options: PageOptions): JSX.Element {
             <Zone path={options.path} zone={zone} query={options.query} />
           )}
           {children}
-          {reader?.savesViews !== true || zone === undefined || query === undefined ? null : (
-            <SaveView address={addressOf(path, query)} />
-          )}
+          {!isSaved || query === undefined ? null : <SaveView address={addressOf(path, query)} />}
         </main>
         {reader === undefined || zone === undefined ? null : (
           <footer>

@@ -14,8 +14,8 @@ export function SaveView({ address }: { readonly address: string }): JSX.Element
       <form method="post" action={savedViewsHref()}>
         <input type="hidden" name="address" value={address} />
         <label>
-          <span>Name, for all who see the same</span>
-          <input type="text" name="name" required maxLength={80} autocomplete="off" />
+          <span>Name, for all who see the same tenants</span>
+          <input type="text" name="view" required maxLength={80} autocomplete="off" />
         </label>
         <button type="submit">Save view</button>
       </form>

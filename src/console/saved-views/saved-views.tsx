@@ -43,7 +43,7 @@ const columnsOf = ({ names }: Facts, clock: ZoneClock): readonly TableColumn<Vie
     name: 'remove',
     cell: ({ name }) => (
       <form method="post" action={removeViewHref()}>
-        <input type="hidden" name="name" value={name} />
+        <input type="hidden" name="view" value={name} />
         <button type="submit" aria-label={`Remove the view ${name}`}>
           Remove
         </button>
@@ -108,14 +108,14 @@ export function savedViewRoutes(app: FastifyInstance, services: ConsoleServices)
   pageRoute(app, services, savedViewsPage)
   const options = { config: { roles: savedViewsPage.roles }, schema: { hide: true } }
   app.post(paths.savedViews, options, async (request, reply) => {
-    const { name, address } = fieldsOf(request, ['name', 'address'])
+    const { view: name, address } = fieldsOf(request, ['view', 'address'])
     const list = listOf(principalOf(request))
     const view = { name: name.trim(), address: savableAddress(services.pages, address) }
     await savedViews.save(actorOf(request), list, view)
     return reply.redirect(savedViewsHref(), 303)
   })
   app.post(paths.removeView, options, async (request, reply) => {
-    const { name } = fieldsOf(request, ['name'])
+    const { view: name } = fieldsOf(request, ['view'])
     await savedViews.remove(actorOf(request), listOf(principalOf(request)), name)
     return reply.redirect(savedViewsHref(), 303)
   })

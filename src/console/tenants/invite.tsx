@@ -18,7 +18,8 @@ import type { FormProps } from './forms.tsx'
 const inviteFields = Type.Object({
   subject: Type.Unsafe<string>(NewTokenSchema.properties.subject),
   user: KnownId,
-  role: Type.Optional(Type.Enum([...tokenRoles])),
+  /** The role; a field named `role` would hide a member of the form. */
+  given_role: Type.Optional(Type.Enum([...tokenRoles])),
   level: Type.Optional(Type.Enum(['all_users', 'all_tenants'])),
 })
 
@@ -30,7 +31,7 @@ export const inviteForm = (
   roles: [],
   fields: inviteFields,
   act: async (request, { id: tenantId, key, fields }) => {
-    const { subject, user: userId, role, level = 'all_users' } = fields
+    const { subject, user: userId, given_role: role, level = 'all_users' } = fields
     const by = actorOf(request)
     const tokenId = tokenIdFor(`${tenantId} ${by.tokenId} ${key}`)
     const person = { tenantId, userId, name: subject, subject, ...membersGiven({ role }) }
@@ -62,7 +63,7 @@ export function InviteForm({ facts, view }: FormProps): JSX.Element {
         { name: 'subject', label: 'Name at the provider, such as an address of e-mail' },
         { name: 'user', label: 'User of the tenant, for this person alone' },
         {
-          name: 'role',
+          name: 'given_role',
           label: 'Role',
           isOptional: true,
           value: 'support',
