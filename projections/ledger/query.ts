@@ -1,6 +1,7 @@
 import type { Currency } from '../../src/kernel/money.ts'
 import type { Queryable } from '../engine/queryable.ts'
 
+export { type LineOrder, lineOrders, MAX_SORTED_LINES, sortedLines } from './read/sorted.ts'
 export { listLines, type AdjustedLine, type LedgerPage, type SettledLine } from './read/list.ts'
 export {
   creditCell,

@@ -218,6 +218,8 @@ t.test('400 names the parameter that cannot be read', async (t) => {
     ['logs?as_of=-1', 'as_of'],
     ['logs?as_of=999999999999', 'as_of'],
     ['ledger/lines?as_of=999999999999', 'as_of'],
+    ['ledger/lines?sort=net', 'sort'],
+    ['ledger/lines?sort=amount&format=csv', 'sort'],
     ['ledger/summary?as_of=x', 'as_of'],
     ['tasks?status=odd', 'status'],
     ['usage?group_by=colour', 'group_by'],

@@ -337,6 +337,34 @@ const routeOf: Readonly<Record<string, string>> = {
   '/console/periods': '/periods',
 }
 
+t.test('lines are sorted by their headings, and files have the newest first', async (t) => {
+  const page = '/console/ledger/lines?time_preset=7d&currency=USD'
+  const { text } = await ask(page)
+  const headings = [
+    ...text.matchAll(/<th scope="col"[^>]*><a href="([^"]+)">(settled|amount)<\/a>/g),
+  ]
+  const [byTime = '', byAmount = ''] = headings.map(([, href = '']) =>
+    href.replaceAll('&amp;', '&'),
+  )
+  t.match(byTime, /sort=settled_at/)
+  t.match(byAmount, /sort=-amount/)
+  const oldest = await ask(byTime)
+  t.match(oldest, { status: 200, text: /aria-sort="ascending"/ })
+  const ids = (html: string) =>
+    [...html.matchAll(/ledger\/lines\/([^"?]+%3A\d+)/g)].map(([, id]) => id)
+  t.same(ids(oldest.text), ids(text).toReversed())
+  const largest = await ask(byAmount)
+  t.match(largest.text, /aria-sort="descending"[^>]*><a href="[^"]*sort=amount/)
+  const amounts = [...largest.text.matchAll(/data-name="amount"><span [^>]*>([\d. ]+)/g)]
+  const values = amounts.map(([, amount = '']) => Number(amount.replaceAll(/\s/g, '')))
+  t.ok(values.length > 1)
+  t.same(
+    values,
+    values.toSorted((a, b) => b - a),
+  )
+  t.notMatch(filesOf(largest.text).join(), /sort/)
+})
+
 t.test('each file of a page is that of the API, of all its rows as of its position', async (t) => {
   const pages = [
     ['/console/ledger/lines?time_preset=7d&currency=USD', 4],

@@ -3,7 +3,7 @@ import type { Column } from '../../engine/column.ts'
 import type { Queryable } from '../../engine/queryable.ts'
 import { lineColumns } from '../line.ts'
 import { conjunction, type LedgerFilter, lineConditions, Parameters, sqlTime } from './filter.ts'
-import { newestLines, type LinePlace, placeOf } from './list.ts'
+import { linesByTime, type LinePlace, placeOf } from './list.ts'
 
 /**
  * The ledger for files: rows as cells of text, which cost a third of what objects do, in pages by key. A row is never
@@ -155,7 +155,7 @@ export async function* exportLines(
   const cells = page.listPrices === true ? pricedCells : lineCells
   const read = (place: LinePlace | undefined, limit: number): Promise<readonly Cells[]> => {
     const parameters = new Parameters()
-    const newest = newestLines(filter, { place, limit }, parameters)
+    const newest = linesByTime(filter, { place, limit }, parameters)
     const text = `${selection(cells, newest.found, filter, parameters)}
       order by l.settled_at desc, l.seq desc limit ${newest.limit}`
     return readCells(db, text, parameters)

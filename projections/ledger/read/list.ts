@@ -85,31 +85,37 @@ export async function placeOf(
 }
 
 /**
- * The newest lines behind a place as the table `l`: to be ordered by time and number, and cut at the limit, again.
+ * The newest lines behind a place, or the oldest ones, as the table `l`: to be ordered by time and number, and cut at
+ * the limit, again.
  */
-export function newestLines(
+export function linesByTime(
   filter: LedgerFilter,
-  page: { readonly place: LinePlace | undefined; readonly limit: number },
+  page: {
+    readonly place: LinePlace | undefined
+    readonly limit: number
+    readonly isOldestFirst?: boolean
+  },
   parameters: Parameters,
 ): { readonly found: string; readonly limit: string } {
   const userIds = [...new Set(filter.userIds)]
   const isOfMany = userIds.length > 1
   const narrowed = isOfMany ? { ...filter, userIds: undefined } : filter
+  const [order, isBehind] = page.isOldestFirst === true ? ['asc', '>'] : ['desc', '<']
   const conditions = [...lineConditions(narrowed, parameters)]
   if (page.place !== undefined) {
     const { settledAt, seq } = page.place
     conditions.push(
-      `(settled_at, seq) < (${parameters.add(settledAt)}::timestamptz, ${parameters.add(seq)}::bigint)`,
+      `(settled_at, seq) ${isBehind} (${parameters.add(settledAt)}::timestamptz, ${parameters.add(seq)}::bigint)`,
     )
   }
   if (isOfMany) conditions.push('user_id = asked.user_id')
   const limit = parameters.add(page.limit)
-  const newest = `select * from ledger.lines where ${conjunction(conditions)}
-                  order by settled_at desc, seq desc limit ${limit}`
-  // The newest of all are among the newest of each user: only those are read and sorted.
+  const first = `select * from ledger.lines where ${conjunction(conditions)}
+                 order by settled_at ${order}, seq ${order} limit ${limit}`
+  // The first of all are among the first of each user: only those are read and sorted.
   const found = isOfMany
-    ? `unnest(${parameters.add(userIds)}::text[]) as asked (user_id) cross join lateral (${newest}) l`
-    : `(${newest}) l`
+    ? `unnest(${parameters.add(userIds)}::text[]) as asked (user_id) cross join lateral (${first}) l`
+    : `(${first}) l`
   return { found, limit }
 }
 
@@ -125,16 +131,31 @@ export async function listLines(
 ): Promise<LedgerPage> {
   const parameters = new Parameters()
   const place = page.after === undefined ? undefined : await placeOf(db, filter, page.after)
-  const { found, limit } = newestLines(filter, { place, limit: page.limit + 1 }, parameters)
-  const { asOf } = filter
-  const known = asOf === undefined ? '' : `and a.position <= ${parameters.add(asOf)}::bigint`
-  const { rows } = await db.query<LineRecord & Pick<AdjustedLine, 'adjusted'>>(
-    `select ${lineSelection},
-            coalesce((select trim_scale(sum(a.amount)) from ledger.adjustments a
-                      where a.line_id = l.line_id ${known}), 0)::text as adjusted
+  const { found, limit } = linesByTime(filter, { place, limit: page.limit + 1 }, parameters)
+  const { rows } = await db.query<AdjustedRecord>(
+    `select ${adjustedSelection(filter, parameters)}
      from ${found} order by l.settled_at desc, l.seq desc limit ${limit}`,
     parameters.values,
   )
+  return pageOf(rows, page)
+}
+
+/** A selected line with the sum of its adjustments. */
+export type AdjustedRecord = LineRecord & Pick<AdjustedLine, 'adjusted'>
+
+/** Columns of a line `l` with the sum of its adjustments. */
+export function adjustedSelection({ asOf }: LedgerFilter, parameters: Parameters): string {
+  const known = asOf === undefined ? '' : `and a.position <= ${parameters.add(asOf)}::bigint`
+  return `${lineSelection},
+          coalesce((select trim_scale(sum(a.amount)) from ledger.adjustments a
+                    where a.line_id = l.line_id ${known}), 0)::text as adjusted`
+}
+
+/** The page of its rows, of which there may be one more. */
+export function pageOf(
+  rows: readonly AdjustedRecord[],
+  page: { readonly limit: number },
+): LedgerPage {
   const items = rows.slice(0, page.limit).map((row) => ({ ...toLine(row), adjusted: row.adjusted }))
   return { items, next: rows.length > page.limit ? items.at(-1)?.lineId : undefined }
 }

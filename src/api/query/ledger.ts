@@ -1,6 +1,7 @@
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import type { FastifyInstance } from 'fastify'
 import { type Static, Type } from 'typebox'
+import { lineOrders } from '../../../projections/ledger/query.ts'
 import type { Principal } from '../../app/access/principal.ts'
 import { DomainError, isDomainError } from '../../kernel/errors.ts'
 import { MonthMember, successOf } from '../kit/routes/account-surface.ts'
@@ -32,6 +33,14 @@ import { groupByMember } from './usage-keys.ts'
  * they cannot differ; `usage` also has totals, and sums by day unless asked otherwise.
  */
 
+/** The order of a page of lines; without it the newest are first. */
+export const LineOrder = Type.Optional(
+  Type.Enum([...lineOrders], {
+    description:
+      'The oldest first, or by amount, each currency by itself, the largest first with a `-`: at most 20,000 lines. Files have the newest line first.',
+  }),
+)
+
 const linesQuerySchema = (surfaceNames: readonly string[]) =>
   Type.Object({
     ...reportMembers(surfaceNames),
@@ -40,6 +49,7 @@ const linesQuerySchema = (surfaceNames: readonly string[]) =>
       ...MonthMember,
       description: 'The lines of this closed month of an account, the late ones too.',
     }),
+    sort: LineOrder,
     cursor: Cursor,
     limit: Limit,
   })
@@ -117,7 +127,7 @@ export async function readLines(
   query: LinesQuery,
 ) {
   const { accounts, reads, billing } = services.queries
-  const { limit, format } = query
+  const { limit, format, sort: order } = query
   for (const name of ['cursor', 'limit'] as const)
     if (format === 'focus' && query[name] !== undefined)
       throw new RequestError(
@@ -132,11 +142,13 @@ export async function readLines(
   const list = positionedList(
     { ...place, limit },
     report,
-    async (page) => withNames(accounts, await reads.listLines(filter, page)),
+    async (page) => withNames(accounts, await reads.listLines(filter, { ...page, order })),
     toLine,
   )
   const { after } = place
   const file = async (wanted: LineFormat, callerGone: AbortSignal): Promise<WrittenFile> => {
+    if (order !== undefined)
+      throw invalid('sort', 'files have the newest line first: leave out sort')
     if (wanted === 'parquet') {
       const { sizeBytes, parts } = await reads.parquet(filter, { after, limit }, callerGone)
       return { ...PARQUET, sizeBytes, pieces: parts }

@@ -7,6 +7,8 @@ import {
   exportRefunds,
   ledgerTenants,
   listLines,
+  MAX_SORTED_LINES,
+  sortedLines,
 } from '../../../projections/ledger/query.ts'
 import { historyOf } from '../../../projections/timeline/query.ts'
 import { type LineFiles, MAX_FILE_LINES } from '../../app/finance/line-files/files.ts'
@@ -68,6 +70,7 @@ interface ProjectionReadsDeps {
 }
 
 const NARROW_LINES = 'narrow it by tenant_id, from and to, or ask for a smaller limit'
+const NARROW_SORTED = 'narrow them by time, tenant_id, model or sku'
 const NARROW_ASSETS = 'narrow it by tenant_id, group_id or asset_id'
 const NARROW_PERIODS = 'narrow it by tenant_id and currency'
 const NARROW_HISTORY = 'try again later'
@@ -176,7 +179,15 @@ export function projectionReads(deps: ProjectionReadsDeps): QueryReads {
     ledgerPosition,
     listLines: async (filter, page) => {
       await readModels.requireCurrent('ledger')
-      return withQueryTimeout(NARROW_LINES, () => listLines(db, filter, page))
+      const { order, ...place } = page
+      if (order === undefined)
+        return withQueryTimeout(NARROW_LINES, () => listLines(db, filter, place))
+      const found = await withQueryTimeout(NARROW_LINES, () =>
+        sortedLines(db, filter, { ...place, order }),
+      )
+      if (found !== undefined) return found
+      const most = `More than ${MAX_SORTED_LINES.toLocaleString('en')} lines cannot be sorted by amount`
+      throw new RequestError('query_too_long', `${most}: ${NARROW_SORTED}`, 'sort')
     },
     listAssets: async (search, page) => {
       await readModels.requireCurrent('assets')

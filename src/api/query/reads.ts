@@ -10,6 +10,7 @@ import type {
   AdjustedLine,
   Cells,
   LedgerFilter as ProjectedFilter,
+  LineOrder,
 } from '../../../projections/ledger/query.ts'
 import type { MadeFile } from '../../app/finance/line-files/files.ts'
 import type { Receipt } from '../../app/finance/receipts/types.ts'
@@ -85,10 +86,17 @@ export interface QueryReads {
    * position
    */
   readonly ledgerPosition: (asked: bigint | undefined) => Promise<bigint>
-  /** Newest first; `after` is the `lineId` of the last line already seen. */
+  /**
+   * Newest first, or in an order; `after` is the `lineId` of the last line already seen. @throws RequestError
+   * `query_too_long` for too many lines to sort
+   */
   readonly listLines: (
     filter: LedgerFilter,
-    page: { readonly after: string | undefined; readonly limit: number },
+    page: {
+      readonly after: string | undefined
+      readonly limit: number
+      readonly order?: LineOrder | undefined
+    },
   ) => Promise<{ readonly items: readonly LedgerLine[]; readonly next: string | undefined }>
   /** Newest first; `after` is the id of the last one already seen. */
   readonly listAssets: (search: AssetSearch, page: SearchPage) => Promise<FoundAssets<AssetRow>>

@@ -20,6 +20,7 @@ const labels: Readonly<Record<string, string>> = {
   as_of: 'As of position',
   since: 'After position',
   all: 'All prices',
+  sort: 'Order',
 }
 
 /** Members of an address that are no condition: the place in a list, and the zone, which stands with the title. */
@@ -46,6 +47,10 @@ export function timeText(text: string, tz: string | undefined): string {
 
 function valueOf(name: string, value: string, tz: string | undefined, field?: FilterField): string {
   if (field?.words?.[value] !== undefined) return field.words[value]
+  if (name === 'sort') {
+    const column = value.replace(/^-/, '').replaceAll('_', ' ')
+    return `${column}, ${value.startsWith('-') ? 'descending' : 'ascending'}`
+  }
   const atMs = name === 'from' || name === 'to' ? readTime(value) : undefined
   if (atMs === undefined) return value
   const { day, time } = zoneClock(tz ?? 'UTC', readZone(tz))

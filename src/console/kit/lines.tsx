@@ -12,13 +12,23 @@ export type Lines = Awaited<ReturnType<Awaited<ReturnType<typeof readLines>>['pa
 /** A settled line, as lists have it. */
 export type Line = Lines['items'][number]
 
+/** Links that sort lines by a column. */
+interface LineSorts {
+  readonly settled: TableColumn<Line>['sort']
+  readonly amount: TableColumn<Line>['sort']
+}
+
+const sortBy = (sort: TableColumn<Line>['sort']) => (sort === undefined ? {} : { sort })
+
 /** Columns of settled lines. */
 export const lineColumns = (
   clock: ZoneClock,
   tz: string | undefined,
+  sorts?: LineSorts,
 ): readonly TableColumn<Line>[] => [
   {
     name: 'settled',
+    ...sortBy(sorts?.settled),
     cell: ({ settled_at: at, line_id: id }) => (
       <a href={lineHref(id, { tz })}>
         <Moment atMs={fromTimestamp(at)} clock={clock} precision="s" />
@@ -51,6 +61,7 @@ export const lineColumns = (
   },
   {
     name: 'amount',
+    ...sortBy(sorts?.amount),
     money: (line) => ({ amount: line.amount, currency: line.currency, from: fromOf(line) }),
   },
   {

@@ -99,6 +99,7 @@ export function Pager({
   query,
   range = ALWAYS,
   next,
+  words: [first, further] = ['Newest', 'Older'],
 }: {
   /** The address of the page with a query. */
   readonly href: (query: Readonly<Record<string, string | undefined>>) => string
@@ -107,6 +108,8 @@ export function Pager({
   readonly range?: TimeRange
   /** The cursor of the next page; null: there is none. */
   readonly next: string | null
+  /** Names of the first page and the next one. */
+  readonly words?: readonly [first: string, further: string]
 }): JSX.Element | null {
   if (next === null && query.cursor === undefined) return null
   const bounded: Readonly<Record<string, string | undefined>> = boundedOf(query, range)
@@ -114,12 +117,12 @@ export function Pager({
     <p class="pager">
       {query.cursor === undefined ? null : (
         <a class="button" href={href(bounded)}>
-          Newest
+          {first}
         </a>
       )}
       {next === null ? null : (
         <a class="button" href={href({ ...bounded, cursor: next })}>
-          Older
+          {further}
         </a>
       )}
     </p>

@@ -72,13 +72,16 @@ export function Money({
   readonly isSigned?: boolean
 }): JSX.Element {
   const plus = isSigned && !amount.startsWith('-') && amount !== '0' ? '+' : ''
-  const shown = plus + grouped(formatAmount(parseAmount(amount))).replace('-', '−')
+  const shown = grouped(formatAmount(parseAmount(amount))).replace('-', '−')
   return (
-    <span class={amount.startsWith('-') ? 'money money-minus' : 'money'} data-from={from}>
-      {shown}
-      <Room shown={shown} decimals={decimals} />
-      {currency === undefined ? null : <span class="currency"> {currency}</span>}
-    </span>
+    <>
+      {plus}
+      <span class={amount.startsWith('-') ? 'money money-minus' : 'money'} data-from={from}>
+        {shown}
+        <Room shown={shown} decimals={decimals} />
+        {currency === undefined ? null : <span class="currency"> {currency}</span>}
+      </span>
+    </>
   )
 }
 

@@ -1,6 +1,6 @@
 import type { JSX } from 'preact'
 import { type Static, Type } from 'typebox'
-import { readLines } from '../../api/query/ledger.ts'
+import { LineOrder, readLines } from '../../api/query/ledger.ts'
 import { lineFormats } from '../../api/query/line-files.ts'
 import type { TimeRange } from '../../api/query/time-range.ts'
 import { Cursor } from '../../api/query/schemas.ts'
@@ -18,9 +18,9 @@ import type { PageFile } from '../page-files.ts'
 import { tenantsShown } from '../session/reading-as.ts'
 import { lineFields, lineMembers, tenantsOfLines } from './line-query.ts'
 
-/** The settled lines of the ledger, newest first. */
+/** The settled lines of the ledger, newest first unless they are sorted. */
 
-const query = Type.Object({ ...lineMembers, cursor: Cursor })
+const query = Type.Object({ ...lineMembers, sort: LineOrder, cursor: Cursor })
 type Query = Static<typeof query>
 
 interface LinesFacts {
@@ -29,6 +29,25 @@ interface LinesFacts {
 }
 
 const PART = 'lines'
+
+type Bounded = ReturnType<typeof boundedOf<Query>>
+
+/** The addresses of the same lines in other orders; each turns the order that it is in. */
+function sortsOf({ sort, ...asked }: Bounded) {
+  const [isOldest, isLargest] = [sort === 'settled_at', sort === '-amount']
+  const byTime = sort === undefined ? 'descending' : isOldest ? 'ascending' : undefined
+  const byAmount = isLargest ? 'descending' : sort === 'amount' ? 'ascending' : undefined
+  return {
+    settled: {
+      href: linesHref({ ...asked, sort: sort === undefined ? 'settled_at' : undefined }),
+      now: byTime,
+    },
+    amount: {
+      href: linesHref({ ...asked, sort: isLargest ? 'amount' : '-amount' }),
+      now: byAmount,
+    },
+  } as const
+}
 
 function List({
   query,
@@ -42,25 +61,32 @@ function List({
   readonly clock: ZoneClock
 }): JSX.Element {
   const bounded = boundedOf(query, range)
+  const { sort: _sort, ...ofFile } = bounded
   return (
     <>
       <Table
         label="Settled lines"
         columns={[
-          ...lineColumns(clock, query.tz),
+          ...lineColumns(clock, query.tz, sortsOf(bounded)),
           ...(lines.items.some(hasLabels) ? [labelColumn(query.tz)] : []),
         ]}
         rows={lines.items}
         keyOf={({ line_id: id }) => id}
         empty="Nothing was settled in this time. Choose a longer time, or clear a filter."
       />
-      <Pager href={linesHref} query={query} range={range} next={lines.next_cursor} />
+      <Pager
+        href={linesHref}
+        query={query}
+        range={range}
+        next={lines.next_cursor}
+        {...(query.sort === undefined ? {} : { words: ['First', 'Further'] as const })}
+      />
       <Download
         page={linesHref()}
-        query={bounded}
+        query={ofFile}
         formats={lineFormats}
         asOf={lines.as_of}
-        from={apiPath('/ledger/lines', { ...bounded, as_of: lines.as_of })}
+        from={apiPath('/ledger/lines', { ...ofFile, as_of: lines.as_of })}
       />
     </>
   )

@@ -11,6 +11,8 @@ import {
   linesById,
   linesByIds,
   listLines,
+  MAX_SORTED_LINES,
+  sortedLines,
   settledSource,
   usage,
   type LedgerFilter,
@@ -192,6 +194,17 @@ t.test('every query of finance and support uses an index, with any filter', asyn
         t.same(scanned, [], what)
         t.ok(linesTouched < 400, `${what} reads ${linesTouched} lines`)
       }
+      const page = { limit: 20 }
+      const oldest = await explained((db) =>
+        sortedLines(db, filter, { ...page, order: 'settled_at' }),
+      )
+      t.ok(oldest.indexes.includes(index), `${what}, oldest first, by ${oldest.indexes.join()}`)
+      t.ok(oldest.linesTouched < 400, `${what}, oldest first, reads ${oldest.linesTouched} lines`)
+      const byAmount = await explained((db) =>
+        sortedLines(db, filter, { ...page, order: '-amount' }),
+      )
+      t.same([oldest.scanned, byAmount.scanned], [[], []], what)
+      t.ok(byAmount.linesTouched <= MAX_SORTED_LINES + 400, `${what} by amount`)
     }
   })
 

@@ -9,6 +9,8 @@ import {
   listCredits,
   listLines,
   pricedLines,
+  type LineOrder,
+  sortedLines,
   type LedgerFilter,
   usage,
 } from '../../../projections/ledger/query.ts'
@@ -135,6 +137,39 @@ t.test('reads of the ledger', async (t) => {
     const toMs = lines[5]!.settledAtMs
     await check({ fromMs, toMs }, (line) => line.settledAtMs >= fromMs && line.settledAtMs < toMs)
     await check({ tenantId: 'tenant_0', sku: 'none' }, () => false)
+  })
+
+  await t.test('other orders have the same lines, page by page, within a bound', async (t) => {
+    const sorted = async (filter: LedgerFilter, order: LineOrder) => {
+      const items = []
+      let after: string | undefined
+      do {
+        const page = await sortedLines(pool, filter, { after, limit: 7, order })
+        items.push(...(page?.items ?? []))
+        after = page?.next
+      } while (after !== undefined)
+      return items
+    }
+    for (const filter of [{}, { tenantId: 'tenant_1' }, { model: 'model-1' }]) {
+      const newest = await all(filter)
+      t.same(await sorted(filter, 'settled_at'), newest.toReversed())
+      const byAmount = (sign: number) =>
+        newest.toSorted((a, b) => {
+          const difference = parseAmount(a.amount) - parseAmount(b.amount)
+          const place = Number(BigInt(a.seq) - BigInt(b.seq))
+          const own = difference === 0n ? place : difference > 0n ? 1 : -1
+          return a.currency === b.currency ? sign * own : a.currency < b.currency ? -1 : 1
+        })
+      t.same(await sorted(filter, 'amount'), byAmount(1))
+      t.same(await sorted(filter, '-amount'), byAmount(-1))
+    }
+    const page = { limit: 7, order: 'amount' } as const
+    const { length } = await all({})
+    t.equal(await sortedLines(pool, {}, page, length - 1), undefined)
+    t.equal((await sortedLines(pool, {}, page, length))?.items.length, 7)
+    await t.rejects(sortedLines(pool, { tenantId: 'tenant_0' }, { ...page, after: 'nothing:1' }), {
+      code: 'invalid_cursor',
+    })
   })
 
   await t.test('an unknown cursor is refused', async (t) => {
