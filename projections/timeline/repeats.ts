@@ -6,9 +6,9 @@ import { typesSql } from './tables.ts'
 /** Requests that were charged, and charged again for the same body within ten minutes. */
 
 /** Events that one page reads; the next page reads on where it ended. */
-const READ_EVENTS = 10_000
+const READ_EVENTS = 8_000
 /** Events before these among which the earlier request may be. */
-const READ_BEFORE = 2_500
+const READ_BEFORE = 2_000
 
 /** An absent member does not filter. */
 export interface RepeatsFilter {
@@ -94,7 +94,7 @@ function rangeOf(
 
 /**
  * A page of charged requests whose body was charged before, the newest first; `after` is a `next` of the same
- * list. A page reads 10,000 events at the most and may be short: the list ends where `next` is undefined. No index
+ * list. A page reads 8,000 events at the most and may be short: the list ends where `next` is undefined. No index
  * has fingerprints: each call would write it, and a list of a day reads each of its events once.
  */
 export async function repeatsIn(

@@ -9,7 +9,7 @@ import { formatDuration } from '../../kernel/duration.ts'
 import { Download, tableFormats } from '../kit/download.tsx'
 import { fieldOf, type FilterField, timeFields } from '../kit/fields.ts'
 import { FilterForm } from '../kit/filter.tsx'
-import { apiPath, lifeHref, paths, repeatsHref } from '../kit/href.ts'
+import { activityHref, apiPath, lifeHref, overviewHref, paths, repeatsHref } from '../kit/href.ts'
 import { factsOrWords, type PanelFacts } from '../kit/panel.tsx'
 import { Table, type TableColumn } from '../kit/table.tsx'
 import { boundedOf, pageOf, Pager, withTime } from '../kit/time-pages.tsx'
@@ -45,7 +45,24 @@ const fields: readonly FilterField[] = [
   fieldOf.model,
 ]
 
-const whyWords = { retry: 'a retry, by its client', same_body: 'not said' } as const
+/** The user of the requests, or their tenant where they have none, with the end of the token. */
+function OwnerOf({ tenant_id: tenantId, user_id: userId, token_last_four: last }: Repeat) {
+  const page = userId === null ? overviewHref({ tenant_id: tenantId }) : undefined
+  return (
+    <>
+      <a href={page ?? activityHref(tenantId, { user_id: userId ?? undefined })}>
+        {userId ?? tenantId}
+      </a>
+      {last === null ? null : <span class="note"> …{last}</span>}
+    </>
+  )
+}
+
+const countInWords = (why: Repeat['why'], requests: number): string => {
+  const count = grouped(String(requests))
+  if (why === 'same_body') return `${count} with the same body`
+  return `${count} ${requests === 1 ? 'retry' : 'retries'}`
+}
 
 const columnsIn = ({ clock }: View, from: string): readonly TableColumn<Repeat>[] => [
   { name: 'time', cell: ({ at }) => <Moment atMs={fromTimestamp(at)} clock={clock} /> },
@@ -56,19 +73,20 @@ const columnsIn = ({ clock }: View, from: string): readonly TableColumn<Repeat>[
   },
   {
     name: 'same body as',
-    cell: ({ earlier_id: id, after_ms: ms }) => (
-      <>
-        <Id id={id} href={lifeHref(id)} />{' '}
-        <span class="note">{formatDuration(Math.max(0, ms))} before</span>
-      </>
-    ),
+    cell: ({ earlier_id: id }) => <Id id={id} href={lifeHref(id)} />,
   },
   {
-    name: 'retry',
-    cell: ({ why, retry }) => (retry === null ? whyWords[why] : `retry ${retry}, by its client`),
+    name: 'apart',
+    oneLine: true,
+    cell: ({ after_ms: ms }) => formatDuration(Math.max(0, ms)),
+  },
+  {
+    name: 'client says',
+    cell: ({ why, retry }) =>
+      why === 'same_body' ? 'nothing' : retry === null ? 'the first was a retry' : `retry ${retry}`,
   },
   { name: 'model', oneLine: true, cell: (one) => one.model },
-  { name: 'user', cell: (one) => one.user_id ?? one.tenant_id },
+  { name: 'user', cell: OwnerOf },
   {
     name: 'first charged',
     money: ({ earlier_amount: amount, currency }) => ({ amount, currency, from }),
@@ -94,8 +112,7 @@ function Totals({ of }: { readonly of: Repeats['totals'] }): JSX.Element | null 
         <li key={`${why} ${currency}`}>
           <Money amount={amount} currency={currency} />{' '}
           <span class="note">
-            charged again for {grouped(String(requests))}{' '}
-            {why === 'retry' ? 'retries' : 'with the same body'}
+            charged again for {countInWords(why, requests)}
             {refunded === '0' ? '' : `, ${grouped(refunded)} of it refunded`}
           </span>
         </li>
@@ -133,8 +150,7 @@ function List({
       />
       <p class="note">
         The same body again, with the same token, within ten minutes, where both were charged. A
-        page reads 10,000 events at the most; the sums are those of the page, and the files have
-        all.
+        page reads 8,000 events at the most; the sums are those of the page, and the files have all.
       </p>
       <Pager href={repeatsHref} query={asked} range={range} next={next} />
       <Download page={repeatsHref()} query={bounded} asOf={asOf} from={from} />
