@@ -96,6 +96,7 @@ const lists: Readonly<
   '/api/query/v1/grants': [demo.queryToken, theirs.position, asked('grants')],
   '/api/query/v1/ledger/lines': [demo.queryToken, theirs.line, asked('lines')],
   '/api/query/v1/lives': [demo.queryToken, `1795632601000.${theirs.position}`, asked('lives')],
+  '/api/query/v1/repeats': [demo.queryToken, theirs.position, asked('repeats')],
   '/api/query/v1/refusals': [demo.queryToken, '1795632600000.1', asked('refusals')],
   '/api/user/tokens': [
     demo.profileToken,
@@ -157,6 +158,7 @@ const narrower: Readonly<Record<string, string>> = {
   '/api/query/v1/ledger/lines': 'from=2026-01-01',
   '/api/query/v1/lives': 'type=call',
   '/api/query/v1/refusals': 'time_preset=24h',
+  '/api/query/v1/repeats': 'tz=Asia/Tokyo',
 }
 
 await t.test(
