@@ -172,6 +172,7 @@ function issued({ data, position }: Extract<RecordedEvent, { type: 'TokenIssued'
     scope: data.scope,
     role: data.role ?? null,
     subject: data.subject ?? null,
+    claim: data.claim ?? null,
     models: data.models,
     addresses: data.addresses,
     limits: data.limits,
