@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { csvOf } from '../api/query/answers.ts'
+import { csvOf } from '../api/kit/answers/lists.ts'
 import { readsOver } from '../api/query/projection-reads.ts'
 import {
   type ReportKind,

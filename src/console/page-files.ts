@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import { type Static, type TObject, Type } from 'typebox'
 import { principalOf } from '../api/kit/tokens/authenticate.ts'
-import { type FileList, sendFileOf } from '../api/query/answers.ts'
+import { type FileList, sendFileOf } from '../api/kit/answers/lists.ts'
 import type { Principal } from '../app/access/principal.ts'
 import { filePath } from './kit/href.ts'
 import { sentQuery } from './kit/time-pages.tsx'
@@ -20,6 +20,8 @@ interface AskedFile<Query extends TObject, Format extends string> {
   readonly id: string
   readonly query: Static<Query>
   readonly format: Format
+  /** The token of the session, for lists of the administration. */
+  readonly token: Principal
 }
 
 /** The rows of a page as a file of one of its formats. */
@@ -64,7 +66,7 @@ export function fileRoute<Query extends TObject, Format extends string>(
       const { format, ...query } = request.query as Static<Query> & { readonly format: Format }
       const who = readingAs(token)
       const known = await knownQuery(services, who, query as Static<Query>, names?.(id))
-      const { list, tenantIds } = await read(services, who, { id, query: known, format })
+      const { list, tenantIds } = await read(services, who, { id, query: known, format, token })
       const reasonHref = viewReasonBefore(request, token, tenantIds)
       if (reasonHref !== undefined) return reply.redirect(reasonHref, 303)
       return sendFileOf(request, reply, format, list)

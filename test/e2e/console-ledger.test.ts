@@ -425,6 +425,63 @@ t.test('each file of a page is that of the API, of all its rows as of its positi
   t.match(await ask('/console/ledger/movements/file?format=csv'), { status: 400, text: /currency/ })
 })
 
+t.test('files of lists of the administration are those of the API', async (t) => {
+  await manage('PUT', `tenants/${demo.tenantId}/approvals`, {
+    expected_revision: 0,
+    limits: [{ currency: 'USD', above: '10' }],
+    lapse_hours: 72,
+  })
+  const grant = { currency: 'USD', amount: '50', reason: '=1+1', grant_id: 'grant_waiting' }
+  const waiting = await call(`${url}/api/admin/tenants/${demo.tenantId}/credit/grants`, {
+    method: 'POST',
+    token: demo.adminToken,
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(grant),
+  })
+  t.equal(waiting.body.data.state, 'proposed')
+  await stack.caughtUp()
+  const bytesOf = async (path: string, headers: Record<string, string>) => {
+    const answer = await fetch(`${url}${path}`, { headers })
+    const names = ['content-disposition', 'content-type'].map((name) => answer.headers.get(name))
+    return { status: answer.status, names, text: await answer.text() }
+  }
+  for (const [page, route, has] of [
+    ['/console/tenants', '/tenants', `${demo.tenantId},`],
+    [
+      '/console/proposals',
+      '/proposals',
+      `,${demo.tenantId},proposed,credit_grant,grant_waiting,USD,50,`,
+    ],
+    ['/console/prices', '/price-books', 'next,upcoming,'],
+  ] as const) {
+    const links = filesOf((await ask(page, operator)).text)
+    t.equal(links.length, 2, page)
+    for (const link of links) {
+      const format = new URL(link, url).searchParams.get('format')
+      const bom = format === 'csv' ? '&bom=true' : ''
+      const file = await bytesOf(link, { cookie: operator.cookie })
+      const same = await bytesOf(`/api/admin${route}?format=${format}${bom}`, {
+        authorization: `Bearer ${demo.adminToken}`,
+      })
+      t.equal(file.status, 200, link)
+      t.same(file, same, link)
+      if (format === 'csv') t.ok(file.text.includes(has), page)
+    }
+    t.match(await ask(links[0] ?? '', reader), { status: 403 }, page)
+  }
+  const { items, next_cursor: next } = await manage('GET', 'price-books?limit=1')
+  t.equal(items.length, 1)
+  const further = await manage('GET', `price-books?limit=1&cursor=${next}`)
+  t.not(further.items[0].version, items[0].version)
+  const rows = async (query: string) =>
+    (
+      await bytesOf(`/api/admin/price-books?format=ndjson&${query}`, {
+        authorization: `Bearer ${demo.adminToken}`,
+      })
+    ).text
+  t.equal(`${await rows('limit=1')}${await rows(`cursor=${next}`)}`, await rows(''))
+})
+
 t.test('a line shows its calculation and its refunds', async (t) => {
   const { text } = await ask(line)
   const { body } = await call(`${url}/api/query/v1/receipts/${taskId}:1`, {

@@ -168,7 +168,7 @@ function answerProposed(
   { proposal, changed }: { readonly proposal: ProposalRow; readonly changed: boolean },
 ) {
   void reply.code(202)
-  return success({ ...toProposal(proposal, request), changed })
+  return success({ ...toProposal(proposal, adminScopeOf(request)), changed })
 }
 
 /** Id or key of a posting or a note; `once` says of a retry why it has one. @throws RequestError `parameter_invalid` if there is neither */

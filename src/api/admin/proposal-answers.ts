@@ -1,6 +1,6 @@
-import type { FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { type ProposalRow, proposalStates } from '../../../projections/proposals/query.ts'
+import type { AdminScope } from '../../app/accounts/admin-scope.ts'
 import {
   creditKinds,
   type Person,
@@ -15,7 +15,6 @@ import {
 } from '../../domain/account/setting-changes.ts'
 import { toTimestamp } from '../../kernel/clock.ts'
 import { PersonSchema, successOf } from '../kit/routes/account-surface.ts'
-import { adminScopeOf } from './envelope.ts'
 import { PerUnits, toPerUnits } from './prices/schemas.ts'
 import { Currency } from './schemas.ts'
 
@@ -117,7 +116,7 @@ export const ProposedAnswerSchema = {
 }
 
 /** A proposal as these routes show it; persons are shown to operators only, as in histories. */
-export function toProposal(row: ProposalRow, request: FastifyRequest) {
+export function toProposal(row: ProposalRow, scope: AdminScope) {
   const { posting } = row
   const change = isSettingChange(posting) ? posting : undefined
   const { currency = null, amount = null } = isSettingChange(posting) ? {} : posting
@@ -146,11 +145,51 @@ export function toProposal(row: ProposalRow, request: FastifyRequest) {
       reason: grant?.reason ?? adjustment?.reason ?? change?.reason ?? null,
       change: change === undefined ? null : toChange(change),
     },
-    ...(adminScopeOf(request).kind === 'all' ? persons : {}),
+    ...(scope.kind === 'all' ? persons : ({} as Partial<typeof persons>)),
     proposed_at: toTimestamp(row.proposedAtMs),
     expires_at: toTimestamp(row.expiresAtMs),
     ended_at: row.endedAtMs === null ? null : toTimestamp(row.endedAtMs),
     reason: row.reason,
+  }
+}
+
+/** Columns of proposals as a table; persons have a column for operators only. */
+export const proposalColumns = [
+  'id',
+  'tenant_id',
+  'state',
+  'kind',
+  'posting_id',
+  'currency',
+  'amount',
+  'limit',
+  'limit_before',
+  'line_id',
+  'grant_id',
+  'credit',
+  'reference',
+  'code',
+  'posting_reason',
+  'proposed_at',
+  'proposed_by',
+  'expires_at',
+  'ended_at',
+  'ended_by',
+  'reason',
+] as const
+
+/** A proposal as a row of a table. */
+export function toProposalRow(row: ProposalRow, scope: AdminScope) {
+  const { posting, proposed_by, ended_by, ...shown } = toProposal(row, scope)
+  const { object: kind, id, reason, change: _change, ...terms } = posting
+  return {
+    ...shown,
+    ...terms,
+    kind,
+    posting_id: id,
+    posting_reason: reason,
+    proposed_by: proposed_by?.user_id ?? null,
+    ended_by: ended_by?.user_id ?? null,
   }
 }
 

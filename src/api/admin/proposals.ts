@@ -1,22 +1,31 @@
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import type { FastifyInstance } from 'fastify'
-import { Type } from 'typebox'
-import { proposalStates } from '../../../projections/proposals/query.ts'
+import { type Static, Type } from 'typebox'
+import { type ProposalRow, proposalStates } from '../../../projections/proposals/query.ts'
+import type { AdminScope } from '../../app/accounts/admin-scope.ts'
 import { type ManagedProposals, MAX_TO_DECIDE } from '../../app/accounts/managed-proposals.ts'
 import { actorOf, KnownId, Reason, success, successOf } from '../kit/routes/account-surface.ts'
-import { cursorMembers, NextCursor, readPage } from '../kit/routes/queries.ts'
+import { NextCursor } from '../kit/routes/queries.ts'
 import {
   changeFailures,
   accountReadFailures,
   tokenFailures,
 } from '../kit/failures/route-failures.ts'
 import type { Services } from '../kit/services.ts'
+import { sendList } from '../kit/answers/lists.ts'
 import { adminScopeOf, describeAdmin } from './envelope.ts'
-import { ChangedProposalSchema, ProposalSchema, toProposal } from './proposal-answers.ts'
+import { ListQuerySchema, listOf } from './lists.ts'
+import {
+  ChangedProposalSchema,
+  proposalColumns,
+  ProposalSchema,
+  toProposal,
+  toProposalRow,
+} from './proposal-answers.ts'
 import { TenantParamsSchema } from './schemas.ts'
 
 const ProposalsQuerySchema = Type.Object({
-  ...cursorMembers,
+  ...ListQuerySchema.properties,
   state: Type.Optional(Type.Enum([...proposalStates])),
   tenant_id: Type.Optional(KnownId),
 })
@@ -46,6 +55,35 @@ const ToDecideAnswerSchema = successOf(
   ),
 )
 
+/** Proposals that an admin token may see, newest first. @throws DomainError `invalid_cursor`, `tenant_not_found` */
+export function readProposals(
+  proposals: ManagedProposals,
+  scope: AdminScope,
+  query: Partial<Static<typeof ProposalsQuerySchema>>,
+) {
+  const { state, tenant_id: tenantId } = query
+  const shownAs = <Row>(show: (row: ProposalRow) => Row) =>
+    listOf(
+      ['proposals', scope],
+      query,
+      (page) => proposals.list(scope, { ...page, state, tenantId }),
+      ({ proposalId }) => proposalId,
+      show,
+    )
+  const columns =
+    scope.kind === 'all'
+      ? proposalColumns
+      : proposalColumns.filter((name) => name !== 'proposed_by' && name !== 'ended_by')
+  return {
+    name: 'proposals',
+    columns,
+    page: shownAs((row) => toProposal(row, scope)).page,
+    rows: shownAs((row) => toProposalRow(row, scope)).rows,
+    /** The page as the projection has it, for readers within the program. */
+    found: shownAs((row) => row).page,
+  }
+}
+
 /** Routes of proposals: postings, credit limits and changes of settings that need a second user. */
 export function proposalRoutes(
   instance: FastifyInstance,
@@ -57,20 +95,14 @@ export function proposalRoutes(
     summary: 'List proposed grants, adjustments, credit limits and settings, newest first',
     ok: successOf(Type.Object({ items: Type.Array(ProposalSchema), next_cursor: NextCursor })),
     failures: [...accountReadFailures, 'invalid_cursor', 'tenant_not_found'],
+    csv: true,
   })
   app.get('/proposals', {
     config: { roles: ['finance', 'support'] },
     schema: { ...list, querystring: ProposalsQuerySchema },
-    handler: async (request) => {
-      const { state, tenant_id: tenantId } = request.query
-      const scope = adminScopeOf(request)
-      const { items, next_cursor } = await readPage(
-        ['proposals', scope],
-        request.query,
-        (page) => proposals.list(scope, { ...page, state, tenantId }),
-        ({ proposalId }) => proposalId,
-      )
-      return success({ items: items.map((row) => toProposal(row, request)), next_cursor })
+    handler: (request, reply) => {
+      const { query } = request
+      return sendList(request, reply, query, readProposals(proposals, adminScopeOf(request), query))
     },
   })
   const waiting = describeAdmin({
@@ -96,7 +128,7 @@ export function proposalRoutes(
     schema: { ...one, params: ParamsSchema },
     handler: async (request) => {
       const found = await proposals.find(adminScopeOf(request), nameOf(request.params))
-      return success(toProposal(found, request))
+      return success(toProposal(found, adminScopeOf(request)))
     },
   })
   decisionRoutes(instance, proposals)
@@ -134,7 +166,7 @@ function decisionRoutes(instance: FastifyInstance, proposals: ManagedProposals):
     handler: async (request) => {
       const name = nameOf(request.params)
       const done = await proposals.approve(adminScopeOf(request), actorOf(request), name)
-      return success({ ...toProposal(done.proposal, request), changed: done.changed })
+      return success({ ...toProposal(done.proposal, adminScopeOf(request)), changed: done.changed })
     },
   })
   const reject = describeAdmin({
@@ -149,7 +181,7 @@ function decisionRoutes(instance: FastifyInstance, proposals: ManagedProposals):
     handler: async (request) => {
       const input = { ...nameOf(request.params), reason: request.body.reason }
       const done = await proposals.reject(adminScopeOf(request), actorOf(request), input)
-      return success({ ...toProposal(done.proposal, request), changed: done.changed })
+      return success({ ...toProposal(done.proposal, adminScopeOf(request)), changed: done.changed })
     },
   })
 }

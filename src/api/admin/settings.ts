@@ -103,7 +103,10 @@ export function settingRoutes<
       const done = await settings.set(setting, adminScopeOf(request), actorOf(request), input)
       if (done.proposal !== undefined) {
         void reply.code(202)
-        const proposed = { ...toProposal(done.proposal, request), changed: done.changed }
+        const proposed = {
+          ...toProposal(done.proposal, adminScopeOf(request)),
+          changed: done.changed,
+        }
         return success(proposed, done.warnings)
       }
       return success({ ...show(done.shown, tenantId), changed: done.changed }, done.warnings)

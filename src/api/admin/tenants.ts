@@ -9,7 +9,9 @@ import { actorOf, success } from '../kit/routes/account-surface.ts'
 import { readPage } from '../kit/routes/queries.ts'
 import { changeFailures, accountReadFailures } from '../kit/failures/route-failures.ts'
 import type { Services } from '../kit/services.ts'
+import { sendList } from '../kit/answers/lists.ts'
 import { describeAdmin, adminScopeOf } from './envelope.ts'
+import { type ListQuery, ListQuerySchema, listOf } from './lists.ts'
 import {
   NewTenantSchema,
   NewUserSchema,
@@ -43,15 +45,16 @@ export const toUser = ({ tenantId, userId, name, addedAtMs, suspendedReason }: U
 
 type PageQuery = Static<typeof PageQuerySchema>
 
-/** A page of the tenants that an admin token manages. */
-export async function readTenants(tenants: ManagedTenants, scope: AdminScope, query: PageQuery) {
-  const { items, next_cursor } = await readPage(
+/** The tenants that an admin token manages, by id. @throws DomainError `invalid_cursor` */
+export function readTenants(tenants: ManagedTenants, scope: AdminScope, query: ListQuery) {
+  const list = listOf(
     ['tenants', scope],
     query,
     (page) => tenants.list(scope, page),
     ({ tenantId }) => tenantId,
+    toTenant,
   )
-  return { items: items.map(toTenant), next_cursor }
+  return { name: 'tenants', columns: ['id', 'name', 'opened_at', 'status'] as const, ...list }
 }
 
 /** A page of the users of a tenant. */
@@ -81,12 +84,14 @@ export function tenantRoutes(
     summary: 'List the tenants that the admin token can manage',
     ok: TenantsAnswerSchema,
     failures: [...accountReadFailures, 'invalid_cursor'],
+    csv: true,
   })
   app.get('/tenants', {
     config: { roles: ['finance', 'support'] },
-    schema: { ...list, querystring: PageQuerySchema },
-    handler: async (request) => {
-      return success(await readTenants(tenants, adminScopeOf(request), request.query))
+    schema: { ...list, querystring: ListQuerySchema },
+    handler: (request, reply) => {
+      const { query } = request
+      return sendList(request, reply, query, readTenants(tenants, adminScopeOf(request), query))
     },
   })
   const open = describeAdmin({

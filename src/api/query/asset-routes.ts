@@ -2,7 +2,7 @@ import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import type { FastifyInstance } from 'fastify'
 import { principalOf } from '../kit/tokens/authenticate.ts'
 import { success } from '../kit/routes/account-surface.ts'
-import { cursorList, sendList } from './answers.ts'
+import { cursorList, sendList } from '../kit/answers/lists.ts'
 import {
   AssetParamsSchema,
   AssetsAnswerSchema,

@@ -2,7 +2,8 @@ import { Type } from 'typebox'
 import { assetStates, groupStates } from '../../../projections/assets/query.ts'
 import { assetGroupTypes, assetTypes } from '../../domain/asset/events.ts'
 import { successOf } from '../kit/routes/account-surface.ts'
-import { Cursor, fileMembers, Limit, Name } from './schemas.ts'
+import { Cursor, Limit, Name } from './schemas.ts'
+import { fileMembers } from '../kit/answers/lists.ts'
 
 /** Shapes of the asset library's queries. */
 

@@ -8,7 +8,7 @@ import { toTimestamp } from '../../kernel/clock.ts'
 import { successOf } from '../kit/routes/account-surface.ts'
 import { principalOf } from '../kit/tokens/authenticate.ts'
 import { NextCursor } from '../kit/routes/queries.ts'
-import { sendList, wholeList } from './answers.ts'
+import { sendList, wholeList } from '../kit/answers/lists.ts'
 import { describeQuery } from './documentation.ts'
 import { listFailures } from './envelope.ts'
 import {

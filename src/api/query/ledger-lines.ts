@@ -1,7 +1,16 @@
 import type { Static } from 'typebox'
 import { userKey } from '../../../projections/access/query.ts'
+import type { Queryable } from '../../../projections/engine/queryable.ts'
+import {
+  type LedgerFilter,
+  type LineOrder,
+  listLines,
+  MAX_SORTED_LINES,
+  sortedLines,
+} from '../../../projections/ledger/query.ts'
 import { toTimestamp } from '../../kernel/clock.ts'
 import { formatAmount, parseAmount } from '../../kernel/money.ts'
+import { RequestError } from '../kit/request-error.ts'
 import type { AccountReads } from './account-reads.ts'
 import type { LedgerLine } from './reads.ts'
 import { LedgerLineSchema } from './schemas.ts'
@@ -53,4 +62,26 @@ export function toLine(line: NamedLine): Line {
     net: formatAmount(parseAmount(line.amount) - parseAmount(line.adjusted)),
     tags: line.tags === null ? null : (JSON.parse(line.tags) as Readonly<Record<string, string>>),
   }
+}
+
+/** A page of lines, the newest first or in an order. @throws RequestError `query_too_long` for too many to sort */
+export async function linesInOrder(
+  db: Queryable,
+  filter: LedgerFilter,
+  page: {
+    readonly after: string | undefined
+    readonly limit: number
+    readonly order?: LineOrder | undefined
+  },
+) {
+  const { order, ...place } = page
+  if (order === undefined) return listLines(db, filter, place)
+  const found = await sortedLines(db, filter, { ...place, order })
+  if (found !== undefined) return found
+  const most = MAX_SORTED_LINES.toLocaleString('en')
+  throw new RequestError(
+    'query_too_long',
+    `More than ${most} lines cannot be sorted by amount: narrow them by time, tenant_id, model or sku`,
+    'sort',
+  )
 }

@@ -8,7 +8,13 @@ import { MonthMember, successOf } from '../kit/routes/account-surface.ts'
 import { foreignCursor } from '../kit/routes/queries.ts'
 import { principalOf } from '../kit/tokens/authenticate.ts'
 import { RequestError } from '../kit/request-error.ts'
-import { sendList, sendListOr, wholeList, type WrittenFile } from './answers.ts'
+import {
+  sendList,
+  sendListOr,
+  wholeList,
+  type WrittenFile,
+  lineFileMembers,
+} from '../kit/answers/lists.ts'
 import { describeQuery } from './documentation.ts'
 import { lineFailures, listFailures } from './envelope.ts'
 import { toLine, withNames } from './ledger-lines.ts'
@@ -21,7 +27,7 @@ import {
   type Report,
   reportMembers,
 } from './report-query.ts'
-import { AnsweredAsOf, Cursor, Limit, lineFileMembers, LinesAnswerSchema } from './schemas.ts'
+import { AnsweredAsOf, Cursor, Limit, LinesAnswerSchema } from './schemas.ts'
 import { narrow, visibleTo } from './scope.ts'
 import type { QueryServices } from './services.ts'
 import { groupMembers, Key, readUsage, sumColumns } from './usage.ts'

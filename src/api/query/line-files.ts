@@ -1,7 +1,7 @@
 import { type Cells, inMilliseconds } from '../../../projections/ledger/query.ts'
 import { type ColumnKind, lineFileColumns } from '../../app/finance/line-files/columns.ts'
 import { csvPages } from '../kit/answers/csv.ts'
-import { CSV } from './answers.ts'
+import { CSV } from '../kit/answers/lists.ts'
 import { focusColumns } from './focus/columns.ts'
 import { focusRows, type FocusTerms } from './focus/table.ts'
 import type { LedgerFilter, LineExports } from './reads.ts'

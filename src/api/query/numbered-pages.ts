@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import { partsInTurns } from '../../kernel/turns.ts'
-import { ROWS_AT_ONCE } from './answers.ts'
+import { ROWS_AT_ONCE } from '../kit/answers/lists.ts'
 
 /** Lists with numbered pages. */
 

@@ -6,9 +6,6 @@ import {
   exportLines,
   exportRefunds,
   ledgerTenants,
-  listLines,
-  MAX_SORTED_LINES,
-  sortedLines,
 } from '../../../projections/ledger/query.ts'
 import { historyOf } from '../../../projections/timeline/query.ts'
 import { type LineFiles, MAX_FILE_LINES } from '../../app/finance/line-files/files.ts'
@@ -19,6 +16,7 @@ import { createSearch, type Search, type SearchDeps } from '../../app/support/se
 import { RequestError } from '../kit/request-error.ts'
 import { positionsOf } from './as-of.ts'
 import { withQueryTimeout } from '../kit/routes/queries.ts'
+import { linesInOrder } from './ledger-lines.ts'
 import type { HistoryItem, LineExports, QueryReads } from './reads.ts'
 import type { Visible } from './scope.ts'
 import { readAccountHistory } from '../../app/accounts/account-history.ts'
@@ -70,7 +68,6 @@ interface ProjectionReadsDeps {
 }
 
 const NARROW_LINES = 'narrow it by tenant_id, from and to, or ask for a smaller limit'
-const NARROW_SORTED = 'narrow them by time, tenant_id, model or sku'
 const NARROW_ASSETS = 'narrow it by tenant_id, group_id or asset_id'
 const NARROW_PERIODS = 'narrow it by tenant_id and currency'
 const NARROW_HISTORY = 'try again later'
@@ -179,15 +176,7 @@ export function projectionReads(deps: ProjectionReadsDeps): QueryReads {
     ledgerPosition,
     listLines: async (filter, page) => {
       await readModels.requireCurrent('ledger')
-      const { order, ...place } = page
-      if (order === undefined)
-        return withQueryTimeout(NARROW_LINES, () => listLines(db, filter, place))
-      const found = await withQueryTimeout(NARROW_LINES, () =>
-        sortedLines(db, filter, { ...place, order }),
-      )
-      if (found !== undefined) return found
-      const most = `More than ${MAX_SORTED_LINES.toLocaleString('en')} lines cannot be sorted by amount`
-      throw new RequestError('query_too_long', `${most}: ${NARROW_SORTED}`, 'sort')
+      return withQueryTimeout(NARROW_LINES, () => linesInOrder(db, filter, page))
     },
     listAssets: async (search, page) => {
       await readModels.requireCurrent('assets')

@@ -3,7 +3,7 @@ import type { Principal } from '../../app/access/principal.ts'
 import type { Catalog } from '../../domain/catalog/catalog.ts'
 import { toRequestError } from '../kit/request-error.ts'
 import { queryReader } from '../kit/bodies/validator.ts'
-import type { ListPage, Table } from './answers.ts'
+import type { ListPage, Table } from '../kit/answers/lists.ts'
 import { BalanceQuerySchema, readBalance } from './balance.ts'
 import { ChangesQuerySchema, readChanges } from './changes.ts'
 import {

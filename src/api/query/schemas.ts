@@ -1,4 +1,5 @@
 import { Type } from 'typebox'
+import { DEFAULT_PAGE_LINES, MAX_PAGE_LINES } from '../kit/answers/lists.ts'
 import { successOf } from '../kit/routes/account-surface.ts'
 
 /** Shapes of the finance and support queries. */
@@ -34,27 +35,6 @@ export const AnsweredAsOf = Type.String({
   description:
     'Log position that the answer is as of; send it as `as_of` to get the same answer again.',
 })
-const formatOptions = { description: 'Takes precedence over the Accept header.' }
-const Bom = Type.Optional(
-  Type.Enum(['true', 'false'], {
-    description: 'CSV: whether a byte order mark comes first, by which spreadsheets know UTF-8.',
-  }),
-)
-/** The form of a list: a page, or a file of all of it. */
-export const fileMembers = {
-  format: Type.Optional(Type.Enum(['json', 'csv', 'ndjson'], formatOptions)),
-  bom: Bom,
-}
-/** The form of a list of lines, which has further files. */
-export const lineFileMembers = {
-  format: Type.Optional(Type.Enum(['json', 'csv', 'ndjson', 'focus', 'parquet'], formatOptions)),
-  bom: Bom,
-}
-
-/** Most lines of one JSON page, and of one read of a CSV export. */
-export const MAX_PAGE_LINES = 1_000
-export const DEFAULT_PAGE_LINES = 100
-
 export const Cursor = Type.Optional(
   Type.String({ maxLength: 256, description: '`next_cursor` of the previous page.' }),
 )

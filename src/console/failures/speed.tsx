@@ -1,6 +1,6 @@
 import type { JSX } from 'preact'
 import { type Static, Type } from 'typebox'
-import { withFiles } from '../../api/query/answers.ts'
+import { withFiles } from '../../api/kit/answers/lists.ts'
 import { AsOf } from '../../api/query/schemas.ts'
 import { readSpeed, speedQuerySchema } from '../../api/query/speed.ts'
 import { fromTimestamp } from '../../kernel/clock.ts'

@@ -16,6 +16,7 @@ export function Download({
   formats = tableFormats,
   asOf,
   from,
+  token = 'query',
 }: {
   /** The address of the page, without its query. */
   readonly page: string
@@ -26,6 +27,8 @@ export function Download({
   readonly asOf?: string | undefined
   /** The route of the API that answers the same with a query token. */
   readonly from: string
+  /** The kind of token that the route answers to. */
+  readonly token?: 'query' | 'admin'
 }): JSX.Element {
   const ofApi = `${from}${from.includes('?') ? '&' : '?'}format=csv`
   return (
@@ -40,7 +43,7 @@ export function Download({
       </p>
       <p class="note">
         {asOf === undefined ? null : <>As of position {asOf} of the log. </>}
-        With a query token: <code>GET {ofApi}</code>
+        With {token === 'admin' ? 'an admin' : 'a query'} token: <code>GET {ofApi}</code>
       </p>
     </div>
   )

@@ -108,7 +108,7 @@ export function zoneClock(name: string, zone: Pick<TimeZone, 'timestampAt'>): Zo
 }
 
 /** A sentence of the API, whose times are written in the zone of the page. */
-export function timesInZone(sentence: string, clock: ZoneClock): string {
+export function sentenceInZone(sentence: string, clock: ZoneClock): string {
   return sentence.replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:\d\d)/g, (timestamp) => {
     const atMs = fromTimestamp(timestamp)
     return `${clock.day(atMs)} ${clock.time(atMs).slice(0, 8)}`

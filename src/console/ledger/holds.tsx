@@ -1,6 +1,6 @@
 import type { JSX } from 'preact'
 import { type Static, Type } from 'typebox'
-import { withFiles } from '../../api/query/answers.ts'
+import { withFiles } from '../../api/kit/answers/lists.ts'
 import { HoldsQuerySchema, readHolds } from '../../api/query/holds.ts'
 import { fromTimestamp } from '../../kernel/clock.ts'
 import { formatDuration } from '../../kernel/duration.ts'

@@ -7,7 +7,7 @@ import { formatDuration } from '../../kernel/duration.ts'
 import { activityHref, bookHref, findHref, overviewHref, tokenHref } from '../kit/href.ts'
 import { hasLabels, Labels } from '../kit/lines.tsx'
 import { Panel } from '../kit/panel.tsx'
-import { Facts, Id, timesInZone, Moment, State } from '../kit/values.tsx'
+import { Facts, Id, sentenceInZone, Moment, State } from '../kit/values.tsx'
 import type { LifeView } from './panels.tsx'
 
 /** The verdict of a life, whose it is, and the details of its request. */
@@ -80,7 +80,7 @@ export function Verdict(view: LifeView): JSX.Element {
       <p class="eyebrow">
         {life.kind.replaceAll('_', ' ')} · <Id id={life.id} />
       </p>
-      <h1>{timesInZone(lifeVerdictOf(life), view.clock)}</h1>
+      <h1>{sentenceInZone(lifeVerdictOf(life), view.clock)}</h1>
       {life.aside.map((sentence) => (
         <p key={sentence} class="aside">
           {sentence}
@@ -135,7 +135,7 @@ function requestFacts(view: LifeView): readonly Fact[] {
         ? life.duration_ms === null
           ? 'There is none yet.'
           : 'There is none.'
-        : timesInZone(
+        : sentenceInZone(
             resultWords(result, (timestamp) => timestamp),
             clock,
           ),

@@ -3,7 +3,7 @@ import type { Principal } from '../../app/access/principal.ts'
 import type { Blocker, BlockerCode, MonthOf } from '../../app/finance/statements/types.ts'
 import { isOperator } from '../../domain/token/events.ts'
 import { operationsHref, periodHref, proposalsHref } from '../kit/href.ts'
-import { Command, timesInZone } from '../kit/values.tsx'
+import { Command, sentenceInZone } from '../kit/values.tsx'
 import type { View } from '../page.tsx'
 
 /** Why months cannot be closed yet, in words, each with what ends it. */
@@ -56,7 +56,7 @@ export function BlockerOf({
         {message}: {page.who} ends it at <code>{href}</code>
       </>
     )
-  if (code === 'grace_running') return <>{timesInZone(message, clock)}</>
+  if (code === 'grace_running') return <>{sentenceInZone(message, clock)}</>
   return (
     <>
       {message}: <Command>{href}</Command>

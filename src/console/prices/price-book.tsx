@@ -87,7 +87,7 @@ async function read(
   const { priceBooks } = services.accounts
   // A version that is missing is the fault of the page, whatever else was asked for.
   const book = await readBook(priceBooks, scope, version)
-  const list = await readBooks(priceBooks, scope, { limit: MAX_VERSIONS })
+  const list = await readBooks(priceBooks, scope, { limit: MAX_VERSIONS }).page()
   const all = list.items.map((one) => one.version)
   // The list has the latest first, so that the book before this one stands behind it.
   const at = all.indexOf(version)

@@ -3,12 +3,14 @@ import { type Static, Type } from 'typebox'
 import { readBooks } from '../../api/admin/prices/books.ts'
 import { readSkuPrices, SkuPricesQuerySchema } from '../../api/admin/prices/skus.ts'
 import { readAccountPrices } from '../../api/admin/prices/tenants.ts'
+import { withFiles } from '../../api/kit/answers/lists.ts'
 import { cursorMembers } from '../../api/kit/routes/queries.ts'
 import { readZone, timeRangeMembers } from '../../api/query/time-range.ts'
 import { NameOf } from '../../api/query/schemas.ts'
 import type { Principal } from '../../app/access/principal.ts'
 import { isOperator } from '../../domain/token/events.ts'
 import { fromTimestamp } from '../../kernel/clock.ts'
+import { Download, tableFormats } from '../kit/download.tsx'
 import { fieldOf, type FilterField } from '../kit/fields.ts'
 import { FilterForm } from '../kit/filter.tsx'
 import { adminPath, bookHref, paths, pricesHref } from '../kit/href.ts'
@@ -21,11 +23,12 @@ import { FirstRows, PriceOf } from '../kit/prices.tsx'
 import { percentWords } from './panels.tsx'
 import { SkuPanel, type SkuPrices } from './sku.tsx'
 import type { ConsoleServices, Page, View } from '../page.tsx'
+import type { PageFile } from '../page-files.ts'
 import { adminScopeOfSession } from '../session/reading-as.ts'
 
 /** Price books, and the prices that were agreed with a tenant. */
 
-type Books = Awaited<ReturnType<typeof readBooks>>
+type Books = Awaited<ReturnType<ReturnType<typeof readBooks>['page']>>
 type Book = Books['items'][number]
 type TenantPrices = Awaited<ReturnType<typeof readAccountPrices>>
 type TenantPrice = TenantPrices['prices'][number]
@@ -67,7 +70,7 @@ async function read(
   readZone(asked.tz)
   const { cursor } = asked
   const page = { limit: 50, ...(cursor === undefined ? {} : { cursor }) }
-  const readList = async () => readBooks(accounts.priceBooks, scope, page)
+  const readList = async () => readBooks(accounts.priceBooks, scope, page).page()
   const id = asked.tenant_id ?? (isOperator(token) ? undefined : token.tenantId)
   const { sku: named, at } = asked
   const [sku, books, tenant] = await Promise.all([
@@ -227,12 +230,30 @@ function PricesPage({ facts, view }: { readonly facts: PricesFacts; readonly vie
                 empty="No price book is published yet. To publish one: tollgate prices publish FILE."
               />
               <Pager href={pricesHref} query={asked} next={next} />
+              <Download
+                page={pricesHref()}
+                query={{}}
+                from={adminPath('/price-books')}
+                token="admin"
+              />
             </>
           )}
         />
       </div>
     </>
   )
+}
+
+const fileQuery = Type.Object({})
+
+/** All price books. */
+export const booksFile: PageFile<typeof fileQuery, (typeof tableFormats)[number]> = {
+  formats: tableFormats,
+  query: fileQuery,
+  read: ({ accounts: { priceBooks } }, _who, { token }) => {
+    const list = readBooks(priceBooks, adminScopeOfSession(token, 'Prices'), {})
+    return Promise.resolve({ list: withFiles(list, true), tenantIds: [] })
+  },
 }
 
 /** Price books for operators, and the prices of one tenant. */

@@ -1,12 +1,14 @@
 import { pageRoute } from '../page.tsx'
+import { fileRoute } from '../page-files.ts'
 import type { Subject } from '../subject.ts'
 import { bookPage } from './price-book.tsx'
-import { pricesPage } from './prices.tsx'
+import { booksFile, pricesPage } from './prices.tsx'
 
 /** Prices have no place in the head: they are a tab of the ledger. */
 export const prices: Subject = {
   register: (app, services) => {
     pageRoute(app, services, pricesPage)
+    fileRoute(app, services, pricesPage, booksFile)
     pageRoute(app, services, bookPage)
   },
 }

@@ -1,16 +1,20 @@
 import type { JSX } from 'preact'
 import { type Static, Type } from 'typebox'
 import type { ProposalRow } from '../../../projections/proposals/query.ts'
+import { readProposals } from '../../api/admin/proposals.ts'
+import { withFiles } from '../../api/kit/answers/lists.ts'
 import { timeRangeMembers } from '../../api/query/time-range.ts'
-import { cursorMembers, readPage } from '../../api/kit/routes/queries.ts'
+import { cursorMembers } from '../../api/kit/routes/queries.ts'
 import { changeInWords, isSettingChange } from '../../domain/account/setting-changes.ts'
-import { paths, proposalHref, proposalsHref, tenantHref } from '../kit/href.ts'
+import { Download, tableFormats } from '../kit/download.tsx'
+import { adminPath, paths, proposalHref, proposalsHref, tenantHref } from '../kit/href.ts'
 import { Pager } from '../kit/time-pages.tsx'
 import { Table, type TableColumn } from '../kit/table.tsx'
-import { Money, Moment, type ZoneClock } from '../kit/values.tsx'
+import { Moment, type ZoneClock } from '../kit/values.tsx'
 import { kindOf } from './proposed.tsx'
 import { readVoids, Voids, type WaitingVoids } from './voids.tsx'
 import type { Page, View } from '../page.tsx'
+import type { PageFile } from '../page-files.ts'
 import { adminScopeOfSession } from '../session/reading-as.ts'
 
 /** Proposals of postings, credit limits and settings, newest first. */
@@ -38,11 +42,8 @@ const columnsIn = (clock: ZoneClock): readonly TableColumn<ProposalRow>[] => [
   { name: 'tenant', cell: ({ tenantId }) => <a href={tenantHref(tenantId)}>{tenantId}</a> },
   {
     name: 'amount',
-    right: true,
-    cell: ({ posting }) =>
-      isSettingChange(posting) ? null : (
-        <Money amount={posting.amount} currency={posting.currency} />
-      ),
+    money: ({ posting }) =>
+      isSettingChange(posting) ? undefined : { amount: posting.amount, currency: posting.currency },
   },
   {
     name: 'reason',
@@ -77,9 +78,22 @@ function ListPage({
           empty="There are no proposals."
         />
         <Pager href={proposalsHref} query={facts.query} next={facts.next_cursor} />
+        <Download page={proposalsHref()} query={{}} from={adminPath('/proposals')} token="admin" />
       </section>
     </>
   )
+}
+
+const fileQuery = Type.Object({})
+
+/** All proposals within the reach of an admin token. */
+export const proposalsFile: PageFile<typeof fileQuery, (typeof tableFormats)[number]> = {
+  formats: tableFormats,
+  query: fileQuery,
+  read: ({ accounts: { proposals } }, _who, { token }) => {
+    const list = readProposals(proposals, adminScopeOfSession(token, 'Proposals'), {})
+    return Promise.resolve({ list: withFiles(list, true), tenantIds: [] })
+  },
 }
 
 /** Proposals within the reach of an admin token, newest first. */
@@ -91,12 +105,7 @@ export const proposalsPage: Page<typeof listQuery, ListFacts> = {
     const scope = adminScopeOfSession(token, 'Proposals')
     const { cursor } = query
     const asked = { limit: 50, ...(cursor === undefined ? {} : { cursor }) }
-    const found = await readPage(
-      ['proposals', scope],
-      asked,
-      (page) => proposals.list(scope, { ...page, state: undefined, tenantId: undefined }),
-      ({ proposalId }) => proposalId,
-    )
+    const found = await readProposals(proposals, scope, asked).found()
     const waiting = cursor === undefined ? await readVoids(voids, token, scope) : undefined
     return { ...found, query, voids: waiting }
   },

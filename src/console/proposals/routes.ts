@@ -5,9 +5,10 @@ import { isOperator } from '../../domain/token/events.ts'
 import { formRoute } from '../form-routes.ts'
 import { proposalsHref } from '../kit/href.ts'
 import { type ConsoleServices, pageRoute } from '../page.tsx'
+import { fileRoute } from '../page-files.ts'
 import type { Subject } from '../subject.ts'
 import { approveForm, proposalPage, rejectForm } from './proposal.tsx'
-import { proposalsPage } from './proposals.tsx'
+import { proposalsFile, proposalsPage } from './proposals.tsx'
 
 /** Whether the holder of a session approves and rejects proposals of others. */
 const decides = (token: Principal): boolean => isOperator(token) && token.role !== 'support'
@@ -33,6 +34,7 @@ export const proposals: Subject = {
   },
   register: (app, services) => {
     pageRoute(app, services, proposalsPage)
+    fileRoute(app, services, proposalsPage, proposalsFile)
     pageRoute(app, services, proposalPage)
     formRoute(app, services, proposalPage, approveForm(services.accounts.proposals))
     formRoute(app, services, proposalPage, rejectForm(services.accounts.proposals))

@@ -7,7 +7,7 @@ import { activityPage, livesFile } from './activity.tsx'
 import { limitForm, statusForm } from './forms.tsx'
 import { inviteForm } from './invite.tsx'
 import { tenantPage } from './tenant.tsx'
-import { tenantsPage } from './tenants.tsx'
+import { tenantsFile, tenantsPage } from './tenants.tsx'
 import { disableForm, rotateForm, tokenPage } from './token.tsx'
 import { viewReasonRoles, viewReasonRoutes } from './view-reason.tsx'
 
@@ -21,6 +21,7 @@ export const tenants: Subject = {
   register: (app, services) => {
     const { settings, tokens } = services.accounts
     pageRoute(app, services, tenantsPage)
+    fileRoute(app, services, tenantsPage, tenantsFile)
     pageRoute(app, services, tenantPage)
     pageRoute(app, services, tokenPage)
     pageRoute(app, services, activityPage)

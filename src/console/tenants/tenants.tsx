@@ -1,13 +1,16 @@
 import { type Static, Type } from 'typebox'
 import { readTenants } from '../../api/admin/tenants.ts'
+import { withFiles } from '../../api/kit/answers/lists.ts'
 import { cursorMembers } from '../../api/kit/routes/queries.ts'
 import { timeRangeMembers } from '../../api/query/time-range.ts'
 import { fromTimestamp } from '../../kernel/clock.ts'
-import { paths, tenantHref, tenantsHref } from '../kit/href.ts'
+import { Download, tableFormats } from '../kit/download.tsx'
+import { adminPath, paths, tenantHref, tenantsHref } from '../kit/href.ts'
 import { Table, type TableColumn } from '../kit/table.tsx'
 import { Pager } from '../kit/time-pages.tsx'
 import { Moment, type ZoneClock, State } from '../kit/values.tsx'
 import { Redirect, type Page } from '../page.tsx'
+import type { PageFile } from '../page-files.ts'
 import { adminScopeOfSession } from '../session/reading-as.ts'
 
 /** The tenants that an admin token manages. */
@@ -16,7 +19,7 @@ const query = Type.Object({
   cursor: cursorMembers.cursor,
   tz: timeRangeMembers.tz,
 })
-type Tenants = Awaited<ReturnType<typeof readTenants>>
+type Tenants = Awaited<ReturnType<ReturnType<typeof readTenants>['page']>>
 type ShownTenant = Tenants['items'][number]
 
 interface TenantsFacts extends Tenants {
@@ -33,6 +36,18 @@ const columnsIn = (clock: ZoneClock): readonly TableColumn<ShownTenant>[] => [
   },
 ]
 
+const fileQuery = Type.Object({})
+
+/** All tenants. */
+export const tenantsFile: PageFile<typeof fileQuery, (typeof tableFormats)[number]> = {
+  formats: tableFormats,
+  query: fileQuery,
+  read: ({ accounts: { tenants } }, _who, { token }) => {
+    const list = readTenants(tenants, adminScopeOfSession(token, 'Tenants'), {})
+    return Promise.resolve({ list: withFiles(list, true), tenantIds: [] })
+  },
+}
+
 /** All tenants for an operator; an administrator is led to its own. */
 export const tenantsPage: Page<typeof query, TenantsFacts> = {
   path: paths.tenants,
@@ -43,7 +58,7 @@ export const tenantsPage: Page<typeof query, TenantsFacts> = {
     if (scope.kind !== 'all') return new Redirect(tenantHref(token.tenantId))
     const { cursor } = asked
     const page = { limit: 50, ...(cursor === undefined ? {} : { cursor }) }
-    return { query: asked, ...(await readTenants(tenants, scope, page)) }
+    return { query: asked, ...(await readTenants(tenants, scope, page).page()) }
   },
   title: () => 'Tenants',
   show: ({ items, next_cursor: next, query: asked }, { clock }) => (
@@ -58,6 +73,7 @@ export const tenantsPage: Page<typeof query, TenantsFacts> = {
           empty="No tenant yet. To open one: tollgate tenant open NAME."
         />
         <Pager href={tenantsHref} query={asked} next={next} />
+        <Download page={tenantsHref()} query={{}} from={adminPath('/tenants')} token="admin" />
         <p class="note">
           To open another: <code>tollgate tenant open NAME</code>.
         </p>

@@ -1,6 +1,5 @@
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import type { FastifyInstance } from 'fastify'
-import type { Static } from 'typebox'
 import type { ListedPriceBook, PublishedPriceBook } from '../../../../projections/prices/query.ts'
 import type { AdminScope } from '../../../app/accounts/admin-scope.ts'
 import type { ManagedPriceBooks } from '../../../app/finance/prices/managed-price-books.ts'
@@ -11,11 +10,11 @@ import type { PriceBookDifference } from '../../../domain/pricing/price-book-dif
 import type { Publication } from '../../../domain/pricing/publication.ts'
 import { DomainError } from '../../../kernel/errors.ts'
 import { actorOf, success } from '../../kit/routes/account-surface.ts'
-import { readPage } from '../../kit/routes/queries.ts'
 import { changeFailures, accountReadFailures } from '../../kit/failures/route-failures.ts'
 import type { Services } from '../../kit/services.ts'
+import { sendList } from '../../kit/answers/lists.ts'
 import { describeAdmin, adminScopeOf } from '../envelope.ts'
-import { PageQuerySchema } from '../schemas.ts'
+import { type ListQuery, ListQuerySchema, listOf } from '../lists.ts'
 import {
   BookAnswerSchema,
   BookParamsSchema,
@@ -40,19 +39,25 @@ export function priceBookRoutes(
   publishRoute(instance, books)
 }
 
-/** A page of price books, the latest start first. @throws DomainError */
-export async function readBooks(
-  books: ManagedPriceBooks,
-  scope: AdminScope,
-  query: Static<typeof PageQuerySchema>,
-) {
-  const { items, next_cursor } = await readPage(
+const bookColumns = [
+  'version',
+  'state',
+  'effective_from',
+  'published_at',
+  'published_by',
+  'price_count',
+] as const
+
+/** Price books, the latest start first. @throws DomainError */
+export function readBooks(books: ManagedPriceBooks, scope: AdminScope, query: ListQuery) {
+  const list = listOf(
     ['price books', scope],
     query,
     (page) => books.list(scope, page),
     ({ version }) => version,
+    toListedBook,
   )
-  return { items: items.map(toListedBook), next_cursor }
+  return { name: 'price-books', columns: bookColumns, ...list }
 }
 
 /** A price book with its prices. @throws DomainError `price_book_not_found` */
@@ -77,12 +82,15 @@ function readRoutes(instance: FastifyInstance, books: ManagedPriceBooks): void {
     summary: 'List price books (operators only)',
     ok: BooksAnswerSchema,
     failures: [...operatorReads, 'invalid_cursor'],
+    csv: true,
   })
   app.get('/price-books', {
     config: { roles: ['finance'] },
-    schema: { ...list, querystring: PageQuerySchema },
-    handler: async (request) =>
-      success(await readBooks(books, adminScopeOf(request), request.query)),
+    schema: { ...list, querystring: ListQuerySchema },
+    handler: (request, reply) => {
+      const { query } = request
+      return sendList(request, reply, query, readBooks(books, adminScopeOf(request), query))
+    },
   })
   const one = describeAdmin({
     operationId: 'getPriceBook',

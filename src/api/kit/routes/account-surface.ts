@@ -113,6 +113,7 @@ export const accountFailures = {
 } as const satisfies SurfaceFailures
 
 const csvText = 'CSV (RFC 4180) with a header line, where the request asks for CSV.'
+const jsonLinesText = 'A line of JSON for each row of the table.'
 
 export interface AccountRoute {
   readonly operationId: string
@@ -122,7 +123,7 @@ export interface AccountRoute {
   /** Answered with 202 instead, where the request is accepted and not done yet. */
   readonly accepted?: TSchema
   readonly failures: readonly FailureCode[]
-  /** Whether the route answers a table (CSV) too. */
+  /** Whether the route answers a table too, as CSV and as lines of JSON. */
   readonly csv?: boolean
   /** Further files that it can be answered as: descriptions by media type. */
   readonly files?: Readonly<Record<string, string>>
@@ -150,7 +151,7 @@ export function describeAccount(
     },
   }
   const table = {
-    others: { 'text/csv': csvText, ...files },
+    others: { 'text/csv': csvText, 'application/x-ndjson': jsonLinesText, ...files },
     headers: ['content-disposition', 'x-as-of'],
   } as const
   return {

@@ -10,7 +10,7 @@ import { successOf } from '../../kit/routes/account-surface.ts'
 import { principalOf } from '../../kit/tokens/authenticate.ts'
 import { NextCursor } from '../../kit/routes/queries.ts'
 import { RequestError } from '../../kit/request-error.ts'
-import { sendList } from '../answers.ts'
+import { sendList, fileMembers } from '../../kit/answers/lists.ts'
 import { toPosition } from '../as-of.ts'
 import { describeQuery } from '../documentation.ts'
 import { listFailures } from '../envelope.ts'
@@ -19,7 +19,6 @@ import {
   AsOf,
   Cursor,
   Decimal,
-  fileMembers,
   labelMembers,
   Limit,
   NameOf,

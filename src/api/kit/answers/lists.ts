@@ -1,13 +1,34 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { wholeSecond } from '../../kernel/clock.ts'
-import { partsInTurns } from '../../kernel/turns.ts'
-import { success } from '../kit/routes/account-surface.ts'
-import { type CsvRow, csvPages } from '../kit/answers/csv.ts'
-import { type FileFacts, fileName, sendFile } from '../kit/answers/files.ts'
-import { callerGone } from '../kit/routes/calls.ts'
-import { toCursor } from '../kit/routes/queries.ts'
-import { RequestError } from '../kit/request-error.ts'
-import { DEFAULT_PAGE_LINES, MAX_PAGE_LINES } from './schemas.ts'
+import { Type } from 'typebox'
+import { wholeSecond } from '../../../kernel/clock.ts'
+import { partsInTurns } from '../../../kernel/turns.ts'
+import { success } from '../routes/account-surface.ts'
+import { type CsvRow, csvPages } from './csv.ts'
+import { type FileFacts, fileName, sendFile } from './files.ts'
+import { callerGone } from '../routes/calls.ts'
+import { toCursor } from '../routes/queries.ts'
+import { RequestError } from '../request-error.ts'
+
+/** Most lines of one JSON page, and of one read of a CSV export. */
+export const MAX_PAGE_LINES = 1_000
+export const DEFAULT_PAGE_LINES = 100
+
+const formatOptions = { description: 'Takes precedence over the Accept header.' }
+const Bom = Type.Optional(
+  Type.Enum(['true', 'false'], {
+    description: 'CSV: whether a byte order mark comes first, by which spreadsheets know UTF-8.',
+  }),
+)
+/** The form of a list: a page, or a file of all of it. */
+export const fileMembers = {
+  format: Type.Optional(Type.Enum(['json', 'csv', 'ndjson'], formatOptions)),
+  bom: Bom,
+}
+/** The form of a list of lines, which has further files. */
+export const lineFileMembers = {
+  format: Type.Optional(Type.Enum(['json', 'csv', 'ndjson', 'focus', 'parquet'], formatOptions)),
+  bom: Bom,
+}
 
 /** Every list has a name, and a page with its further members. */
 export interface ListPage<Page> {
