@@ -182,6 +182,12 @@ t.test('a refusal that is no event is counted, and found by its request', async 
     next_cursor: null,
     items: [{ token_id: token.tokenId, code: 'unauthenticated' }],
   })
+  for (const list of ['failures', 'refusals'])
+    t.match(await support.get(`/${list}?code=unknown_modle`), {
+      status: 400,
+      body: { message: /did you mean `unknown_model`/, error: { param: 'code' } },
+    })
+  t.match(await support.get('/refusals?code=of_a_provider'), { status: 200 })
   const all = (await support.get(`/refusals?token_id=${token.tokenId}&code=unknown_model`)).body
     .data
   t.match(all.items, [

@@ -17,6 +17,7 @@ import { sendList, fileMembers } from '../kit/answers/lists.ts'
 import { toPosition } from './as-of.ts'
 import { describeQuery } from './documentation.ts'
 import { listFailures } from './envelope.ts'
+import { requireKnownCode } from './known-codes.ts'
 import { factsOf, placeOf, positionedList } from './report-query.ts'
 import { AsOf, Cursor, Decimal, Limit, NameOf, TextOrNull } from './schemas.ts'
 import { narrow, visibleTo } from './scope.ts'
@@ -146,6 +147,7 @@ export async function readFailures(
     requestId: query.request_id,
     asOf: await accounts.failurePosition(toPosition(asOf)),
   }
+  await requireKnownCode({ queries, clock }, principal, query)
   const list = positionedList(
     { ...place, limit: query.limit },
     { filter },

@@ -12,6 +12,7 @@ import { cursorList, sendList } from '../kit/answers/lists.ts'
 import { describeQuery } from './documentation.ts'
 import { listFailures } from './envelope.ts'
 import { failureMembers } from './failures.ts'
+import { requireKnownCode } from './known-codes.ts'
 import { NameOf, TextOrNull } from './schemas.ts'
 import { narrow, visibleTo } from './scope.ts'
 import type { QueryServices } from './services.ts'
@@ -85,7 +86,7 @@ const shownRefusals = (counted: OfToken<CountedRefusals>): RefusalsItem => ({
 })
 
 /** Counts of failed answers, the newest hour first: `refusals` of the query API. */
-export function readRefusals(
+export async function readRefusals(
   { queries, clock }: Pick<QueryServices, 'queries' | 'clock'>,
   principal: Principal,
   query: RefusalsQuery,
@@ -102,6 +103,7 @@ export function readRefusals(
     code: query.code,
     requestId: query.request_id,
   }
+  await requireKnownCode({ queries, clock }, principal, query)
   const list = cursorList(
     { listKey, after, limit: query.limit },
     (page) => queries.accounts.refusals(filter, page),
@@ -131,7 +133,7 @@ export function refusalsRoute(instance: FastifyInstance, services: QueryServices
       },
     },
     async (request, reply) => {
-      const list = readRefusals(services, principalOf(request), request.query)
+      const list = await readRefusals(services, principalOf(request), request.query)
       return sendList(request, reply, request.query, list)
     },
   )

@@ -29,7 +29,7 @@ import { FailureTabs } from './tabs.tsx'
 /** Requests without a result: those that reached a provider, and counts of those that were refused before. */
 
 type Failures = Awaited<ReturnType<Awaited<ReturnType<typeof readFailures>>['page']>>
-type Refusals = Awaited<ReturnType<ReturnType<typeof readRefusals>['page']>>
+type Refusals = Awaited<ReturnType<Awaited<ReturnType<typeof readRefusals>>['page']>>
 type Failure = Failures['items'][number]
 type Refused = Refusals['items'][number]
 
@@ -210,9 +210,9 @@ export const refusalsFile: PageFile<typeof refusedQuery, (typeof tableFormats)[n
     const dated = withTime(asked, '24h')
     const first = { ...dated, limit: MAX_PAGE_LINES }
     const rows = namesOfOneTenant(asked)
-      ? (await readRefusals(services, who, first).page()).items
+      ? (await (await readRefusals(services, who, first)).page()).items
       : []
-    const list = withFiles(readRefusals(services, who, dated), true)
+    const list = withFiles(await readRefusals(services, who, dated), true)
     return { list, tenantIds: tenantsShown(asked, rows) }
   },
 }
@@ -234,7 +234,7 @@ export const failedPage: Page<typeof query, FailedFacts> = {
         )
         return { list: await page(), range }
       }),
-      factsOrWords(async () => readRefusals(services, who, { ...first, limit: 50 }).page()),
+      factsOrWords(async () => (await readRefusals(services, who, { ...first, limit: 50 })).page()),
     ])
     return { query: shown, failures, refusals }
   },

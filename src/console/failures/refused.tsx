@@ -20,7 +20,7 @@ import type { Page, View } from '../page.tsx'
 
 /** One refused request: why, what refused it, whose it was, and what else its token was refused. */
 
-type Counts = Awaited<ReturnType<ReturnType<typeof readRefusals>['page']>>['items']
+type Counts = Awaited<ReturnType<Awaited<ReturnType<typeof readRefusals>>['page']>>['items']
 type Sample = Counts[number]['samples'][number]
 
 interface RefusedRequest extends Sample {
@@ -137,7 +137,7 @@ export const refusedPage: Page<typeof query, Shown> = {
   roles: ['finance', 'support'],
   query,
   read: async (services, who, { id, query: { tz } }) => {
-    const found = await readRefusals(services, who, { request_id: id, limit: 1 }).page()
+    const found = await (await readRefusals(services, who, { request_id: id, limit: 1 })).page()
     const request = requestsIn(found.items).find(({ request_id: each }) => each === id)
     if (request === undefined)
       throw new RequestError(
@@ -146,7 +146,7 @@ export const refusedPage: Page<typeof query, Shown> = {
       )
     const { tenant_id, token_id } = request.count
     const asked = { tenant_id, token_id, limit: COUNTS_READ }
-    const ofToken = await readRefusals(services, who, asked).page()
+    const ofToken = await (await readRefusals(services, who, asked)).page()
     const others = requestsIn(ofToken.items)
       .filter(({ request_id: each }) => each !== id)
       .slice(0, MOST_OTHERS)
