@@ -78,7 +78,7 @@ export function readProposals(
     name: 'proposals',
     columns,
     page: shownAs((row) => toProposal(row, scope)).page,
-    rows: shownAs((row) => toProposalRow(row, scope)).rows,
+    rows: () => shownAs((row) => toProposalRow(row, scope)).rows(),
     /** The page as the projection has it, for readers within the program. */
     found: shownAs((row) => row).page,
   }
