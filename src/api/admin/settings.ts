@@ -100,16 +100,13 @@ export function settingRoutes<
       // The reason of a status is one of its terms.
       const why = definitionOf(setting.name).takesReason === true ? { reason } : {}
       const input = { tenantId, wanted, basis, ...why }
-      const done = await settings.set(setting, adminScopeOf(request), actorOf(request), input)
-      if (done.proposal !== undefined) {
-        void reply.code(202)
-        const proposed = {
-          ...toProposal(done.proposal, adminScopeOf(request)),
-          changed: done.changed,
-        }
-        return success(proposed, done.warnings)
-      }
-      return success({ ...show(done.shown, tenantId), changed: done.changed }, done.warnings)
+      const scope = adminScopeOf(request)
+      const done = await settings.set(setting, scope, actorOf(request), input)
+      const { changed, warnings } = done
+      if (done.proposal === undefined)
+        return success({ ...show(done.shown, tenantId), changed }, warnings)
+      void reply.code(202)
+      return success({ ...toProposal(done.proposal, scope), changed }, warnings)
     }
     app.get<OfTenant>(path, {
       config: { roles: roles.get ?? [] },
