@@ -452,4 +452,46 @@ t.test('every query of finance and support uses an index, with any filter', asyn
     for (const index of ['sources_native', 'sources_pkey'])
       t.ok(indexes.includes(index), `${index} of ${indexes.join()}`)
   })
+
+  await t.test(
+    'pages of what was charged twice join, and look behind where they end',
+    async (t) => {
+      const first = LINES * 10
+      const count = 17_001
+      await pool.query(
+        `insert into timeline.events
+       select ${first} + n, 'tenant_pages', 'user', 'call_p' || n, 'CallSettled', md5('p' || n)::uuid,
+              'stream', n, timestamptz '${START}' + n * interval '1 second',
+              json_build_object('tokenId', 'token_1', 'model', 'model-1', 'surface', 'v1.chat',
+                'bodyFingerprint', case when n % 5 < 2 then 'again' || n / 5 else 'once' || n end,
+                'settlement', json_build_object('currency', 'USD', 'amount',
+                  case when n % 10 = 6 then '0' else '0.004' end)),
+              json_build_object('correlationId', 'req_p' || n), null
+       from generate_series(1, ${count}) as n`,
+      )
+      const filter = {
+        tenantId: 'tenant_pages',
+        userIds: undefined,
+        tokenId: undefined,
+        model: undefined,
+        fromMs: Date.parse(START) + 1_000_000,
+        toMs: Date.parse(START) + count * 1_000,
+        asOf: BigInt(first * 2),
+      }
+      const found: string[] = []
+      let after: string | undefined
+      let pages = 0
+      do {
+        const { items, next } = await repeatsIn(pool, filter, { after, limit: 1_000 })
+        for (const { sourceId, earlier } of items) found.push(`${sourceId} ${earlier.sourceId}`)
+        after = next
+        pages += 1
+      } while (after !== undefined)
+      const expected = Array.from({ length: count - 1 }, (_, n) => count - 1 - n)
+        .filter((n) => n % 10 === 1 && n >= 1_000)
+        .map((n) => `call_p${n} call_p${n - 1}`)
+      t.same(found, expected, 'also where a page ends between the two')
+      t.ok(pages > 2, `${pages} pages`)
+    },
+  )
 })
