@@ -102,7 +102,10 @@ t.test('a file sets all account prices, and clearing restores the list prices', 
   })
   t.match((await account('clear', '--actor', 'Bob')).stdout, /^\S+: list prices$/m)
   const history = await account('show', '--history')
-  t.match(history.stdout, /^REVISION +SET +MULTIPLIER +OWN PRICES +BY\n1 +\S+ +0\.9 +2 +Ada L\.$/m)
+  t.match(
+    history.stdout,
+    /^REVISION +SET +MULTIPLIER +OWN PRICES +BY +WHY\n1 +\S+ +0\.9 +2 +Ada L\.$/m,
+  )
   t.match(history.stdout, /^4 +\S+ +0 +Bob$/m)
   t.match(JSON.parse((await account('show', '--history', '--json')).stdout), [
     { revision: 1, setBy: 'Ada L.' },

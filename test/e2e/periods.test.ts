@@ -76,7 +76,9 @@ t.test(
     const refused = await close({ month })
     t.match(refused, { status: 409, body: { error: { code: 'period_blocked', param: 'month' } } })
     const { blockers } = refused.body.error
-    t.strictSame(codesOf(blockers).toSorted(), ['audit_old', 'issuer_missing', 'profile_missing'])
+    // In the first days of a month the grace hours of the one before still run.
+    const lasting = codesOf(blockers).filter((code) => code !== 'grace_running')
+    t.strictSame(lasting.toSorted(), ['audit_old', 'issuer_missing', 'profile_missing'])
     for (const { message, count, href } of blockers) {
       t.type(message, 'string')
       t.type(count, 'number')

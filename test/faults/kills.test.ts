@@ -8,7 +8,7 @@ import { atLength } from '../helpers/long-run.ts'
 import { builtProduct } from '../helpers/product.ts'
 
 /** As few as let a gateway die at each of its points once, with some of its stores killed meanwhile. */
-const KILLS = atLength(9, 30)
+const KILLS = atLength(6, 30)
 /** As long as a file may take at all: it takes minutes where other things run beside it. */
 const TIMEOUT_MS = 1_200_000
 /** Less than this settled, and the run says little. */
@@ -16,8 +16,8 @@ const FEWEST_SETTLED = atLength(5, 20)
 /** With so many each family had its share. */
 const ENOUGH_OF_EACH = 30
 
-/** In short, a quarter of them, by the seed: `test/app/tasks/crash.test.ts` dies at the others every time. */
-const SHARE = atLength(0.25, 1)
+/** In short, a tenth of them, by the seed: `test/app/tasks/crash.test.ts` dies at the others every time. */
+const SHARE = atLength(0.1, 1)
 /** No other test dies here. */
 const ALWAYS = 'reconcile.before-adopt'
 

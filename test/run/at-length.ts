@@ -6,6 +6,7 @@
 export const onlyAtLength: Readonly<Record<string, string>> = {
   'app/audit/columns': 'app/audit/audit',
   'app/audit/compared-tasks': 'app/audit/compare',
+  'app/audit/resume': 'app/audit/audit',
   'cli/backup': 'infra/embedded/eventstore/copy',
   'cli/configuration': 'config',
   'cli/finance-page': 'cli/close-month',
@@ -15,7 +16,9 @@ export const onlyAtLength: Readonly<Record<string, string>> = {
   'cli/wrong-starts': 'config',
   'e2e/console-closing': 'e2e/periods',
   'e2e/console-hostile-texts': 'e2e/console',
+  'e2e/console-ledger': 'e2e/console-finance-month',
   'e2e/console-questions': 'e2e/console-finance-month',
+  'e2e/console-tenants': 'e2e/console-support-day',
   'e2e/console-walk': 'e2e/console-support-day',
   'e2e/documentation': 'docs-examples',
   'e2e/odd-upstream-ids': 'fuzz/bodies',
@@ -29,9 +32,13 @@ export const onlyAtLength: Readonly<Record<string, string>> = {
   'faults/rolling-restart': 'e2e/replicas',
   'faults/text/callers': 'app/calls/disconnect',
   'faults/text/cluster': 'eventlog/log/cluster',
+  'faults/text/kills': 'app/calls/crash',
   'faults/text/outages': 'app/calls/outage',
   'faults/text/stall': 'app/calls/storm',
   'fuzz/parameters': 'fuzz/requests',
+  'infra/alerts': 'infra/dashboards',
+  'infra/embedded/eventstore/bounds': 'infra/embedded/eventstore/protocol',
+  'infra/image': 'infra/compose',
 }
 
 const paths = new Set(Object.keys(onlyAtLength).map((name) => `test/${name}.test.js`))

@@ -97,9 +97,7 @@ export function settingRoutes<
     ) => {
       const { tenant_id: tenantId } = request.params
       const { expected_revision: basis, reason } = change ?? {}
-      // The reason of a status is one of its terms.
-      const why = definitionOf(setting.name).takesReason === true ? { reason } : {}
-      const input = { tenantId, wanted, basis, ...why }
+      const input = { tenantId, wanted, basis, reason }
       const scope = adminScopeOf(request)
       const done = await settings.set(setting, scope, actorOf(request), input)
       const { changed, warnings } = done

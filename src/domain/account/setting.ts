@@ -122,8 +122,9 @@ function reasonIn(
   given: string | undefined,
 ): { readonly reason?: string } {
   const reason = given?.trim() ?? ''
-  if (reason === '') return {}
-  if (takesReason !== true || !isPrintable(reason, MAX_REASON_CHARACTERS))
+  // Otherwise the reason is a term of the setting, as that of a status is.
+  if (takesReason !== true || reason === '') return {}
+  if (!isPrintable(reason, MAX_REASON_CHARACTERS))
     invalidSetting(code)(
       'reason',
       `is one line of at most ${MAX_REASON_CHARACTERS} characters, none of them hidden`,

@@ -129,6 +129,8 @@ t.test('every query of finance and support uses an index, with any filter', asyn
   await pool.query(totalsSql)
   await pool.query(othersSql)
   await pool.query(eventsSql)
+  // A tenant has a hundredth of the rows: a small sample misjudges how many those are.
+  await pool.query('alter table timeline.events alter column tenant_id set statistics 1000')
   for (const projection of [ledgerProjection, timelineProjection])
     await inSchema(pool, projection.name, (client) =>
       createIndexes(client, projection, projection.name),
