@@ -122,7 +122,7 @@ function reasonIn(
   given: string | undefined,
 ): { readonly reason?: string } {
   const reason = given?.trim() ?? ''
-  // Otherwise the reason is a term of the setting, as that of a status is.
+  // A setting with a reason among its terms, such as a status, has no other.
   if (takesReason !== true || reason === '') return {}
   if (!isPrintable(reason, MAX_REASON_CHARACTERS))
     invalidSetting(code)(
