@@ -9,7 +9,6 @@ import { formatAmount, parseAmount } from '../../kernel/money.ts'
 import { successOf } from '../kit/routes/account-surface.ts'
 import { principalOf } from '../kit/tokens/authenticate.ts'
 import { NextCursor } from '../kit/routes/queries.ts'
-import { RequestError } from '../kit/request-error.ts'
 import type { OfToken } from './account-reads.ts'
 import { fileMembers, sendList } from '../kit/answers/lists.ts'
 import { toPosition } from './as-of.ts'
@@ -19,13 +18,9 @@ import { factsOf, placeOf, positionedList } from './report-query.ts'
 import { AsOf, Cursor, Decimal, Limit, NameOf, TextOrNull } from './schemas.ts'
 import { narrow, visibleTo } from './scope.ts'
 import type { QueryServices } from './services.ts'
-import { readTimeRange, timeRangeMembers } from './time-range.ts'
+import { readRecentRange, timeRangeMembers } from './time-range.ts'
 
 /** Requests that were charged twice: the same body again, of the same token, within ten minutes. */
-
-const DAY_MS = 86_400_000
-/** The longest time of one list. */
-const MAX_RANGE_MS = 31 * DAY_MS
 
 export const RepeatsQuerySchema = Type.Object({
   ...timeRangeMembers,
@@ -140,16 +135,6 @@ function totalsOf(items: readonly ShownRepeat[]): RepeatTotal[] {
   }))
 }
 
-/** The asked time, or the last 24 hours. @throws RequestError */
-function rangeOf(query: RepeatsQuery, nowMs: number): { fromMs: number; toMs: number } {
-  const asked = readTimeRange(query, nowMs)
-  const toMs = asked.toMs ?? nowMs + 1
-  const fromMs = asked.fromMs ?? toMs - DAY_MS
-  if (toMs - fromMs > MAX_RANGE_MS)
-    throw new RequestError('query_too_long', 'more than 31 days: narrow the range')
-  return { fromMs, toMs }
-}
-
 /** Requests that were charged again, newest first: `repeats` of the query API. */
 export async function readRepeats(
   { queries: { accounts }, clock }: Pick<QueryServices, 'queries' | 'clock'>,
@@ -160,7 +145,7 @@ export async function readRepeats(
   const { asOf, ...place } = placeOf(['repeats', visible], query, isRepeatPlace)
   const filter = {
     ...narrow(visible, { tenantId: query.tenant_id, userId: query.user_id }),
-    ...rangeOf(query, clock.nowMs()),
+    ...readRecentRange(query, clock.nowMs()),
     tokenId: query.token_id,
     model: query.model,
     asOf: await accounts.failurePosition(toPosition(asOf)),

@@ -7,7 +7,6 @@ import { toTimestamp } from '../../kernel/clock.ts'
 import { DomainError } from '../../kernel/errors.ts'
 import { successOf } from '../kit/routes/account-surface.ts'
 import { principalOf } from '../kit/tokens/authenticate.ts'
-import { RequestError } from '../kit/request-error.ts'
 import { sendList, wholeList, fileMembers } from '../kit/answers/lists.ts'
 import { toPosition } from './as-of.ts'
 import { describeQuery } from './documentation.ts'
@@ -16,13 +15,10 @@ import { factsOf } from './report-query.ts'
 import { AsOf, NameOf } from './schemas.ts'
 import { narrow, visibleTo } from './scope.ts'
 import type { QueryServices } from './services.ts'
-import { readTimeRange, readZone, timeRangeMembers } from './time-range.ts'
+import { readRecentRange, readZone, timeRangeMembers } from './time-range.ts'
 
 /** Speed and failures over time: how many requests were answered and failed, and how long the answered ones took. */
 
-const DAY_MS = 86_400_000
-/** The longest time of one answer. */
-const MAX_RANGE_MS = 31 * DAY_MS
 /** Hours of the longest time; more groups than models and channels of one gateway. */
 const MAX_GROUPS = 1_000
 
@@ -106,16 +102,6 @@ function figuresOf(speed: Speed) {
 const keyOf = ({ key = '' }: Speed, group: SpeedGroup): string =>
   group === 'hour' || group === 'day' ? toTimestamp(Number(key)) : key
 
-/** The asked time, or the last 24 hours. @throws RequestError */
-function rangeOf(query: SpeedQuery, nowMs: number): { fromMs: number; toMs: number } {
-  const asked = readTimeRange(query, nowMs)
-  const toMs = asked.toMs ?? nowMs + 1
-  const fromMs = asked.fromMs ?? toMs - DAY_MS
-  if (toMs - fromMs > MAX_RANGE_MS)
-    throw new RequestError('query_too_long', 'more than 31 days: narrow the range')
-  return { fromMs, toMs }
-}
-
 /** Requests, failures and durations by groups: `speed` of the query API. */
 export async function readSpeed(
   { queries: { accounts }, clock }: Pick<QueryServices, 'queries' | 'clock'>,
@@ -131,7 +117,7 @@ export async function readSpeed(
   readZone(tz)
   const filter = {
     ...narrow(visible, { tenantId: query.tenant_id, userId: query.user_id }),
-    ...rangeOf(query, clock.nowMs()),
+    ...readRecentRange(query, clock.nowMs()),
     model: query.model,
     surface: query.surface,
     channelId,

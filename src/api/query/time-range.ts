@@ -164,6 +164,22 @@ function rangeOf(preset: Exclude<Preset, 'custom'>, zone: TimeZone, nowMs: numbe
   }
 }
 
+/** The longest time of lists that read the events of all requests in it. */
+const MAX_RECENT_MS = 31 * DAY_MS
+
+/** The asked time, or the last 24 hours; at most 31 days. @throws RequestError */
+export function readRecentRange(
+  query: Parameters<typeof readTimeRange>[0],
+  nowMs: number,
+): { readonly fromMs: number; readonly toMs: number } {
+  const asked = readTimeRange(query, nowMs)
+  const toMs = asked.toMs ?? nowMs + 1
+  const fromMs = asked.fromMs ?? toMs - DAY_MS
+  if (toMs - fromMs > MAX_RECENT_MS)
+    throw new RequestError('query_too_long', 'more than 31 days: narrow the range')
+  return { fromMs, toMs }
+}
+
 /** A range in answers: Unix seconds, whole or not; null without an end. */
 export function shownRange({ fromMs, toMs }: TimeRange) {
   const seconds = (ms: number | undefined): number | null => (ms === undefined ? null : ms / 1_000)
