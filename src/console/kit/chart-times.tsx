@@ -12,7 +12,7 @@ export interface TimeSlot {
   readonly label: DayLabel | undefined
   readonly href: string
   readonly parts: readonly BarPart[]
-  /** What is shown of it under the mouse and for the keyboard. */
+  /** Figures that the chart shows under the mouse and at the focus of the keyboard. */
   readonly figures: readonly (readonly [name: string, value: string])[]
 }
 

@@ -38,7 +38,7 @@ export function createBegunSignIns(secret: string, clock: Clock, first: string) 
   return signedTexts<KeptSignIn>('tollgate console: begun sign-ins', secret, clock, first)
 }
 
-/** As `createBegunSignIns`; a text of one is none of the other. */
+/** Makes and reads texts of known people; it refuses a text of `createBegunSignIns`. */
 export function createKnownPeople(secret: string, clock: Clock, first: string) {
   return signedTexts<KnownPerson>('tollgate console: known people', secret, clock, first)
 }

@@ -31,7 +31,7 @@ import {
 } from './begun-sign-ins.ts'
 import { cookieHeader, cookieIn, isFromElsewhere } from './guard.ts'
 import { type Provider, ProviderFault } from './provider.ts'
-import { type RefusedSignIn, requireConfidential } from './session.ts'
+import { type RefusedSignIn, requireConfidential, type ShowSignIn } from './session.ts'
 import type { AccessChoice } from './sign-in.tsx'
 
 /**
@@ -45,12 +45,7 @@ interface ByNameDeps extends AccessDeps {
 }
 
 interface Shows {
-  readonly signIn: (
-    request: FastifyRequest,
-    reply: FastifyReply,
-    next: string,
-    refused?: RefusedSignIn,
-  ) => unknown
+  readonly signIn: ShowSignIn
   readonly choose: (
     request: FastifyRequest,
     reply: FastifyReply,

@@ -156,17 +156,20 @@ async function signIn(
   return undefined
 }
 
+/** Answers the page of signing in, with the place that comes next and why the last try was refused. */
+export type ShowSignIn = (
+  request: FastifyRequest,
+  reply: FastifyReply,
+  next: string,
+  refused?: RefusedSignIn,
+) => unknown
+
 /** The routes of signing in and out; `page` answers a page with a form. */
 export function sessionRoutes(
   app: FastifyInstance,
   deps: SessionDeps,
   shows: {
-    readonly signIn: (
-      request: FastifyRequest,
-      reply: FastifyReply,
-      next: string,
-      refused?: RefusedSignIn,
-    ) => unknown
+    readonly signIn: ShowSignIn
     readonly enter: (request: FastifyRequest, reply: FastifyReply, code: string) => unknown
   },
 ): void {
