@@ -95,7 +95,8 @@ function rangeOf(
 /**
  * A page of charged requests whose body was charged before, the newest first; `after` is a `next` of the same
  * list. A page reads 8,000 events at the most and may be short: the list ends where `next` is undefined. No index
- * has fingerprints: each call would write it, and a list of a day reads each of its events once.
+ * has fingerprints: each call would write it, and a list of a day reads each of its events once. A pair with more than
+ * 2,000 events between its requests is missed where a page ends between them.
  */
 export async function repeatsIn(
   db: Queryable,

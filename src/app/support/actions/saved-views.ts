@@ -15,7 +15,7 @@ import { type Actor, personOf } from '../../accounts/management.ts'
 /** Lists that a process remembers, so that it reads only later events. */
 const MAX_LISTS = 1_000
 
-/** Whose views: a tenant's, or those of the people who see all tenants (undefined). */
+/** The owner of a list: a tenant, or the people who see all tenants (undefined). */
 type ListOwner = string | undefined
 
 /** Saved views, from the log: they are there after a rebuild of the read models and in each backup of the log. */
