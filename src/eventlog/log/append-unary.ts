@@ -6,6 +6,7 @@ import {
   TIMER_SLACK_MS,
   type ClientInternals,
 } from './client-internals.ts'
+import { monotonicClock } from '../../kernel/clock.ts'
 import { failureOf } from './failure.ts'
 import { unaryAnswer, unaryRequests, type AppendAnswer, type AppendCommand } from './wire-append.ts'
 
@@ -28,6 +29,7 @@ function send(
   tryMs: number,
 ): Promise<streams.AppendResp> {
   const expiry = new AbortController()
+  const untilMs = monotonicClock.nowMs() + tryMs
   let sent = false
   const answered = client.execute(
     streamsGrpc.StreamsClient,
@@ -39,7 +41,9 @@ function send(
           return
         }
         sent = true
-        const [metadata, options] = client.callArguments({ requiresLeader: true, deadline: tryMs })
+        // It may have taken long to find the node.
+        const deadline = Math.max(1, untilMs - monotonicClock.nowMs())
+        const [metadata, options] = client.callArguments({ requiresLeader: true, deadline })
         const call = stub.append(metadata, options, (error, response) => {
           if (error) reject(error)
           else resolve(response)

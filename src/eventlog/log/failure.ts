@@ -28,6 +28,17 @@ export type TryFailure =
 const NEVER_SENT =
   /No connection established|ECONNREFUSED|Name resolution failed|Channel has been shut down/
 
+/**
+ * The end of a call's message when its deadline came before it had a connection. A call that had an
+ * earlier attempt says so before it, and may have been sent.
+ */
+const NEVER_CONNECTED = /waiting for (?:name resolution|metadata filters|LB pick)$/i
+const HAD_AN_ATTEMPT = /previous attempts/
+
+function wasNeverSent(reason: string): boolean {
+  return NEVER_SENT.test(reason) || (NEVER_CONNECTED.test(reason) && !HAD_AN_ATTEMPT.test(reason))
+}
+
 /** Messages of a node that refuses an append before it does anything with it. */
 const NOT_TAKEN = /Server Is (Not Ready|Busy|Too Busy)|No leader info|NotHandledReason/
 
@@ -54,7 +65,7 @@ export function failureOfSentTry(error: unknown, wasAnswered: boolean): TryFailu
   const failure = failureOf(error)
   const isUnread =
     failure.kind === 'denied' ||
-    (failure.kind === 'transport' && (NEVER_SENT.test(failure.reason) || !failure.retry))
+    (failure.kind === 'transport' && (wasNeverSent(failure.reason) || !failure.retry))
   return !wasAnswered && isUnread
     ? failure
     : { kind: 'transport', certain: false, retry: true, reason: reasonOf(error) }
@@ -88,7 +99,7 @@ export function failureOf(error: unknown): TryFailure {
   if (error instanceof NeverSentError)
     return { kind: 'transport', certain: true, retry: true, reason }
   if (!isServiceError(error))
-    return { kind: 'transport', certain: NEVER_SENT.test(reason), retry: true, reason }
+    return { kind: 'transport', certain: wasNeverSent(reason), retry: true, reason }
   const word = (name: string) => error.metadata?.get(name)[0]?.toString()
   const exception = word('exception')
   if (exception === 'not-leader') return { kind: 'transport', certain: true, retry: true, reason }
@@ -104,6 +115,6 @@ export function failureOf(error: unknown): TryFailure {
     return { kind: 'too_large', limitBytes: Number(word('maximum-append-size') ?? 0) }
   if (error.code === status.INVALID_ARGUMENT) return { kind: 'rejected', reason }
   if (error.code === status.DATA_LOSS) return { kind: 'damaged', reason }
-  const certain = NEVER_SENT.test(reason) || isNotAccepted(reason)
+  const certain = wasNeverSent(reason) || isNotAccepted(reason)
   return { kind: 'transport', certain, retry: true, reason }
 }

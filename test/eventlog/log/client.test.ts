@@ -183,6 +183,20 @@ async function suite(t: Test, appendPath: AppendPath): Promise<void> {
       { code: 'log_unavailable' },
     )
     t.equal(unreachable.healthy(), false)
+    // The deadline of some comes before the connection is refused.
+    for (const deadlineMs of range(20))
+      await t.rejects(
+        unreachable.append('task-x', [cancelled('task-x', 'c')], 'no_stream', { deadlineMs }),
+        { code: 'log_unavailable' },
+        `within ${deadlineMs} ms`,
+      )
+    // The deadline of this one comes while a new client looks for the address.
+    const fresh = createEventLog({ appendPath, url: 'esdb://127.0.0.1:9?tls=false', namespace })
+    t.teardown(() => fresh.close())
+    await t.rejects(
+      fresh.append('task-x', [cancelled('task-x', 'c')], 'no_stream', { deadlineMs: 1 }),
+      { code: 'log_unavailable' },
+    )
   })
 
   void t.test('appends whose answers are lost', async (t) => {
