@@ -41,7 +41,7 @@ function send(
           return
         }
         sent = true
-        // It may have taken long to find the node.
+        // The search for the node may have taken long.
         const deadline = Math.max(1, untilMs - monotonicClock.nowMs())
         const [metadata, options] = client.callArguments({ requiresLeader: true, deadline })
         const call = stub.append(metadata, options, (error, response) => {
