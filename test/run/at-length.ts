@@ -7,6 +7,7 @@ export const onlyAtLength: Readonly<Record<string, string>> = {
   'app/audit/columns': 'app/audit/audit',
   'app/audit/compared-tasks': 'app/audit/compare',
   'app/audit/resume': 'app/audit/audit',
+  'app/finance/statements/refunds': 'app/finance/statements/close',
   'cli/backup': 'infra/embedded/eventstore/copy',
   'cli/configuration': 'config',
   'cli/finance-page': 'cli/close-month',
@@ -22,6 +23,7 @@ export const onlyAtLength: Readonly<Record<string, string>> = {
   'e2e/console-walk': 'e2e/console-support-day',
   'e2e/documentation': 'docs-examples',
   'e2e/odd-upstream-ids': 'fuzz/bodies',
+  'e2e/voids': 'domain/statement/decider',
   'faults/assets': 'app/assets/creation',
   'faults/clock-steps': 'app/tasks/watch/reconcile',
   'faults/disk-full': 'infra/embedded/eventstore/disk-full',
@@ -38,7 +40,9 @@ export const onlyAtLength: Readonly<Record<string, string>> = {
   'fuzz/parameters': 'fuzz/requests',
   'infra/alerts': 'infra/dashboards',
   'infra/embedded/eventstore/bounds': 'infra/embedded/eventstore/protocol',
+  'infra/embedded/postgres/kills': 'infra/embedded/postgres/restarts',
   'infra/image': 'infra/compose',
+  'start/nightly-audit': 'app/audit/nightly',
 }
 
 const paths = new Set(Object.keys(onlyAtLength).map((name) => `test/${name}.test.js`))
