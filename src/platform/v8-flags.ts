@@ -31,6 +31,9 @@ export const HALF_YOUNG = 'max-semi-space-size'
 /** V8's name of the option by which threads collect the young generation together. Each thread keeps pages. */
 export const PARALLEL = 'parallel-scavenge'
 
+/** V8's name of the size, in MiB, at which the old generation of a new process is collected first. */
+export const FIRST_OLD = 'initial-old-space-size'
+
 /** V8's name of the option that adds the function `gc`. */
 export const COLLECTOR = 'expose-gc'
 
@@ -41,6 +44,8 @@ const FIRST_V8_WITH_OPTIONS = 12
 export interface HeapBounds {
   /** Half of the young generation; the smaller, the more of what lives briefly is copied. */
   readonly halfYoungMib: number
+  /** The old generation is first collected at this size; absent: at a few MiB. */
+  readonly firstOldMib?: number
   /** The old generation is collected once it has grown by this; absent: when V8 thinks best. */
   readonly growthPercent?: number
 }
@@ -49,12 +54,14 @@ export interface HeapBounds {
  * Arguments of node for a process with a bounded heap: V8 takes the bound of the young generation, and the option
  * for `releaseStartMemory`, only when a process starts.
  */
-export function boundedHeap({ halfYoungMib, growthPercent }: HeapBounds): readonly string[] {
+export function boundedHeap(bounds: HeapBounds): readonly string[] {
+  const { halfYoungMib, firstOldMib, growthPercent } = bounds
   return [
     `--${HALF_YOUNG}=${halfYoungMib}`,
     `--no-${PARALLEL}`,
     `--no-${PRETENURING}`,
     `--${COLLECTOR}`,
+    ...(firstOldMib === undefined ? [] : [`--${FIRST_OLD}=${firstOldMib}`]),
     ...(growthPercent === undefined ? [] : [`--${GROWTH}=${growthPercent}`]),
   ]
 }
@@ -65,8 +72,12 @@ export function boundedHeap({ halfYoungMib, growthPercent }: HeapBounds): readon
  */
 export const mallocBounds = { MALLOC_ARENA_MAX: '1', MALLOC_MMAP_THRESHOLD_: '131072' } as const
 
-/** With less, 128 callers at once fill it so fast that more of each call is copied. */
-const GATEWAY: HeapBounds = { halfYoungMib: 16, growthPercent: GROWTH_PERCENT }
+/**
+ * With a smaller young generation, 128 callers at once fill it so fast that more of each call is copied. The code that a
+ * start loads fits into the first size of the old one: without it, V8 looks through all that is loaded again and again
+ * meanwhile, which takes 0.3 s of processor time.
+ */
+const GATEWAY: HeapBounds = { halfYoungMib: 16, firstOldMib: 96, growthPercent: GROWTH_PERCENT }
 
 /**
  * Gives back what the start of a process needed and nothing uses any more: code that ran once, pages of dead

@@ -6,6 +6,7 @@ import { runInNewContext } from 'node:vm'
 import t from 'tap'
 import {
   COLLECTOR,
+  FIRST_OLD,
   GROWTH,
   HALF_YOUNG,
   PARALLEL,
@@ -21,7 +22,8 @@ void t.test('V8 knows the flags in use, with other defaults', async (t) => {
     t.match(stdout, new RegExp(`--${flag} \\([^]*?default: --${flag}\\n`))
   t.match(stdout, new RegExp(`--${COLLECTOR} \\([^]*?default: --no-${COLLECTOR}\\n`))
   t.match(stdout, new RegExp(`--${GROWTH} \\([^]*?default: --${GROWTH}=0\\n`))
-  t.match(stdout, new RegExp(`--${HALF_YOUNG} \\([^]*?default: --${HALF_YOUNG}=0\\n`))
+  for (const size of [HALF_YOUNG, FIRST_OLD])
+    t.match(stdout, new RegExp(`--${size} \\([^]*?default: --${size}=0\\n`))
 })
 
 void t.test('what only the start used is collected', async (t) => {

@@ -1,5 +1,5 @@
 import { programFile } from '../../../src/platform/program-files.ts'
-import { boundedHeap } from '../../../src/platform/v8-flags.ts'
+import { boundedHeap, type HeapBounds } from '../../../src/platform/v8-flags.ts'
 import { spaceLackOf } from '../disk-space.ts'
 import { superviseChild } from '../supervised-child.ts'
 import type { SupervisedChild, SuperviseChildOptions } from '../supervised-child.ts'
@@ -9,12 +9,11 @@ import { logSpaceLack } from './space.ts'
 const READY_TIMEOUT_MS = 60_000
 
 /**
- * The buffers of every event count as memory of the process, and V8 would collect a heap that begins small again and
- * again. With twice as much it takes the same processor time.
+ * An event and its buffers are done with in milliseconds, so that few are copied. The buffers of every event count as
+ * memory of the process, and V8 would collect a heap that begins small again and again; with twice as much it takes the
+ * same processor time.
  */
-const INITIAL_OLD_MIB = 32
-/** An event and its buffers are done with in milliseconds, so that few are copied. */
-const HALF_YOUNG_MIB = 4
+const HEAP: HeapBounds = { halfYoungMib: 4, firstOldMib: 32 }
 
 /** LevelDB ends its process so where it took a length from a damaged block. */
 const ABORTED = /ended by SIG(?:ABRT|SEGV|BUS)/
@@ -34,10 +33,7 @@ export function superviseEventStore(options: EventStoreOptions): SupervisedChild
     ...rest,
     name: 'event store',
     waitsFor: (reason) => logSpaceLack(root) ?? spaceLackOf(root, 0, reason),
-    execArgv: [
-      ...boundedHeap({ halfYoungMib: HALF_YOUNG_MIB }),
-      `--initial-old-space-size=${INITIAL_OLD_MIB}`,
-    ],
+    execArgv: boundedHeap(HEAP),
     modulePath: programFile('infra/embedded/eventstore/main.ts'),
     args: (_last, ended = '') => {
       const mayBeDamaged = ABORTED.test(ended)
