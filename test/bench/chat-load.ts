@@ -108,6 +108,7 @@ const NO_WORK: Work = {
   events: 0,
   appends: 0,
   commits: 0,
+  rowsRead: 0,
   rowsWritten: 0,
   walBytes: 0,
   autovacuums: 0,

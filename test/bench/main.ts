@@ -23,6 +23,7 @@ const benchmarks: Readonly<Record<string, () => Promise<{ readonly run: Benchmar
   latency: () => import('./latency.ts'),
   'hot-path': () => import('./hot-path.ts'),
   idle: () => import('./idle.ts'),
+  tenants: () => import('./tenants.ts'),
   memory: () => import('./memory.ts'),
   streams: () => import('./streams.ts'),
   messages: () => import('./messages.ts'),

@@ -14,6 +14,8 @@ import { start, startWithUrl, type Running } from './process.ts'
 const SETTLE_TIMEOUT_MS = 300_000
 const COMMAND_TIMEOUT_MS = 300_000
 const CREDIT = '1000000000'
+/** Tenants that are made at the same time. */
+const MADE_AT_ONCE = 8
 
 /** A running gateway. */
 export interface BenchGateway extends Running {
@@ -37,6 +39,8 @@ export interface BenchGateway extends Running {
 /** Of the gateway's database; the log of changes is the whole server's. */
 export interface PostgresWork {
   readonly commits: number
+  /** By scans of tables, and entries of indexes. */
+  readonly rowsRead: number
   readonly rowsWritten: number
   readonly walBytes: number
   /** Tables that autovacuum has vacuumed or analysed. */
@@ -105,15 +109,21 @@ async function tenants(url: string, adminToken: string, count: number): Promise<
     return (JSON.parse(text) as { readonly data: Readonly<Record<string, unknown>> }).data
   }
   const tokens: string[] = []
-  for (let n = 0; n < count; n += 1) {
+  let next = 0
+  const makeNext = async (): Promise<void> => {
+    const n = next
+    next += 1
+    if (n >= count) return
     const id = `bench_${n}`
     const grant = { currency: 'USD', amount: CREDIT, reason: 'bench', grant_id: `bench_${n}` }
     await ask('tenants', { tenant_id: id, name: id })
     await ask(`tenants/${id}/users`, { user_id: `user_${n}`, name: id })
     await ask(`tenants/${id}/credit/grants`, grant)
     const issued = { tenant_id: id, user_id: `user_${n}`, kind: 'model', name: id }
-    tokens.push(String((await ask('tokens', issued))['secret']))
+    tokens[n] = String((await ask('tokens', issued))['secret'])
+    await makeNext()
   }
+  await Promise.all(Array.from({ length: MADE_AT_ONCE }, makeNext))
   return tokens
 }
 
@@ -125,12 +135,13 @@ async function postgresWork(dataDir: string): Promise<PostgresWork> {
   await client.connect()
   try {
     const { rows } = await client.query<PostgresWork>(
-      `select xact_commit::float8 as commits, (tup_inserted + tup_updated)::float8 as "rowsWritten",
+      `select xact_commit::float8 as commits, tup_returned::float8 as "rowsRead",
+         (tup_inserted + tup_updated)::float8 as "rowsWritten",
          (select wal_bytes::float8 from pg_stat_wal) as "walBytes",
          (select sum(autovacuum_count + autoanalyze_count)::float8 from pg_stat_all_tables) as autovacuums
        from pg_stat_database where datname = current_database()`,
     )
-    return rows[0] ?? { commits: 0, rowsWritten: 0, walBytes: 0, autovacuums: 0 }
+    return rows[0] ?? { commits: 0, rowsRead: 0, rowsWritten: 0, walBytes: 0, autovacuums: 0 }
   } finally {
     await client.end()
   }
