@@ -100,6 +100,12 @@ export const ledgerBalancesSql = `
   where c.name = 'ledger'`
 
 /**
+ * The tenants of which a balance moved after the position `$1`, as a query that ends with its condition. It reads the
+ * position of every balance: an index of it would cost each call an entry.
+ */
+export const movedTenantsSql = `select tenant_id from ledger.balances where position > $1::bigint`
+
+/**
  * Balances without subtracting holds, and the position they are known as of, as a query whose
  * columns are `tenant_id`, `currency`, `balance` and `position`.
  */

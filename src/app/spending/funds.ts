@@ -70,6 +70,7 @@ export function createFunds(deps: FundsDeps): Funds {
     read: (db, some, exceptReplica) => readSpendable(db, namesOf(some), exceptReplica),
     maxKnown: maxTenants,
     maxExchanged: MAX_EXCHANGED,
+    isOfBalances: true,
   })
   const holdUnderLock = createLockedHolds(pool, balances)
 

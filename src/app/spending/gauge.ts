@@ -2,6 +2,7 @@ import type { Clock } from '../../kernel/clock.ts'
 import { RecentUse } from '../../platform/read-ahead.ts'
 import type { Reported, Unit } from './replica-reports.ts'
 import type { Reservation } from './reservation.ts'
+import { WrittenRows } from './written-rows.ts'
 
 /** A settlement without a known position is taken to be in the ledger after this. */
 const ASSUME_PROJECTED_MS = 60_000
@@ -14,6 +15,8 @@ export interface Reading {
   readonly available: ReadonlyMap<Unit, bigint>
   /** The ledger has the events up to here. */
   readonly position: bigint
+  /** Nothing counts in it but the ledger: while the ledger moves nothing of the name it stays as good as a new one. */
+  readonly isOfLedgerAlone?: boolean
 }
 
 /** Time of the reading. */
@@ -30,6 +33,7 @@ export interface ReadAt {
 export interface GaugeReport {
   /** Orders the reports of one name in this process; a later one includes every earlier one. */
   readonly turn: number
+  /** The rows to write; none where the others know as much without them. */
   readonly reported: readonly Reported[]
   /** Added since the process started, by unit. */
   readonly added: ReadonlyMap<Unit, bigint>
@@ -67,8 +71,7 @@ export class Gauge<About = void> {
   #reported: ReadonlyMap<Unit, bigint> = new Map()
   /** The least that a report says which was sent since and may have reached them; empty where none is under way. */
   readonly #sent = new Map<Unit, bigint>()
-  /** A row of this process may exist that is not zero. */
-  #mayBeReported = false
+  readonly #written: WrittenRows
   #reports = 0
   #lastAcknowledged = 0
   /** Waiting requests and holds that have not ended: a gauge with any is not evicted. */
@@ -79,6 +82,7 @@ export class Gauge<About = void> {
     this.name = name
     this.about = about
     this.#clock = clock
+    this.#written = new WrittenRows(clock)
   }
 
   /** Age of the reading; infinite as long as there is none. */
@@ -116,7 +120,7 @@ export class Gauge<About = void> {
 
   /** No request waits or holds, the ledger has all settlements, and the other replicas know it. */
   isIdle(): boolean {
-    return this.#users === 0 && !this.#mayBeReported && !this.#isUsed()
+    return this.#users === 0 && !this.#written.mayLast && !this.#isUsed()
   }
 
   /** Whether its reading is to be renewed; asked at each exchange. */
@@ -162,26 +166,33 @@ export class Gauge<About = void> {
     }
   }
 
-  /** The present report; `spool` names where settlements wait for the log, if any do. */
-  report(spool?: string): GaugeReport {
-    // From here on a row of this process may exist, even if the answer to the write is lost.
-    this.#mayBeReported ||= this.#isUsed()
-    const uses = [...this.#uses]
-    const reported = uses.map(([unit, { held, settled }]) => {
-      const position = this.#lastPosition(unit)
-      const waitsIn = position === undefined ? spool : undefined
-      return { name: this.name, unit, held, settled, position, spool: waitsIn }
-    })
+  /**
+   * The present report, with rows where others need them (`WrittenRows`); `spool` names where settlements wait for the
+   * log, if any do, and the ledger was seen at `ledgerAt`.
+   */
+  report(spool?: string, ledgerAt = -1n): GaugeReport {
+    const rows = this.#rows(spool)
+    const reported = this.#written.mustWrite(rows, ledgerAt) ? rows : []
     this.#reports += 1
-    for (const [unit, { added }] of uses) {
-      const sent = this.#sent.get(unit)
-      if (sent === undefined || added < sent) this.#sent.set(unit, added)
+    if (reported.length > 0) {
+      this.#written.sent(reported)
+      for (const [unit, { added }] of this.#uses) {
+        const sent = this.#sent.get(unit)
+        if (sent === undefined || added < sent) this.#sent.set(unit, added)
+      }
     }
     return {
       turn: this.#reports,
-      reported: this.#mayBeReported ? reported : [],
-      added: new Map(uses.map(([unit, { added }]) => [unit, added])),
+      reported,
+      added: new Map([...this.#uses].map(([unit, { added }]) => [unit, added])),
     }
+  }
+
+  /** Whether such a report has rows. */
+  mustReport(spool?: string, ledgerAt = -1n): boolean {
+    // Most gauges are not in use, and there are thousands of them.
+    if (!this.#written.mayLast && !this.#isUsed()) return false
+    return this.#written.mustWrite(this.#rows(spool), ledgerAt)
   }
 
   /** Notes that replicas have this report, unless a later one reached them before. */
@@ -189,8 +200,9 @@ export class Gauge<About = void> {
     if (report.turn < this.#lastAcknowledged) return
     this.#lastAcknowledged = report.turn
     this.#reported = report.added
-    if (report.turn === this.#reports) this.#sent.clear()
-    this.#mayBeReported = report.reported.some(({ held, settled }) => held + settled > 0n)
+    if (report.turn !== this.#reports) return
+    this.#sent.clear()
+    if (report.reported.length > 0) this.#written.arrived(report.reported)
   }
 
   /** Takes in a reading, unless a later one is known: readings can overtake each other. */
@@ -215,10 +227,37 @@ export class Gauge<About = void> {
     this.#unprojected = left
   }
 
+  /**
+   * Whether the known reading is as good as a new one, where the ledger has moved nothing of this name since a position
+   * and holds of no one else count against it.
+   */
+  isCurrentSince(position: bigint, era: number): boolean {
+    const known = this.#known
+    return (
+      known !== undefined &&
+      known.reading.isOfLedgerAlone === true &&
+      known.readAt.era === era &&
+      known.reading.position >= position
+    )
+  }
+
+  /** Takes in that the known reading is what a reading at this position has. */
+  learnUnmoved(position: bigint, readAt: ReadAt): void {
+    if (this.#known !== undefined) this.learn({ ...this.#known.reading, position }, readAt)
+  }
+
   /** Settlements wait in the spool: those without a position are certainly not in the ledger. */
   keepUnplaced(): void {
     const nowMs = this.#clock.nowMs()
     for (const entry of this.#unprojected) if (entry.position === undefined) entry.atMs = nowMs
+  }
+
+  #rows(spool: string | undefined): readonly Reported[] {
+    return [...this.#uses].map(([unit, { held, settled }]) => {
+      const position = this.#lastPosition(unit)
+      const waitsIn = position === undefined ? spool : undefined
+      return { name: this.name, unit, held, settled, position, spool: waitsIn }
+    })
   }
 
   #isUsed(): boolean {

@@ -7,6 +7,7 @@ import { MAX_LAG_MS } from './bounds.ts'
 import { Gauge, type GaugeReport, type Reading } from './gauge.ts'
 import { LedgerFloor, type LedgerMark } from './ledger-floor.ts'
 import { type Reported, type Reporter, spoolEmptied } from './replica-reports.ts'
+import { type LedgerSeen, SeenLedger } from './moved.ts'
 import { balanceUnavailable, ledgerWentBack } from './tenant-queue.ts'
 
 /** A reading this old is not decided by while a new one can be had. */
@@ -37,6 +38,10 @@ export interface GaugeKind<About> {
   readonly maxExchanged: number
   /** The reading is not from the ledger: its position means nothing. */
   readonly isOutsideLedger?: boolean
+  /**
+   * The names are tenants whose readings are their balances: at an exchange only those are read that may have moved.
+   */
+  readonly isOfBalances?: boolean
   /** Whether an idle gauge is read as well. Otherwise it is forgotten at the next exchange. */
   readonly isWatched?: (gauge: Gauge<About>) => boolean
 }
@@ -102,10 +107,12 @@ export class Gauges<About> {
   readonly #replica: Replica
   readonly #kind: GaugeKind<About>
   readonly #reads: ReadAhead<void>
+  readonly #seen: SeenLedger
 
   constructor(replica: Replica, kind: GaugeKind<About>) {
     this.#replica = replica
     this.#kind = kind
+    this.#seen = new SeenLedger(replica.ledger)
     this.#reads = new ReadAhead<void>({
       validForMs: VALID_FOR_MS,
       renewAfterMs: RENEW_AFTER_MS,
@@ -159,14 +166,14 @@ export class Gauges<About> {
 
   /**
    * Reports first, then reads: of two replicas at the same time, at least one sees the other's
-   * report.
+   * report. @param ledgerAt the ledger was seen there
    */
-  async reportAndRead(some: readonly Gauge<About>[]): Promise<void> {
+  async reportAndRead(some: readonly Gauge<About>[], ledgerAt = -1n): Promise<void> {
     const { db, clock, name, spool, ledger } = this.#replica
     const sent = ledger.mark()
     const turn = this.#nextTurn()
     const sentAtMs = clock.nowMs()
-    const reports = some.map((gauge) => ({ gauge, report: gauge.report(spool) }))
+    const reports = some.map((gauge) => ({ gauge, report: gauge.report(spool, ledgerAt) }))
     await this.#write(
       db,
       reports.flatMap(({ report }) => report.reported),
@@ -217,8 +224,33 @@ export class Gauges<About> {
         active.push(gauge)
       else if (isWatched !== undefined) this.#byName.delete(name)
     if (this.#replica.spool !== undefined) for (const gauge of active) gauge.keepUnplaced()
-    for (let at = 0; at < active.length; at += maxExchanged)
-      await this.reportAndRead(active.slice(at, at + maxExchanged))
+    // Without calls nothing is asked.
+    const seen = active.length === 0 ? undefined : await this.#look()
+    const due = seen === undefined ? active : active.filter((gauge) => this.#isDue(gauge, seen))
+    for (let at = 0; at < due.length; at += maxExchanged)
+      await this.reportAndRead(due.slice(at, at + maxExchanged), seen?.position)
+  }
+
+  /**
+   * Looks at what moved since the last exchange. The readings of all others are kept, in use or not: their callers find
+   * them valid.
+   */
+  async #look(): Promise<LedgerSeen | undefined> {
+    if (this.#kind.isOfBalances !== true) return undefined
+    const { db, clock, name, ledger } = this.#replica
+    const turn = this.#nextTurn()
+    const sentAtMs = clock.nowMs()
+    const seen = await this.#seen.look(db, [...this.#byName.keys()], name)
+    if (seen === undefined) return undefined
+    const readAt = { sentAtMs, turn, era: ledger.era }
+    for (const gauge of this.#byName.values())
+      if (!this.#isDue(gauge, seen)) gauge.learnUnmoved(seen.position, readAt)
+    return seen
+  }
+
+  /** Whether a gauge must be reported or read: it is reported before the reading that goes with it. */
+  #isDue(gauge: Gauge<About>, seen: LedgerSeen): boolean {
+    return !seen.isUnmoved(gauge) || gauge.mustReport(this.#replica.spool, seen.position)
   }
 
   async #write(db: Queryable, reported: readonly Reported[]): Promise<void> {

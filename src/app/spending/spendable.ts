@@ -9,16 +9,18 @@ export interface Spendable {
   readonly available: ReadonlyMap<Currency, bigint>
   /** The ledger has the events up to here. */
   readonly position: bigint
+  /** Neither a reservation of a task nor a report of a replica counts in it. */
+  readonly isOfLedgerAlone: boolean
 }
 
 /** Before the ledger first ran. */
-const NOTHING: Spendable = { available: new Map(), position: -1n }
+const NOTHING: Spendable = { available: new Map(), position: -1n, isOfLedgerAlone: false }
 
 /**
  * Balances of tenants, as expressions of a `with`, the last of them `spendable`: `tenant_id`,
  * `currency`, `position`, `granted`, `adjusted`, its part `refunded`, `settled`, `credit_limit`,
- * `held` and `amount`, the amount they may still spend. `held` adds to the ledger's holds those of admitted tasks
- * (`reserved`) and of the calls of replicas (`reported`) that the ledger does not have yet. Its
+ * `held`, `beyond` and `amount`, the amount they may still spend. `held` adds to the ledger's holds `beyond`: those of
+ * admitted tasks (`reserved`) and of the calls of replicas (`reported`) that the ledger does not have yet. Its
  * first placeholders are `spendableValues`.
  */
 export const spendableSql = `ledger as (${ledgerBalancesSql}),
@@ -45,13 +47,15 @@ export const spendableSql = `ledger as (${ledgerBalancesSql}),
              group by t.tenant_id, t.currency),
            summed as (
              select tenant_id, currency, l.position, l.granted, l.adjusted, l.refunded, l.settled,
-                    l.credit_limit,
-                    l.held + coalesce(r.amount, 0) + coalesce(t.amount, 0) as held
+                    l.credit_limit, l.held as ledger_held,
+                    coalesce(r.amount, 0) + coalesce(t.amount, 0) as beyond
              from ledger l
              left join reserved r using (tenant_id, currency)
              left join reported t using (tenant_id, currency)),
            spendable as (
-             select *, granted + adjusted + credit_limit - settled - held as amount from summed)`
+             select *, ledger_held + beyond as held,
+                    granted + adjusted + credit_limit - settled - ledger_held - beyond as amount
+             from summed)`
 
 export function spendableValues(
   tenantIds: readonly string[],
@@ -77,17 +81,21 @@ export async function readSpendable(
     currency: Currency
     position: string
     spendable: string
+    is_of_ledger_alone: boolean
   }>({
     name: 'spendable',
     text: `with ${spendableSql}
-           select tenant_id, currency, position, amount::text as spendable from spendable`,
+           select tenant_id, currency, position, amount::text as spendable,
+                  beyond = 0 as is_of_ledger_alone
+           from spendable`,
     values: [...spendableValues(tenantIds, exceptReplica)],
   })
-  const found = new Map<string, Spendable & { readonly available: Map<Currency, bigint> }>()
-  for (const { tenant_id: tenantId, currency, position, spendable } of rows) {
-    const of = found.get(tenantId) ?? { available: new Map(), position: BigInt(position) }
-    of.available.set(currency, parseAmount(spendable))
-    found.set(tenantId, of)
+  const found = new Map<string, Spendable>()
+  for (const { tenant_id: tenantId, currency, position, spendable, ...row } of rows) {
+    const before = found.get(tenantId)
+    const available = new Map([...(before?.available ?? []), [currency, parseAmount(spendable)]])
+    const isOfLedgerAlone = row.is_of_ledger_alone && before?.isOfLedgerAlone !== false
+    found.set(tenantId, { available, position: BigInt(position), isOfLedgerAlone })
   }
   return new Map(tenantIds.map((id) => [id, found.get(id) ?? NOTHING]))
 }

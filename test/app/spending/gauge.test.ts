@@ -37,6 +37,17 @@ t.test('a report is repeated until it is acknowledged', async (t) => {
   t.same(gauge.report().reported, [])
 })
 
+t.test('a report that may be overwritten by a lost one is written again', async (t) => {
+  const { gauge } = gaugeOf()
+  gauge.place('USD', 60n)
+  gauge.acknowledged(gauge.report())
+  t.same(gauge.report().reported, [], 'the table has it')
+  const more = gauge.place('USD', 5n)
+  gauge.report()
+  more.release('failed')
+  t.match(gauge.report().reported, [{ held: 60n }], 'the table may have 65')
+})
+
 t.test('an acknowledgement of an earlier report does not acknowledge the last', async (t) => {
   const { gauge } = gaugeOf()
   gauge.place('USD', 60n)

@@ -340,16 +340,63 @@ t.test('a frozen replica that resumes does not count as dead', async (t) => {
   await die(tenantId)
   // It reports again while the log is asked, and once more after it was taken for dead.
   await closeSilentReplicas(pool, 0n, async () => {
+    one.pass(A_DAY_MS)
     await one.exchange()
     return 0n
   })
   await t.rejects(hold(two, 41n), broke)
   await die(tenantId)
   await closeSilent(0n)
+  one.pass(A_DAY_MS)
   await one.exchange()
   two.pass(150)
   await t.rejects(hold(two, 41n), broke)
   inFlight.release('failed')
+})
+
+/** The rows of the replicas, by how often each was written. */
+async function writtenRows(tenantId: string): Promise<readonly (readonly [string, string])[]> {
+  const { rows } = await pool.query<{ turn: string; settled: string }>(
+    'select turn, settled::text from ops.text_spending where tenant_id = $1 order by replica',
+    [tenantId],
+  )
+  return rows.map(({ turn, settled }) => [turn, settled])
+}
+
+t.test('a row of a report is written when it changed, and every few seconds', async (t) => {
+  const { tenantId, one, two, hold } = await sharedTenant(1_000n)
+  const first = await hold(one, 1n)
+  await one.exchange()
+  const written = await writtenRows(tenantId)
+  t.equal(written.length, 1)
+  for (const _second of [1, 2]) {
+    one.pass(1_000)
+    await one.exchange()
+  }
+  t.same(await writtenRows(tenantId), written, 'nothing changed')
+  one.pass(1_000)
+  await one.exchange()
+  t.strictNotSame(await writtenRows(tenantId), written, 'it lives')
+  first.commit({ amountPico: 1n, tokens: 0, position: 3n })
+  one.pass(1_000)
+  await one.exchange()
+  const settled = await writtenRows(tenantId)
+  t.match(settled, [[/./, formatAmount(1n)]])
+  await project({ tenantId, creditPico: 999n, position: 3n })
+  one.pass(9_000)
+  await one.exchange()
+  t.same(await writtenRows(tenantId), settled, 'the ledger has it: the row says nothing more')
+  await t.rejects(hold(two, 1_000n), { ...broke, details: { available: formatAmount(999n) } })
+})
+
+t.test('a settlement that the ledger has before a report is in no report', async (t) => {
+  const { tenantId, one, two, hold } = await sharedTenant(1_000n)
+  ;(await hold(one, 1n)).commit({ amountPico: 1n, tokens: 0, position: 4n })
+  await project({ tenantId, creditPico: 999n, position: 4n })
+  await one.exchange()
+  t.same(await writtenRows(tenantId), [])
+  await t.rejects(hold(one, 1_000n), { ...broke, details: { available: formatAmount(999n) } })
+  await t.rejects(hold(two, 1_000n), { ...broke, details: { available: formatAmount(999n) } })
 })
 
 t.test('a purge leaves rows that are reported at that moment', async (t) => {
