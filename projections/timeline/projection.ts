@@ -182,7 +182,7 @@ const namesOfSources: StreamTable = {
 export const timelineProjection: Projection = {
   name: 'timeline',
   ownGroup: true,
-  version: 9,
+  version: 10,
   ...fromTables(
     { sources, events },
     {

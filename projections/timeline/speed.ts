@@ -1,10 +1,11 @@
 import type { Queryable } from '../engine/queryable.ts'
-import { failureTypes, typesSql } from './tables.ts'
+import { beforeSql, untilSql } from './positions.ts'
+import { failureTypes, isSampledSql, SAMPLED_ONE_OF, typesSql } from './tables.ts'
 
 /** How many requests were answered and failed, and how long the answered ones took, by groups. */
 
 /** Answered requests that are read at about the most: of more, one of every few is read. */
-const READ_AT_MOST = 10_000
+const READ_AT_MOST = 5_000
 
 export const speedGroups = ['model', 'surface', 'channel', 'hour', 'day'] as const
 export type SpeedGroup = (typeof speedGroups)[number]
@@ -42,35 +43,30 @@ export interface Speed {
 /** An uncertain submission has not ended. */
 const failedTypes = failureTypes.filter((type) => type !== 'TaskSubmissionUncertain')
 
-/** The tenants of the timeline, each found by one step in an index: no index is of times alone. */
-export const ownersSql = `owners (tenant_id) as (
-  (select tenant_id from timeline.events order by tenant_id limit 1)
-  union all
-  select (select n.tenant_id from timeline.events n where n.tenant_id > o.tenant_id
-          order by n.tenant_id limit 1)
-  from owners o where o.tenant_id is not null)`
-
-export const oneOwnerSql = (at: string): string => `owners (tenant_id) as (select ${at}::text)`
-
 class Statement {
   readonly values: unknown[] = []
-  readonly owners: string
   /** Conditions on the owner, the time and the position of an event. */
   readonly within: string
+  /** These without the condition on users, who are in no index of times. */
+  readonly inTime: string
+  /** Bounds of the positions of all events of the time. */
+  readonly bounds: readonly [above: string, until: string]
   readonly #filter: SpeedFilter
 
   constructor(filter: SpeedFilter) {
     this.#filter = filter
     const { tenantId, userIds, fromMs, toMs, asOf } = filter
-    this.owners = tenantId === undefined ? ownersSql : oneOwnerSql(this.add(tenantId))
-    const conditions = [
-      `e.tenant_id = o.tenant_id`,
-      `e.at >= ${this.add(new Date(fromMs))}::timestamptz`,
-      `e.at < ${this.add(new Date(toMs))}::timestamptz`,
-      `e.position <= ${this.add(String(asOf))}::bigint`,
-      ...(userIds === undefined ? [] : [`e.user_id = any(${this.add(userIds)}::text[])`]),
-    ]
-    this.within = conditions.join(' and ')
+    const owner = tenantId === undefined ? undefined : this.add(tenantId)
+    const from = `${this.add(new Date(fromMs))}::timestamptz`
+    const to = `${this.add(new Date(toMs))}::timestamptz`
+    const last = `${this.add(String(asOf))}::bigint`
+    const ofOwner = owner === undefined ? '' : `e.tenant_id = ${owner} and `
+    this.inTime = `${ofOwner}e.at >= ${from} and e.at < ${to} and e.position <= ${last}`
+    this.within =
+      userIds === undefined
+        ? this.inTime
+        : `${this.inTime} and e.user_id = any(${this.add(userIds)}::text[])`
+    this.bounds = [beforeSql('all', from), `least(${last}, ${untilSql('all', to)})`]
   }
 
   add(value: unknown): string {
@@ -92,19 +88,36 @@ class Statement {
   }
 }
 
-/** One of how many events is read, so that a long time is read as fast as a short one. */
+/**
+ * One of how many events is read, so that a long time is read as fast as a short one; how many there are is estimated
+ * from the index of samples.
+ */
 async function stepOf(db: Queryable, filter: SpeedFilter): Promise<number> {
-  const statement = new Statement({ ...filter, userIds: undefined })
+  const { values, inTime } = new Statement({ ...filter, userIds: undefined })
   const { rows } = await db.query<{ n: number }>(
-    `with recursive ${statement.owners}
-     select count(*)::int as n from owners o join timeline.events e on ${statement.within}`,
-    statement.values,
+    `select count(*)::int as n from timeline.events e where ${inTime} and ${isSampledSql('e.position')}`,
+    values,
   )
-  return Math.max(1, Math.ceil((rows[0]?.n ?? 0) / READ_AT_MOST))
+  const step = Math.ceil(((rows[0]?.n ?? 0) * SAMPLED_ONE_OF) / READ_AT_MOST)
+  if (step <= SAMPLED_ONE_OF / 2) return Math.max(1, step)
+  // All of these are in that index.
+  return SAMPLED_ONE_OF * Math.ceil(step / SAMPLED_ONE_OF)
 }
 
-const membersSql = (endedAt: string): string =>
-  `as d (model text, surface text, "channelId" text, "startedAt" text, "requestedAt" text, "firstByteMs" float8, "${endedAt}" text)`
+/** The positions of the events that are read, each found in an index; of short times of all tenants a few more. */
+function pickedSql({ tenantId }: SpeedFilter, statement: Statement, step: number): string {
+  const { inTime, bounds } = statement
+  const isPicked = `(hashint8(e.position) & 2147483647) % ${statement.add(step)}::int = 0`
+  const isSampled = step % SAMPLED_ONE_OF === 0 ? `${isSampledSql('e.position')} and ` : ''
+  const range =
+    tenantId === undefined && isSampled === ''
+      ? `e.position > ${bounds[0]} and e.position <= ${bounds[1]}`
+      : inTime
+  return `select e.position from timeline.events e where ${range} and ${isSampled}${isPicked}`
+}
+
+const membersSql =
+  'as d (model text, surface text, "channelId" text, "startedAt" text, "requestedAt" text, "firstByteMs" float8, "settledAt" text)'
 
 const elapsedSql = (from: string, to: string): string =>
   `extract(epoch from ${to} - ${from}::timestamptz) * 1000`
@@ -115,27 +128,23 @@ const elapsedSql = (from: string, to: string): string =>
  */
 const factsSql = `cross join lateral (select coalesce(
     (select b.data from timeline.sources s join timeline.events b on b.position = s.position
-     where s.source_id = e.source_id and e.type <> 'CallFailed'), e.data) as data offset 0) r`
+     where s.source_id = e.source_id and e.type not in ('CallSettled', 'CallFailed')), e.data) as data offset 0) r
+  cross join lateral json_to_record(r.data) ${membersSql}`
 
-/** Answered calls and tasks among the picked events. The facts of a task are those of its first event. */
-const answeredSql = `
+/** Answered calls and tasks among the picked events. */
+const answeredSql = (within: string): string => `
   select e.at, true as is_answered, 1 as n, d.model, d.surface, d."channelId" as channel,
-         ${elapsedSql('d."startedAt"', 'd."settledAt"::timestamptz')} as ms, d."firstByteMs" as first_ms
-  from picked join timeline.events e using (position)
-  cross join lateral json_to_record(e.data) ${membersSql('settledAt')}
-  where e.type = 'CallSettled'
-  union all
-  select e.at, true, 1, d.model, d.surface, d."channelId", ${elapsedSql('d."requestedAt"', 'e.at')}, null
+         case e.type when 'CallSettled' then ${elapsedSql('d."startedAt"', 'd."settledAt"::timestamptz')}
+                     else ${elapsedSql('d."requestedAt"', 'e.at')} end as ms,
+         case e.type when 'CallSettled' then d."firstByteMs" end as first_ms
   from picked join timeline.events e using (position) ${factsSql}
-  cross join lateral json_to_record(r.data) ${membersSql('none')}
-  where e.type = 'TaskSucceeded'`
+  where ${within} and e.${typesSql(['CallSettled', 'TaskSucceeded'])}`
 
 /** All requests that failed: there are few, and each has an entry in an index. */
 const failedSql = (within: string): string => `
   select e.at, false, coalesce((e.data->>'count')::int, 1), d.model, d.surface, d."channelId", null, null
-  from owners o join timeline.events e on ${within} and e.${typesSql(failedTypes)}
-  ${factsSql}
-  cross join lateral json_to_record(r.data) ${membersSql('none')}`
+  from timeline.events e ${factsSql}
+  where ${within} and e.${typesSql(failedTypes)}`
 
 function keySql(group: SpeedGroup, zone: string): string {
   return group === 'hour' || group === 'day'
@@ -163,19 +172,16 @@ export async function speedOf(
 ): Promise<{ readonly groups: readonly Speed[]; readonly total: Speed; readonly step: number }> {
   const step = await stepOf(db, filter)
   const statement = new Statement(filter)
-  const { owners, within } = statement
-  const every = statement.add(step)
+  const { within } = statement
+  const picked = pickedSql(filter, statement, step)
   const zone = `${statement.add(by.zone)}::text`
   const { rows } = await db.query<SpeedRecord>(
-    `with recursive ${owners},
-     picked as (
-       select e.position from owners o join timeline.events e on ${within}
-         and (hashint8(e.position) & 2147483647) % ${every}::int = 0),
-     requests as (${answeredSql} union all ${failedSql(within)}),
+    `with picked as materialized (${picked}),
+     requests as (${answeredSql(within)} union all ${failedSql(within)}),
      keyed as (select ${keySql(by.group, zone)} as key, is_answered, n, ms, first_ms from requests
                where ${zone} is not null and ${statement.facts()})
      select key, grouping(key) = 1 as is_total,
-            (count(*) filter (where is_answered) * ${every}::int)::text as answered,
+            (count(*) filter (where is_answered) * ${step})::text as answered,
             coalesce(sum(n) filter (where not is_answered), 0)::text as failed,
             percentile_disc(array[0.5, 0.95]) within group (order by ms) filter (where is_answered) as took,
             percentile_disc(array[0.5, 0.95]) within group (order by first_ms) filter (where is_answered) as first_byte

@@ -67,6 +67,13 @@ export const typesSql = (types: readonly string[]): string =>
 /** Notes of support about lives: they are few, and found by their words. */
 export const isNoteSql = typesSql(['NotePosted'])
 
+/** One of so many events is in the index of samples, by chance: the lists of a day need not count all of them. */
+export const SAMPLED_ONE_OF = 16
+
+/** The condition of sampled events, in the form in which the planner recognises it. */
+export const isSampledSql = (position: string): string =>
+  `(hashint8(${position}) & ${SAMPLED_ONE_OF - 1}) = 0`
+
 const isFailureSql = typesSql(failureTypes)
 export const isChangeSql = typesSql(changeTypes)
 
@@ -131,6 +138,8 @@ export const events = table('timeline.events', {
     changes: `(tenant_id, at, position) where ${isChangeSql}`,
     changes_time: `(at, position) where ${isChangeSql}`,
     changes_by: `((metadata->>'actor') collate "C", at, position) where ${isChangeSql}`,
+    sampled: `(tenant_id, at, position) where ${isSampledSql('position')}`,
+    sampled_time: `(at, position) where ${isSampledSql('position')}`,
     notes: `(tenant_id, position) where ${isNoteSql}`,
     // The change of a kind before another one.
     changes_kind: `(tenant_id, type, position) where ${isChangeSql}`,

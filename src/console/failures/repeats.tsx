@@ -149,7 +149,7 @@ function List({
       />
       <p class="note">
         The same body again, with the same token, within ten minutes, where both were charged. A
-        page reads 8,000 events at the most; the sums are those of the page, and the files have all
+        page reads 6,000 events at the most; the sums are those of the page, and the files have all
         pages. Requests with more than 2,000 events between them may be missing: choose a tenant.
       </p>
       <Pager href={repeatsHref} query={asked} range={range} next={next} />
