@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises'
 import { storedAccount } from '../../../projections/access/query.ts'
 import type { Queryable } from '../../../projections/engine/queryable.ts'
 import { accountDecider, type AccountState } from '../../domain/account/decider.ts'
@@ -5,6 +6,7 @@ import { type AccountEvent, accountStream } from '../../domain/account/events.ts
 import { readOn, type StreamState } from '../../eventlog/log/execute.ts'
 import type { EventLog } from '../../eventlog/log/types.ts'
 import { createLru } from '../../kernel/lru.ts'
+import { runForAll } from '../../platform/sharer-context.ts'
 
 /** Accounts remembered by a process, each as large as its users, settings and postings. */
 const MAX_ACCOUNTS = 100
@@ -70,14 +72,7 @@ export function rememberAccount(
   if (revision !== undefined) knownIn(log).set(tenantId, { state, revision })
 }
 
-/**
- * An account by the log, read to its end; the initial one for a missing tenant. @throws errors of
- * the log
- */
-export async function readAccountState(
-  source: AccountSource,
-  tenantId: string,
-): Promise<AccountState> {
+async function readState(source: AccountSource, tenantId: string): Promise<AccountState> {
   const before = await accountBefore(source, tenantId)
   const read = await readOn<AccountState, AccountEvent>(
     source.log,
@@ -87,4 +82,31 @@ export async function readAccountState(
   )
   rememberAccount(source, tenantId, read)
   return read.state
+}
+
+/** Reads that have not begun, by the id of the tenant. */
+const toBegin = new WeakMap<Log, Map<string, Promise<AccountState>>>()
+
+function toBeginIn(log: Log): Map<string, Promise<AccountState>> {
+  const reads = toBegin.get(log) ?? new Map<string, Promise<AccountState>>()
+  toBegin.set(log, reads)
+  return reads
+}
+
+/**
+ * An account by the log, read to its end; the initial one for a missing tenant. A page has several facts of an
+ * account: those who ask in the same turn of the event loop share a read, which begins after it. @throws errors of
+ * the log
+ */
+export function readAccountState(source: AccountSource, tenantId: string): Promise<AccountState> {
+  const reads = toBeginIn(source.log)
+  const shared = reads.get(tenantId)
+  if (shared !== undefined) return shared
+  const read = runForAll(async () => {
+    await setImmediate()
+    reads.delete(tenantId)
+    return readState(source, tenantId)
+  })
+  reads.set(tenantId, read)
+  return read
 }

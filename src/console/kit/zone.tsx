@@ -1,9 +1,30 @@
 import type { JSX } from 'preact'
+import { renderToString } from 'preact-render-to-string'
+import { createLru } from '../../kernel/lru.ts'
 
 /** The zone of a page, shown with its title. */
 
 /** All zones to choose from: names of the IANA database, and UTC. */
 const ZONES = ['UTC', ...Intl.supportedValuesOf('timeZone').filter((name) => name.includes('/'))]
+
+/** The options as markup, by the chosen zone: each page has all of them. */
+const optionsOf = createLru<string, string>(50)
+
+function optionsFor(zone: string): string {
+  const known = optionsOf.get(zone)
+  if (known !== undefined) return known
+  const options = renderToString(
+    <>
+      {(ZONES.includes(zone) ? ZONES : [zone, ...ZONES]).map((name) => (
+        <option key={name} selected={name === zone}>
+          {name}
+        </option>
+      ))}
+    </>,
+  )
+  optionsOf.set(zone, options)
+  return options
+}
 
 /** The id of the zone: a filter that replaces a part of the page replaces it as well. */
 export const ZONE = 'zone'
@@ -37,13 +58,7 @@ export function Zone({
         ))}
         <label>
           <span>Time zone</span>
-          <select name="tz">
-            {(ZONES.includes(zone) ? ZONES : [zone, ...ZONES]).map((name) => (
-              <option key={name} selected={name === zone}>
-                {name}
-              </option>
-            ))}
-          </select>
+          <select name="tz" dangerouslySetInnerHTML={{ __html: optionsFor(zone) }} />
         </label>
         <button type="submit">Set</button>
       </form>
