@@ -82,6 +82,11 @@ const notedOwnersSql = `owners (tenant_id) as (
           order by n.tenant_id limit 1)
   from owners o where o.tenant_id is not null)`
 
+/** Sources with the latest of their notes that was found. */
+export interface NotedSources extends FoundSources {
+  readonly notes: ReadonlyMap<string, string>
+}
+
 /**
  * Ids of the sources with a note that has all of these words, the latest note first. Notes for operators are
  * found by operators alone, and who sees single users finds none, since no note is of a user.
@@ -91,8 +96,8 @@ export async function sourcesByNote(
   text: string,
   { isOperator, tenantId, userIds }: SearchScope & { readonly isOperator: boolean },
   limit: number,
-): Promise<FoundSources> {
-  if (userIds !== undefined) return { ids: [], isCut: false }
+): Promise<NotedSources> {
+  if (userIds !== undefined) return { ids: [], isCut: false, notes: new Map() }
   const words = searchForm(text).split(/\s+/).filter(Boolean)
   const values: unknown[] = []
   const add = (value: unknown): string => `$${values.push(value)}`
@@ -118,7 +123,8 @@ export async function sourcesByNote(
     return words.every((word) => noted.includes(word))
   })
   const ids = [...new Set(found.map(({ source_id: id }) => id))].slice(0, limit)
-  return { ids, isCut: rows.length > MAX_NOTES_READ }
+  const notes = new Map(found.toReversed().map(({ source_id: id, text: note }) => [id, note]))
+  return { ids, isCut: rows.length > MAX_NOTES_READ, notes }
 }
 
 /**

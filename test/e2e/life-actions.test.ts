@@ -107,7 +107,8 @@ t.test(
       (await queries.get(`/search?q=${encodeURIComponent(words)}`)).body.data.items
     for (const words of ['SHE waits', 'ticket called customer', '4711'])
       t.match(await foundBy(inside, words), [{ id, matched: words }], words)
-    t.match(await foundBy(inside, 'ours.'), [{ id }])
+    t.match(await foundBy(inside, 'ours.'), [{ id, summary: /, note “[^”]*ours\.”$/i }])
+    t.notMatch((await foundBy(inside, id))[0].summary, /note/, 'what was found by its id')
     t.match(await foundBy(outside, 'ours.'), [{ id }])
     for (const words of ['She waits', 'ticket 4711', 'ours never'])
       t.same(await foundBy(outside, words), [], words)

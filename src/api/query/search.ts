@@ -63,7 +63,10 @@ const FoundSchema = Type.Object(
     user_id: Type.Union([Type.String(), Type.Null()]),
     at: Type.String({ description: 'RFC 3339: its beginning.' }),
     state: Type.String({ description: 'In one word, such as `settled`, `failed`, `disabled`.' }),
-    summary: Type.String({ description: 'The model and the amount, a name, a code.' }),
+    summary: Type.String({
+      description:
+        'The model and the amount, a name, a code; the beginning of the note that the words are of.',
+    }),
     path: TextOrNull('Where this API shows it.'),
     command: TextOrNull('The command that shows it to an operator.'),
   },

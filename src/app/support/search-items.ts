@@ -52,6 +52,18 @@ export function ofSource(source: SourceSummary): Unmatched {
   return { kind, id, tenantId, userId, atMs, state, summary }
 }
 
+/** The most characters of a note in a summary. */
+const NOTE_CHARACTERS = 160
+
+/** A life with the note that it was found by. */
+export function withNote(item: Unmatched, notes: ReadonlyMap<string, string>): Unmatched {
+  const note = notes.get(item.id)
+  if (note === undefined) return item
+  const line = [...note.replaceAll(/\s+/g, ' ')]
+  const text = line.slice(0, NOTE_CHARACTERS).join('') + (line.length > NOTE_CHARACTERS ? '…' : '')
+  return { ...item, summary: joined([item.summary, `note “${text}”`]) }
+}
+
 export function ofPosting(posting: FoundPosting): Unmatched {
   const { kind, id, tenantId, userId, atMs, currency, amount, what } = posting
   const state = kind === 'line' ? 'settled' : 'posted'

@@ -20,6 +20,7 @@ import {
   ofPosting,
   ofRefused,
   ofSource,
+  withNote,
   ofToken,
   type SearchItem,
   type Unmatched,
@@ -117,7 +118,11 @@ async function foundOf(
       items.flatMap(({ sourceIds }) => sourceIds),
       scope,
     )
-    for (const item of [...sources, ...items.flatMap(({ others }) => others)]) {
+    const notes = new Map(items.flatMap((one) => [...(one.notes ?? [])]))
+    for (const item of [
+      ...sources.map((source) => withNote(source, notes)),
+      ...items.flatMap(({ others }) => others),
+    ]) {
       const key = `${item.kind} ${item.tenantId} ${item.id}`
       if (!found.has(key)) found.set(key, { ...item, matched: word.text })
     }
@@ -130,6 +135,8 @@ async function foundOf(
 interface LookedUp {
   readonly sourceIds: readonly string[]
   readonly others: readonly Unmatched[]
+  /** Notes by which ids were found. */
+  readonly notes?: ReadonlyMap<string, string>
   /** Whether there was more to read than is read. */
   readonly isCut: boolean
 }
@@ -191,8 +198,10 @@ async function itemsOf(
     }
     case 'reference':
       return othersOnly((await grantsByReference(db, lookup.text, scope, limit)).map(ofPosting))
-    case 'note':
-      return sourcesOnly(await sourcesByNote(db, lookup.text, { ...scope, isOperator }, limit))
+    case 'note': {
+      const noted = await sourcesByNote(db, lookup.text, { ...scope, isOperator }, limit)
+      return { ...sourcesOnly(noted), notes: noted.notes }
+    }
     default:
       return unreachable(lookup)
   }
