@@ -182,7 +182,7 @@ const ofSecrets: StreamTable = {
 /** Tenants, users and tokens (hashes only). */
 export const accessProjection: Projection = {
   name: 'access',
-  version: 14,
+  version: 15,
   ...fromTables(
     { tenants: tenants.table, users: users.table, accounts, tokens: tokens.table, secrets },
     {

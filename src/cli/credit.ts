@@ -9,7 +9,15 @@ import { currencies, type Currency, formatAmount } from '../kernel/money.ts'
 import { CommandError, note, print, show, table, toJson, UsageError } from './output.ts'
 import { addProposals, showProposed } from './proposals.ts'
 import type { Session } from './session.ts'
-import { type ActorOption, changing, depsOf, JSON_OPTION, onStores, oneOf } from './command.ts'
+import {
+  type ActorOption,
+  changing,
+  depsOf,
+  JSON_OPTION,
+  onStores,
+  oneOf,
+  reasonOf,
+} from './command.ts'
 
 const ADJUST_HELP = `
 A positive amount gives to the tenant, a negative one takes an earlier adjustment back:
@@ -42,6 +50,7 @@ export function addCredit(program: Command): void {
   ofMoney('limit')
     .description('how far below zero a balance may go')
     .argument('<amount>', 'a decimal, 0 for prepaid')
+    .option('--reason <text>', 'why, for the list of changes')
     .option('--id <id>', 'id of the setting: repeating it changes nothing')
     .action(onStores(limitCommand))
   ofMoney('adjust')
@@ -97,17 +106,17 @@ async function grantCommand(
 async function limitCommand(
   session: Session,
   limit: string,
-  options: MoneyOptions & { readonly id?: string },
+  options: MoneyOptions & { readonly reason?: string; readonly id?: string },
 ): Promise<void> {
   const deps = depsOf(session, options)
   const currency = currencyOf(options.currency)
   const limitId = namedId(options.id) ?? newPostingId('limit', deps.clock.nowMs())
   noteId(limitId)
-  const { tenant: tenantId } = options
-  const done = await setCreditLimit(deps, { tenantId, limitId, currency, limit })
+  const terms = { tenantId: options.tenant, limitId, currency, limit, reason: reasonOf(options) }
+  const done = await setCreditLimit(deps, terms)
   const { changed, position, proposal } = done
   if (proposal !== undefined) return showProposed(session, options, { limitId }, proposal, position)
-  show({ tenantId, currency, limit, limitId }, options.json)
+  show({ tenantId: options.tenant, currency, limit, limitId }, options.json)
   if (!changed) note('this id was already set; a later limit stays in effect')
   await session.projected('ledger', position)
 }

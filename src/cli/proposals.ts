@@ -76,7 +76,9 @@ async function listCommand(
 
 function whyOf(posting: ProposalRow['posting']): string {
   if (isSettingChange(posting)) return changeInWords(posting)
-  return posting.kind === 'limit' ? `${posting.before} to ${posting.limit}` : posting.reason
+  if (posting.kind !== 'limit') return posting.reason
+  const { before, limit, reason } = posting
+  return [`${before} to ${limit}`, reason].filter(Boolean).join(': ')
 }
 
 /** `tollgate credit reject`: repeated with the same reason it changes nothing. */

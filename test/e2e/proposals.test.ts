@@ -157,10 +157,10 @@ t.test('a grant above the limit waits for a second user, and is posted once', as
 t.test('a credit limit that gives more than one person may waits for a second', async (t) => {
   const path = `${tenant}/credit/limit`
   const set = (limit_id: string, amount: string, token = cleo) =>
-    ask(token, 'PUT', path, { currency: 'USD', amount, limit_id })
+    ask(token, 'PUT', path, { currency: 'USD', amount, limit_id, reason: 'paid monthly' })
   const proposed = await set('l1', '999999999')
   const posting = { object: 'credit_limit', id: 'l1', currency: 'USD', amount: '999999999' }
-  const before = { limit: '999999999', limit_before: '0', reason: null, code: null }
+  const before = { limit: '999999999', limit_before: '0', reason: 'paid monthly', code: null }
   t.match(proposed, { status: 202, body: { data: { posting: { ...posting, ...before } } } })
   const usd = async () =>
     (await ask(cleo, 'GET', `${tenant}/credit`)).body.data.accounts.find(
@@ -613,6 +613,16 @@ t.test('changes say who made them, why, and from what to what', async (t) => {
     reason: 'invoice 17',
     actor_name: 'ann',
   })
+
+  t.match(
+    changes.find(({ id }) => id === 'l3'),
+    { what: 'credit limit', from: '500 USD', to: '0 USD', reason: 'paid monthly' },
+  )
+  const asked = changes.filter(({ what }) => what === 'proposal made')
+  t.match(
+    asked.find(({ to }) => to === '999999999 USD'),
+    { reason: 'paid monthly' },
+  )
 
   const byBen = await list(all, `${of}&by=ben`)
   t.ok(byBen.length > 0)

@@ -146,10 +146,10 @@ function limitRoute(instance: FastifyInstance, tenants: ManagedTenants): void {
       body: CreditLimitSchema,
     },
     handler: async (request, reply) => {
-      const { currency, amount, limit_id: limitId } = request.body
+      const { currency, amount, reason, limit_id: limitId } = request.body
       const { tenant_id: tenantId } = request.params
       const name = postingName(request, 'limit_id', limitId)
-      const input = { tenantId, currency, limit: amount, ...name }
+      const input = { tenantId, currency, limit: amount, reason, ...name }
       const done = await tenants.setLimit(adminScopeOf(request), actorOf(request), input)
       const { changed } = done
       markReplayed(reply, name, changed)

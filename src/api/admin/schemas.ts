@@ -1,6 +1,12 @@
 import { Type } from 'typebox'
 import { creditKinds, reasonCodes, referenceShape } from '../../domain/account/postings.ts'
-import { DisplayName, NewId, Reason, successOf } from '../kit/routes/account-surface.ts'
+import {
+  ChangeReason,
+  DisplayName,
+  NewId,
+  Reason,
+  successOf,
+} from '../kit/routes/account-surface.ts'
 import { BalanceAccountSchema } from '../kit/answers/balances.ts'
 import { cursorMembers, NextCursor } from '../kit/routes/queries.ts'
 
@@ -117,6 +123,7 @@ export const CreditLimitSchema = Type.Object(
   {
     currency: Currency,
     amount: Amount('How far below zero the balance may go; 0 means prepaid.'),
+    reason: Type.Optional(ChangeReason),
     limit_id: Type.Optional(
       NewId(
         'Id of the setting, required without an Idempotency-Key; repeating the request changes nothing, even after a later setting.',
@@ -126,7 +133,9 @@ export const CreditLimitSchema = Type.Object(
   {
     named: 'CreditLimit',
     ...strict,
-    examples: [{ currency: 'CNY', amount: '50', limit_id: 'contract_3' }],
+    examples: [
+      { currency: 'CNY', amount: '50', reason: 'contract 3, paid monthly', limit_id: 'contract_3' },
+    ],
   },
 )
 

@@ -101,7 +101,12 @@ function proposalFacts({ proposalId: id, posting }: DataOf<'PostingProposed'>): 
   if (isSettingChange(posting)) return { id, to: changeInWords(posting), reason: posting.reason }
   const { amount, currency } = posting
   if (posting.kind === 'limit')
-    return { id, from: `${posting.before} ${currency}`, to: `${posting.limit} ${currency}` }
+    return {
+      id,
+      from: `${posting.before} ${currency}`,
+      to: `${posting.limit} ${currency}`,
+      reason: posting.reason,
+    }
   const lineId =
     posting.kind === 'adjustment' && posting.corrects.kind === 'line'
       ? posting.corrects.lineId
@@ -175,10 +180,11 @@ export const changeKinds: { readonly [T in ChangeType]: ChangeKind<T> } = {
   CreditLimitSet: {
     what: 'credit limit',
     roles: finance,
-    facts: ({ limitId: id, before, limit, currency }) => ({
+    facts: ({ limitId: id, before, limit, currency, reason }) => ({
       id,
       from: before === undefined ? null : `${before} ${currency}`,
       to: `${limit} ${currency}`,
+      reason,
     }),
   },
   AdjustmentPosted: { what: 'refund', roles: finance, facts: adjustmentFacts },

@@ -57,6 +57,7 @@ export interface CreditLimitInput {
   readonly currency: Currency
   /** Decimal string, not negative. */
   readonly limit: string
+  readonly reason?: string | undefined
   readonly by?: Person
   readonly keyHash?: string
 }

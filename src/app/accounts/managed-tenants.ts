@@ -237,9 +237,9 @@ function postingsOf(deps: ManagementDeps): Pick<ManagedTenants, 'grant' | 'setLi
       requireOperator(adminScope)
       requireWithin(adminScope, input.tenantId)
       const { id: limitId, keyed } = named('limit', input)
-      const { tenantId, currency, limit } = input
+      const { tenantId, currency, limit, reason } = input
       const person = await personWithIssuers(deps.log, by)
-      const setting = { tenantId, limitId, currency, limit, by: person, ...keyed }
+      const setting = { tenantId, limitId, currency, limit, reason, by: person, ...keyed }
       const { changed, position, proposal } = await setCreditLimit(depsOf(deps, by), setting)
       await shown(deps, proposal === undefined ? 'ledger' : 'proposals', position)
       if (proposal !== undefined) return { proposal, changed }

@@ -50,9 +50,7 @@ const columnsIn = (clock: ZoneClock): readonly TableColumn<ProposalRow>[] => [
     cell: ({ posting }) =>
       isSettingChange(posting)
         ? [changeInWords(posting), posting.reason].filter(Boolean).join(': ')
-        : posting.kind === 'limit'
-          ? ''
-          : posting.reason,
+        : posting.reason,
   },
   { name: 'state', cell: ({ state }) => state },
   { name: 'lapses', cell: ({ expiresAtMs }) => <Moment atMs={expiresAtMs} clock={clock} /> },

@@ -64,6 +64,7 @@ export interface SetCreditLimit {
   readonly limitId: string
   readonly currency: Currency
   readonly limit: string
+  readonly reason?: string | undefined
   readonly by?: Person | undefined
   readonly keyHash?: string | undefined
   readonly at: string
@@ -93,11 +94,11 @@ export function grant(command: GrantCredit, state: CreditState): readonly Accoun
 
 /** @throws DomainError `amount_invalid`, `limit_id_taken`, `idempotency_key_reused` */
 export function setLimit(command: SetCreditLimit, state: CreditState): readonly AccountEvent[] {
-  const { tenantId, limitId, currency, keyHash, by, at } = command
+  const { tenantId, limitId, currency, reason, keyHash, by, at } = command
   const limit = canonicalAmount(command.limit)
   if (parseAmount(limit) < 0n)
     throw new DomainError('amount_invalid', 'a credit limit must not be negative', { limit })
-  const terms = { limitId, currency, limit }
+  const terms = { limitId, currency, limit, ...postingMembers({ reason }) }
   if (isKeyRepeated(state, keyHash, limitFingerprint(terms))) return []
   const earlier = state.limitIds.get(limitId)
   if (earlier === fingerprint('limit', currency, limit)) return []
@@ -191,8 +192,11 @@ function limitFingerprint({
   limitId = '',
   currency,
   limit,
+  reason,
 }: RequestFields<'CreditLimitSet'>): string {
-  return JSON.stringify(['limit', limitId, currency, limit])
+  const members = ['limit', limitId, currency, limit]
+  // Only where it is there: keys of earlier requests stay valid.
+  return JSON.stringify(reason === undefined ? members : [...members, reason])
 }
 
 /** One request per key: the same request again is a repetition, any other is refused. */

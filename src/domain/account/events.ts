@@ -1,6 +1,6 @@
 import { type Static, type TSchema, Type } from '@sinclair/typebox'
 import { CurrencySchema, DecimalSchema } from '../pricing/settlement.ts'
-import { type EventFacts, type FactsOf, noDescription } from '../event-facts.ts'
+import type { EventFacts, FactsOf } from '../event-facts.ts'
 import {
   adjustmentTerms,
   grantTerms,
@@ -56,6 +56,7 @@ export const accountEvents = {
     limitId: Type.Optional(Type.String()),
     /** The limit that it replaces; absent in older events. */
     before: Type.Optional(DecimalSchema),
+    reason: Type.Optional(Type.String()),
     keyHash: Type.Optional(KeyHashSchema),
     by: Type.Optional(PersonSchema),
     setAt: Type.String(),
@@ -127,7 +128,7 @@ export const accountFacts: FactsOf<typeof accountEvents> = {
     source: ofAccount,
     at: (d) => d.setAt,
     moves: ({ tenantId, currency, limit }) => [{ kind: 'limit_set', tenantId, currency, limit }],
-    words: noDescription,
+    words: ({ reason = '' }) => reason,
   },
   AdjustmentPosted: {
     source: ofAccount,
@@ -149,7 +150,7 @@ export const accountFacts: FactsOf<typeof accountEvents> = {
       const { kind, currency } = posting
       const named = `${proposalId}: ${kind} ${postingIdOf(posting)}`
       return kind === 'limit'
-        ? `${named} of ${posting.limit} ${currency} instead of ${posting.before}`
+        ? `${named} of ${posting.limit} ${currency} instead of ${posting.before}: ${posting.reason ?? 'no reason given'}`
         : `${named} of ${posting.amount} ${currency}: ${posting.reason}`
     },
   },

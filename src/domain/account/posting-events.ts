@@ -38,8 +38,9 @@ export function postingOf(event: PostingEvent, amount: string): Posting {
     return { kind: 'grant', ...terms }
   }
   if (event.type === 'CreditLimitSet') {
-    const { limitId = '', currency, limit, before = limit } = event.data
-    return { kind: 'limit', limitId, currency, amount, limit, before }
+    const { limitId = '', currency, limit, before = limit, reason } = event.data
+    const terms = { limitId, currency, amount, limit, before, ...postingMembers({ reason }) }
+    return { kind: 'limit', ...terms }
   }
   const { tenantId: _tenantId, keyHash: _keyHash, by: _by, postedAt: _at, ...terms } = event.data
   return { kind: 'adjustment', ...terms }

@@ -76,6 +76,7 @@ const limitTerms = {
   limit: DecimalSchema,
   /** The limit when it was proposed. */
   before: DecimalSchema,
+  reason: Type.Optional(Type.String()),
 } as const
 
 /** A grant, an adjustment or a credit limit that is proposed. */

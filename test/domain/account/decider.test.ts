@@ -159,6 +159,14 @@ t.test(
     const next = { ...setLimit, limitId: 'limit_2', limit: '20', by }
     t.match(after(open, setLimit).when(next), [{ data: { limit: '20', before: '50', by } }])
     t.match(after(open, setLimit).when({ ...next, currency: 'CNY' }), [{ data: { before: '0' } }])
+    const reasoned = { ...next, reason: 'contract 3', keyHash: 'k1' }
+    t.match(after(open, setLimit).when(reasoned), [{ data: { limit: '20', reason: 'contract 3' } }])
+    const repeated = after(open, setLimit, reasoned)
+    t.strictSame(repeated.when(reasoned), [])
+    for (const other of ['contract 4', undefined])
+      t.throws(() => repeated.when({ ...reasoned, limitId: 'limit_3', reason: other }), {
+        code: 'idempotency_key_reused',
+      })
   },
 )
 

@@ -259,22 +259,33 @@ t.test('a credit limit that rises by more than one person may give waits as well
   const waits = [{ type: 'PostingProposed' }]
   const isSet = [{ type: 'CreditLimitSet' }]
   const own = { limitId: 'l1', currency: 'USD' } as const
-  const proposed = account(limit('l1', '999', { keyHash: 'k' }))
+  const reason = 'they pay monthly'
+  const asked = limit('l1', '999', { keyHash: 'k', reason })
+  const proposed = account(asked)
   const id = proposalIdOf(tenantId, 'l1', 'limit')
   t.match(proposed.state.proposals.get(id)?.proposed, {
-    posting: { kind: 'limit', ...own, amount: '999', limit: '999', before: '0' },
+    posting: { kind: 'limit', ...own, amount: '999', limit: '999', before: '0', reason },
     by: ann,
   })
   t.equal(proposed.state.limits.get('USD'), undefined, 'it gives nothing yet')
-  t.strictSame(proposed.when(limit('l1', '999', { keyHash: 'k' })), [], 'a repetition')
+  t.strictSame(proposed.when(asked), [], 'a repetition')
   t.throws(() => proposed.when(limit('l1', '5')), { code: 'limit_id_taken' })
   const approval = { ...approve(''), proposalId: id }
   t.strictSame(proposed.when(approval)[1], {
     type: 'CreditLimitSet',
-    data: { tenantId, ...own, limit: '999', before: '0', keyHash: 'k', by: ann, setAt: at(2) },
+    data: {
+      tenantId,
+      ...own,
+      limit: '999',
+      reason,
+      before: '0',
+      keyHash: 'k',
+      by: ann,
+      setAt: at(2),
+    },
   })
-  const done = account(limit('l1', '999', { keyHash: 'k' }), approval)
-  t.strictSame(done.when(limit('l1', '999', { keyHash: 'k' })), [], 'it is set')
+  const done = account(asked, approval)
+  t.strictSame(done.when(asked), [], 'it is set')
   t.match(done.when(limit('l2', '0')), isSet, 'a lower limit gives nothing')
   t.match(done.when(limit('l2', '1100', { by: ben })), waits, 'the increase counts')
   t.match(done.when(limit('l2', '1099', { by: ben })), isSet)

@@ -14,6 +14,7 @@ const digestByVersion: Readonly<Record<number, string>> = {
   12: 'efa7f36fe01bfd19',
   13: 'efa7f36fe01bfd19',
   14: '77342cfd40bb8ae5',
+  15: 'f4128e9576bbce5b',
 }
 
 function digestOf(schemas: Readonly<Record<string, object>>): string {
