@@ -40,7 +40,8 @@ class PositionWatch {
 
   wait(name: string, position: bigint, timeoutMs: number): Promise<boolean> {
     // Until the next look may begin, the last one says what was reached already.
-    if (this.#restMs() > 0 && this.#reached(name) >= position) return Promise.resolve(true)
+    if (this.#restMs() > 0 && this.#found.has(name) && this.#reached(name) >= position)
+      return Promise.resolve(true)
     return new Promise((resolve, reject) => {
       const untilMs = monotonicClock.nowMs() + timeoutMs
       this.#waiting = [...this.#waiting, { name, position, untilMs, resolve, reject }]
