@@ -15,7 +15,8 @@ import { startEmbeddedPostgres } from '../../infra/embedded/postgres/start.ts'
 
 /** Time for which the server stays up without a user. */
 const IDLE_MS = 20_000
-const MAX_CONNECTIONS = 200
+/** Many test files at once, of which some have several gateways. */
+const MAX_CONNECTIONS = 400
 
 const directory = process.argv[2] ?? ''
 const idleMs = Number(process.argv[3] ?? IDLE_MS)
