@@ -8,7 +8,7 @@ import { timeRangeMembers } from '../../api/query/time-range.ts'
 import type { Principal } from '../../app/access/principal.ts'
 import { isOperator } from '../../domain/token/events.ts'
 import { fromTimestamp } from '../../kernel/clock.ts'
-import { DomainError } from '../../kernel/errors.ts'
+import { DomainError, isDomainError } from '../../kernel/errors.ts'
 import {
   apiPath,
   bookHref,
@@ -49,13 +49,26 @@ interface LineFacts {
 /** Lines of one call or task at most. */
 const MAX_LINES = 1_000
 
+/** The receipt of a line that the ledger has, as of its position: only a line that it does not have waits for the log. */
+async function receiptOf(
+  { queries: { reads } }: QueryServices,
+  who: Principal,
+  id: string,
+): Promise<Receipt> {
+  const asOf = await reads.ledgerPosition(undefined)
+  return readReceipt(reads, who, id, String(asOf)).catch((error: unknown) => {
+    if (!isDomainError(error, 'receipt_not_found')) throw error
+    return readReceipt(reads, who, id)
+  })
+}
+
 async function read(
   services: QueryServices,
   who: Principal,
   id: string,
   { tz }: Static<typeof query>,
 ): Promise<LineFacts> {
-  const receipt = await readReceipt(services.queries.reads, who, id)
+  const receipt = await receiptOf(services, who, id)
   const asked = { source_id: receipt.id, limit: MAX_LINES, as_of: receipt.as_of }
   const { items } = await (await readLines(services, who, asked)).page()
   const proof = receipt.lines.find((one) => one.line_id === id)
