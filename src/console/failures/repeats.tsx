@@ -149,8 +149,9 @@ function List({
       />
       <p class="note">
         The same body again, with the same token, within ten minutes, where both were charged. A
-        page reads 6,000 events at the most; the sums are those of the page, and the files have all
-        pages. Requests with more than 2,000 events between them may be missing: choose a tenant.
+        page reads 6,000 events at the most, and up to 12,000 of the ten minutes before these; the
+        sums are those of the page, and the files have all pages. With more than 20 events a second
+        choose a tenant.
       </p>
       <Pager href={repeatsHref} query={asked} range={range} next={next} />
       <Download page={repeatsHref()} query={bounded} asOf={asOf} from={from} />
