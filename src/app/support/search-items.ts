@@ -2,6 +2,7 @@ import type { SearchedOwner, SearchedToken } from '../../../projections/access/q
 import type { FoundPosting } from '../../../projections/ledger/query.ts'
 import type { SourceSummary } from '../../../projections/timeline/query.ts'
 import { lifeKindOf } from '../../domain/lives.ts'
+import { isLongerThan } from '../../kernel/characters.ts'
 import type { RefusedRequest } from './refusal-list.ts'
 
 /** What a search shows of each kind of thing. */
@@ -59,8 +60,10 @@ const NOTE_CHARACTERS = 160
 export function withNote(item: Unmatched, notes: ReadonlyMap<string, string>): Unmatched {
   const note = notes.get(item.id)
   if (note === undefined) return item
-  const line = [...note.replaceAll(/\s+/g, ' ')]
-  const text = line.slice(0, NOTE_CHARACTERS).join('') + (line.length > NOTE_CHARACTERS ? '…' : '')
+  const line = note.replaceAll(/\s+/g, ' ')
+  const text = isLongerThan(line, NOTE_CHARACTERS)
+    ? `${Array.from(line).slice(0, NOTE_CHARACTERS).join('')}…`
+    : line
   return { ...item, summary: joined([item.summary, `note “${text}”`]) }
 }
 
