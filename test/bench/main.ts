@@ -21,6 +21,7 @@ const benchmarks: Readonly<Record<string, () => Promise<{ readonly run: Benchmar
   'in-flight': () => import('./in-flight.ts'),
   chat: () => import('./chat.ts'),
   latency: () => import('./latency.ts'),
+  rows: () => import('./rows.ts'),
   'hot-path': () => import('./hot-path.ts'),
   idle: () => import('./idle.ts'),
   tenants: () => import('./tenants.ts'),

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
-import { Client } from 'pg'
+import { Client, type QueryResultRow } from 'pg'
 import { build, compiled } from './build.ts'
 import { start, startWithUrl, type Running } from './process.ts'
 
@@ -34,6 +34,8 @@ export interface BenchGateway extends Running {
   readonly tenants: (count: number) => Promise<readonly string[]>
   /** What Postgres has done since it began. */
   readonly postgres: () => Promise<PostgresWork>
+  /** Rows that were inserted or updated since Postgres began, by table. */
+  readonly rowsByTable: () => Promise<ReadonlyMap<string, number>>
 }
 
 /** Of the gateway's database; the log of changes is the whole server's. */
@@ -127,24 +129,42 @@ async function tenants(url: string, adminToken: string, count: number): Promise<
   return tokens
 }
 
-async function postgresWork(dataDir: string): Promise<PostgresWork> {
+/** One statement in the gateway's database. */
+async function asked<Row extends QueryResultRow>(
+  dataDir: string,
+  sql: string,
+): Promise<readonly Row[]> {
   const { databaseUrl } = JSON.parse(await readFile(join(dataDir, 'runtime.json'), 'utf8')) as {
     readonly databaseUrl: string
   }
   const client = new Client({ connectionString: databaseUrl })
   await client.connect()
   try {
-    const { rows } = await client.query<PostgresWork>(
-      `select xact_commit::float8 as commits, tup_returned::float8 as "rowsRead",
-         (tup_inserted + tup_updated)::float8 as "rowsWritten",
-         (select wal_bytes::float8 from pg_stat_wal) as "walBytes",
-         (select sum(autovacuum_count + autoanalyze_count)::float8 from pg_stat_all_tables) as autovacuums
-       from pg_stat_database where datname = current_database()`,
-    )
-    return rows[0] ?? { commits: 0, rowsRead: 0, rowsWritten: 0, walBytes: 0, autovacuums: 0 }
+    return (await client.query<Row>(sql)).rows
   } finally {
     await client.end()
   }
+}
+
+async function postgresWork(dataDir: string): Promise<PostgresWork> {
+  const [row] = await asked<PostgresWork>(
+    dataDir,
+    `select xact_commit::float8 as commits, tup_returned::float8 as "rowsRead",
+       (tup_inserted + tup_updated)::float8 as "rowsWritten",
+       (select wal_bytes::float8 from pg_stat_wal) as "walBytes",
+       (select sum(autovacuum_count + autoanalyze_count)::float8 from pg_stat_all_tables) as autovacuums
+     from pg_stat_database where datname = current_database()`,
+  )
+  return row ?? { commits: 0, rowsRead: 0, rowsWritten: 0, walBytes: 0, autovacuums: 0 }
+}
+
+async function rowsByTable(dataDir: string): Promise<ReadonlyMap<string, number>> {
+  const rows = await asked<{ readonly name: string; readonly rows: number }>(
+    dataDir,
+    `select relid::regclass::text as name, (n_tup_ins + n_tup_upd)::float8 as rows
+     from pg_stat_user_tables`,
+  )
+  return new Map(rows.map(({ name, rows: count }) => [name, count]))
 }
 
 interface LaunchOptions {
@@ -213,6 +233,7 @@ export async function startGateway(
     metric: (name) => metric(process.url, name),
     tenants: (count) => tenants(process.url, demo.adminToken, count),
     postgres: () => postgresWork(dataDir),
+    rowsByTable: () => rowsByTable(dataDir),
     stop: async () => {
       await process.stop()
       await remove()
