@@ -127,16 +127,6 @@ export function timeOfMs(): Plain<number, 'time'> {
   return { ...ofPlain('timestamptz'), sent: 'bigint', stored, kind: 'time', canonical }
 }
 
-/** A time in UTC given without its zone. */
-export function timeInUtc(): Plain<string, 'time'> {
-  return {
-    ...ofText('timestamptz', 'time'),
-    sent: 'text',
-    stored: (sent) => `(${sent} || 'Z')::timestamptz`,
-    canonical: (value: string) => canonicalTime(`${value}Z`),
-  }
-}
-
 /** `YYYY-MM-DD`. */
 export function date(): Plain<string, 'date'> {
   return { ...ofText('date', 'date'), read: asText }

@@ -8,6 +8,7 @@ import { requireHeld, stopBeforeOlderLog } from './older-log.ts'
 import { rebuildProjection, RebuildRunningError } from './rebuild.ts'
 import { type GroupOptions, openFirstGroup, openSharingGroup } from './subscription-groups.ts'
 import type { Projection } from './types.ts'
+import { upgradeInPlace } from './upgrade.ts'
 
 /** How often the leader checks whether a stopped projection may continue. */
 const STOPPED_CHECK_MS = 5_000
@@ -36,8 +37,8 @@ async function aborted(signal: AbortSignal): Promise<void> {
 }
 
 /**
- * True once it is of this program's version, whichever process rebuilt it; one that cannot be
- * rebuilt is stopped.
+ * True once it is of this program's version, changed in its place or whichever process rebuilt it; one that cannot
+ * be rebuilt is stopped.
  */
 async function rebuildOne(
   options: SessionOptions,
@@ -47,6 +48,8 @@ async function rebuildOne(
   const { pool, logger } = options
   const { projection } = follower
   const fields = { projection: projection.name, version: projection.version }
+  if (await upgradeInPlace({ pool, logger, signal }, projection)) return true
+  if (signal.aborted) return false
   logger.info(fields, 'rebuilding a projection of an older version')
   for (;;) {
     try {

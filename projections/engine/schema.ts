@@ -43,10 +43,10 @@ export async function copyRights(client: PoolClient, from: string, to: string): 
        select format('table %I.%I', $2, old.relname), r.privilege_type, r.grantee
        from pg_class old
        join pg_namespace n on n.oid = old.relnamespace and n.nspname = $1
-       join pg_class new on new.relname = old.relname and new.relkind = old.relkind
+       join pg_class new on new.relname = old.relname and new.relkind in ('r', 'v')
        join pg_namespace m on m.oid = new.relnamespace and m.nspname = $2,
        aclexplode(old.relacl) r
-       where old.relkind = 'r' and r.grantee <> old.relowner
+       where old.relkind in ('r', 'v') and r.grantee <> old.relowner
      )
      select format('grant %s on %s to %s', privilege_type, target,
        case grantee when 0 then 'public' else grantee::regrole::text end) as statement

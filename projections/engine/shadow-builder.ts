@@ -5,6 +5,7 @@ import { readCheckpoints } from './checkpoint.ts'
 import { isTransient } from './failures.ts'
 import { rebuildProjection, RebuildRunningError } from './rebuild.ts'
 import type { Projection } from './types.ts'
+import { upgradeInPlace } from './upgrade.ts'
 
 interface BesideOptions {
   readonly pool: Pool
@@ -27,8 +28,9 @@ export function createBesideBuilder(options: BesideOptions) {
 
   const buildOne = async (projection: Projection): Promise<void> => {
     const fields = { projection: projection.name, version: projection.version }
-    logger.info(fields, 'building a new version beside the one that serves')
     try {
+      if ((await upgradeInPlace({ pool, logger, signal }, projection)) || signal.aborted) return
+      logger.info(fields, 'building a new version beside the one that serves')
       await rebuildProjection({ pool, log, projection, signal })
       logger.info(fields, 'the new version is in its place')
     } catch (error) {

@@ -25,6 +25,11 @@ interface TableRecord<C extends Columns> {
   readonly earlyIndexes?: Readonly<Record<string, string>>
   /** Columns that an upsert changes in a row that exists; all but the key where absent, replaced. */
   readonly onConflict?: { readonly [Name in keyof C]?: OnConflict }
+  /**
+   * The view that has all rows, with its schema, where those of the table are only a part at each moment: a rebuild
+   * compares its rows, and an audit names it.
+   */
+  readonly view?: string
   /** The condition of the rows that a rebuild compares, where not all. */
   readonly compared?: string
   /** The first row. */
@@ -84,6 +89,8 @@ function indexesSql(table: string, indexes: Readonly<Record<string, string>> = {
     .join('\n')
 }
 
+const withoutSchema = (name: string): string => name.slice(name.indexOf('.') + 1)
+
 /** A table of a read model. Its statements name it without its schema: `search_path` says which one. */
 export class Table<C extends Columns = Columns> {
   /** Name with its schema, e.g. `ledger.lines`. */
@@ -100,7 +107,7 @@ export class Table<C extends Columns = Columns> {
   constructor(name: string, record: TableRecord<C>) {
     this.name = name
     this.record = record
-    this.#table = name.slice(name.indexOf('.') + 1)
+    this.#table = withoutSchema(name)
     const { columns, key, onConflict } = record
     this.#cells = cellsOf(columns, Object.keys(columns))
     this.#auditedCells = this.#cells.filter(({ column }) => !column.operational)
@@ -138,9 +145,10 @@ export class Table<C extends Columns = Columns> {
 
   /** Selects the rows that a rebuild compares. */
   get comparedSql(): string {
-    const { columns, compared } = this.record
+    const { columns, compared, view } = this.record
     const names = Object.keys(columns).filter((name) => !columns[name]?.operational)
-    return `select ${names.join(', ')} from ${this.#table}${compared ? ` where ${compared}` : ''}`
+    const from = view === undefined ? this.#table : withoutSchema(view)
+    return `select ${names.join(', ')} from ${from}${compared ? ` where ${compared}` : ''}`
   }
 
   /** The columns of a row in the form in which an auditor compares them, but for those left out. */
@@ -235,6 +243,7 @@ export interface DeclaredTable extends Pick<
     readonly columns: Columns
     readonly key: readonly string[]
     readonly once?: true
+    readonly view?: string
   }
 }
 

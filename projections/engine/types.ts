@@ -11,8 +11,13 @@ import type { DeclaredTable } from './table.ts'
 export interface Projection {
   /** The name of the read model and of its live Postgres schema. */
   readonly name: string
-  /** Raise it when tables or meaning change: the engine then rebuilds at start. */
+  /** Raise it when tables or meaning change: the engine then rebuilds at start, or upgrades. */
   readonly version: number
+  /**
+   * SQL that makes the live tables of an older version those of this one, by that version, where that can be done
+   * without the log; `search_path` is their schema. Of other versions they are built again.
+   */
+  readonly upgrades?: Readonly<Partial<Record<number, string>>>
   /** True if it has a subscription group alone, so that other projections never wait for it. */
   readonly ownGroup?: true
   /** DDL with unqualified table names; run with `search_path` set to the schema being built. */

@@ -10,20 +10,25 @@ import type { BreakdownRow, Projection } from '../engine/types.ts'
 import { chainHash } from './fold/chain.ts'
 import type { BalanceDelta, Hold, HoldChange } from './fold/change.ts'
 import { checkZeroSum, closingSources, foldLedger, settledSourceOf } from './fold/fold.ts'
-import { sumQuarters } from './fold/periods.ts'
 import type { LedgerLine } from './line.ts'
+import {
+  addToSums,
+  MOST_UNSUMMED,
+  sumsFromVersion6Sql,
+  sumsViewsSql,
+  summedDays,
+  summedHours,
+  summedQuarters,
+} from './sums.ts'
 import {
   adjustments,
   balances,
   chain,
-  days,
   entries,
   grants,
   holds,
-  hours,
   lines,
   postingsSql,
-  quarters,
   settlements,
   ledgerTotals,
 } from './tables.ts'
@@ -75,25 +80,38 @@ async function settledBefore(
   return new Set([sourceId])
 }
 
-/** Inserts lines behind the last one of the chain. */
-async function extendChain(client: PoolClient, added: readonly LedgerLine[]): Promise<void> {
+/** Inserts lines behind the last one of the chain, and adds to the sums by time once so many lines are not in them. */
+async function extendChain(
+  client: PoolClient,
+  added: readonly LedgerLine[],
+  unsummed: number,
+): Promise<void> {
   if (added.length === 0) return
-  const { rows } = await client.query<{ seq: string; hash: Buffer }>({
+  const { rows } = await client.query<{ seq: string; hash: Buffer; summed: string }>({
     name: 'ledger.chain.read',
-    text: 'select seq, hash from chain',
+    text: 'select seq, hash, summed from chain',
   })
   const [head] = rows
   invariant(head, 'the chain has a head')
   let { hash } = head
   const first = BigInt(head.seq) + 1n
+  const summed = BigInt(head.summed)
   const hashes = added.map((line) => (hash = chainHash(hash, line)))
   const seqs = added.map((_, n) => first + BigInt(n))
+  const last = BigInt(head.seq) + BigInt(added.length)
+  const isDue = last - summed >= unsummed
+  const earliest = added.reduce(
+    (least, { settledAt }) => (settledAt < least ? settledAt : least),
+    '~',
+  )
   await allSettledOrThrow([
     lines.insert(client, added, { seq: seqs, hash: hashes }),
+    isDue ? addToSums(client, summed, last) : undefined,
     client.query({
       name: 'ledger.chain.write',
-      text: 'update chain set seq = $1, hash = $2',
-      values: [seqs.at(-1), hash],
+      text: `update chain set seq = $1::bigint, hash = $2, summed = $3::bigint,
+               unsummed_from = case when $3::bigint < $1::bigint then least(unsummed_from, $4::timestamptz) end`,
+      values: [last, hash, isDue ? last : summed, earliest],
     }),
   ])
 }
@@ -130,16 +148,19 @@ async function writeBalances(client: PoolClient, deltas: readonly BalanceDelta[]
   ])
 }
 
-async function apply(client: PoolClient, batch: readonly RecordedEvent[]): Promise<void> {
+async function apply(
+  client: PoolClient,
+  batch: readonly RecordedEvent[],
+  unsummed: number,
+): Promise<void> {
   const [held, settled] = await allSettledOrThrow([
     loadHolds(client, closingSources(batch)),
     settledBefore(client, batch),
   ])
   const change = foldLedger(batch, held, settled)
   checkZeroSum(change)
-  const ofQuarters = [...change.quarters.values()]
   await allSettledOrThrow([
-    extendChain(client, change.lines),
+    extendChain(client, change.lines, unsummed),
     settlements.insert(client, change.settlements),
     entries.insert(client, change.entries),
     adjustments.insert(
@@ -153,9 +174,6 @@ async function apply(client: PoolClient, batch: readonly RecordedEvent[]): Promi
     writeHolds(client, [...change.holds.values()]),
     writeBalances(client, [...change.balances.values()]),
     grants.insert(client, change.grants),
-    days.upsert(client, sumQuarters(ofQuarters, 'days')),
-    hours.upsert(client, sumQuarters(ofQuarters, 'hours')),
-    quarters.upsert(client, ofQuarters),
     ledgerTotals.upsert(client, [...change.totals.values()]),
   ])
 }
@@ -178,25 +196,31 @@ const tables = {
   holds,
   balances,
   grants,
-  days,
-  hours,
-  quarters,
+  summedDays,
+  summedHours,
+  summedQuarters,
   ledgerTotals,
 }
 
-/** The per-SKU billing ledger: lines in a hash chain, double entry, holds, balances, totals by time. */
-export const ledgerProjection: Projection = {
-  name: 'ledger',
-  version: 6,
-  ...fromTables(tables, {
-    views: postingsSql,
-    totals: `select kind || ' ' || currency as name, trim_scale(sum(amount))::text as total from (
+/** The ledger, whose sums by time lack at most so many lines, `MOST_UNSUMMED` or fewer. */
+export function ledgerSummedEvery(unsummed: number): Projection {
+  return {
+    name: 'ledger',
+    version: 7,
+    upgrades: { 6: sumsFromVersion6Sql },
+    ...fromTables(tables, {
+      views: [postingsSql, sumsViewsSql].join('\n'),
+      totals: `select kind || ' ' || currency as name, trim_scale(sum(amount))::text as total from (
          select 'settled' as kind, currency, settled as amount from balances
          union all select 'held', currency, held from balances
          union all select 'credit', currency, granted + adjusted from balances) t
        group by kind, currency order by kind, currency`,
-  }),
-  handles: movingTypes,
-  apply,
-  breakdown,
+    }),
+    handles: movingTypes,
+    apply: (client, batch) => apply(client, batch, unsummed),
+    breakdown,
+  }
 }
+
+/** The per-SKU billing ledger: lines in a hash chain, double entry, holds, balances, sums by time. */
+export const ledgerProjection = ledgerSummedEvery(MOST_UNSUMMED)

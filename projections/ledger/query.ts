@@ -55,6 +55,7 @@ export {
   linesPerDay,
   type DayRange,
   type PeriodComparison,
+  type PeriodKey,
   type PeriodTable,
   type PeriodTotals,
 } from './read/derived.ts'
@@ -86,7 +87,6 @@ export {
 } from './read/logs.ts'
 export { isOfLines, type LedgerFilter } from './read/filter.ts'
 export { chainHash, canonicalBytes, GENESIS } from './fold/chain.ts'
-export type { PeriodKey } from './fold/change.ts'
 export type { LedgerLine } from './line.ts'
 
 /**

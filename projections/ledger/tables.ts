@@ -2,29 +2,34 @@ import {
   bigint,
   bytes,
   constrained,
-  date,
   from,
   id,
   int,
   nullable,
+  operational,
   pico,
-  quantity,
   text,
   time,
-  timeInUtc,
   whole,
-  type Column,
 } from '../engine/column.ts'
 import { audited } from '../engine/read-model.ts'
 import { table } from '../engine/table.ts'
 import { lineColumns } from './line.ts'
 
-/** Head of the hash chain over the lines: one row. */
+/** Head of the hash chain over the lines, and the line up to which the sums by time have them: one row. */
 export const chain = table('ledger.chain', {
-  columns: { id: constrained(int(), 'check (id = 1)'), seq: bigint(), hash: bytes() },
+  columns: {
+    id: constrained(int(), 'check (id = 1)'),
+    seq: bigint(),
+    hash: bytes(),
+    /** When the sums were last added to is no event's: a rebuild does so at other lines. */
+    summed: operational(bigint()),
+    /** The earliest time of the lines after that one; null without any. */
+    unsummed_from: operational(nullable(time())),
+  },
   key: ['id'],
   storage: 'fillfactor = 10',
-  seed: `(1, 0, decode(repeat('00', 32), 'hex'))`,
+  seed: `(1, 0, decode(repeat('00', 32), 'hex'), 0, null)`,
 })
 
 export const lines = table('ledger.lines', {
@@ -200,57 +205,8 @@ export const grants = table('ledger.grants', {
   indexes: { tenant: '(tenant_id, position)', id: '(grant_id)' },
 })
 
-/** Sums of a tenant's lines in a period. */
-function periodTable<const Stretch extends string, Begins extends Column<string, 'begins'>>(
-  name: string,
-  stretch: Stretch,
-  begins: Begins,
-) {
-  const columns = {
-    tenant_id: text(),
-    ...({ [stretch]: begins } as { readonly [Name in Stretch]: Begins }),
-    currency: text(),
-    sku: text(),
-    unit: text(),
-    model: text(),
-    user_id: text(),
-    token_id: text(),
-    surface: text(),
-    /** Lines with number 1: summed over the SKUs of a result, this counts requests. */
-    requests: whole(),
-    lines: whole(),
-    quantity: quantity(),
-    amount,
-  }
-  return table(`ledger.${name}`, {
-    columns,
-    key: [
-      'tenant_id',
-      stretch,
-      'currency',
-      'sku',
-      'unit',
-      'model',
-      'user_id',
-      'token_id',
-      'surface',
-    ],
-    storage: 'fillfactor = 70',
-    onConflict: { requests: 'add', lines: 'add', quantity: 'add', amount: 'add' },
-  })
-}
-
-/** Days of UTC. */
-export const days = periodTable('days', 'day', from('begins', date()))
 /**
- * The days of any time zone can be put together from these: its clock is whole quarters from UTC. Whole
- * hours are there so that few rows are read for it.
- */
-export const hours = periodTable('hours', 'hour', from('begins', timeInUtc()))
-export const quarters = periodTable('quarters', 'quarter', from('begins', timeInUtc()))
-
-/**
- * The rows that an auditor compares with the log one by one; totals and periods are summed again.
+ * The rows that an auditor compares with the log one by one; totals and sums by time are summed again.
  */
 export const ledgerTables = audited({
   lines,

@@ -163,7 +163,7 @@ async function fillMonth(pool: Pool): Promise<void> {
     client.release(true)
   }
   for (const follower of followers) await indexFollower(pool, follower)
-  for (const table of ['days', 'hours', 'quarters', 'lines'])
+  for (const table of ['summed_days', 'summed_hours', 'summed_quarters', 'lines'])
     await pool.query(`vacuum (analyze) ledger.${table}`)
   await pool.query('vacuum (analyze) timeline.events')
 }

@@ -136,7 +136,7 @@ t.test('of two processes that begin at once one audits, or both do no harm', asy
 /** Starts an audit and holds it once it has read the log; it goes on when it is released. */
 async function heldAudit(t: Test) {
   const client = await pool.connect()
-  await client.query('begin; lock table ledger.days in access exclusive mode')
+  await client.query('begin; lock table ledger.summed_days in access exclusive mode')
   const audit = auditing(t)
   const running = audit.run()
   running.catch(() => undefined)

@@ -104,29 +104,6 @@ export interface BalanceDelta {
   position: bigint
 }
 
-/** Key of a total of a period. */
-export interface PeriodKey {
-  readonly tenantId: string
-  /**
-   * Start of the period, in UTC: a day as `YYYY-MM-DD`, an hour or a quarter as `YYYY-MM-DDTHH:MM`.
-   */
-  readonly begins: string
-  readonly currency: string
-  readonly sku: string
-  readonly unit: string
-  readonly model: string
-  readonly userId: string
-  readonly tokenId: string
-  readonly surface: string
-}
-
-export interface PeriodDelta extends PeriodKey {
-  requests: number
-  lines: number
-  quantity: bigint
-  amountPico: bigint
-}
-
 /** A total over all tenants. */
 export interface TotalKey {
   readonly kind: 'settled' | 'estimated' | 'held' | 'account'
@@ -150,8 +127,6 @@ export interface LedgerChange {
   readonly grants: Grant[]
   readonly holds: Map<string, HoldChange>
   readonly balances: Map<string, BalanceDelta>
-  /** Totals of quarters of an hour; those of hours and days are derived from them. */
-  readonly quarters: Map<string, PeriodDelta>
   readonly totals: Map<string, TotalDelta>
 }
 
@@ -169,7 +144,6 @@ export function emptyChange(holds: readonly Hold[]): LedgerChange {
     grants: [],
     holds: new Map(known),
     balances: new Map(),
-    quarters: new Map(),
     totals: new Map(),
   }
 }

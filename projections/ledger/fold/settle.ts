@@ -5,7 +5,6 @@ import { canonicalPrice, formatAmount, parseAmount } from '../../../src/kernel/m
 import { storable } from '../../engine/array-literals.ts'
 import type { LedgerLine } from '../line.ts'
 import { addToTotal, balanceOf, enter, type LedgerChange } from './change.ts'
-import { addToQuarter } from './periods.ts'
 
 /** Tags as a line keeps them: JSON with its keys in order; null without any. */
 function tagsText(tags: SettlementFacts['tags'] = {}): string | null {
@@ -59,7 +58,7 @@ export function settle(
       tags,
       endUser,
     }
-    addLine(change, row, amountPico, index === 0 ? 1 : 0)
+    addLine(change, row, amountPico)
   }
   const amountPico = parseAmount(settlement.amount)
   invariant(sum === amountPico, `the lines of ${sourceId} do not sum to its amount`)
@@ -71,19 +70,10 @@ export function settle(
   enter(change, { position, kind: 'settled', ...of, ...accounts, amountPico })
 }
 
-/**
- * A line counts in the quarter of an hour it was settled in, and in the totals of its surface; the first line of a
- * result counts as its request.
- */
-function addLine(
-  change: LedgerChange,
-  line: LedgerLine,
-  amountPico: bigint,
-  requests: 0 | 1,
-): void {
+/** A line counts in the totals of its surface. */
+function addLine(change: LedgerChange, line: LedgerLine, amountPico: bigint): void {
   const { currency, surface } = line
   change.lines.push(line)
-  addToQuarter(change.quarters, line, amountPico, requests)
   addToTotal(change, { kind: 'settled', currency, part: surface }, 1, amountPico)
   if (line.measurement === 'estimated')
     addToTotal(change, { kind: 'estimated', currency, part: surface }, 1, amountPico)

@@ -1,5 +1,21 @@
 import type { Queryable } from '../../engine/queryable.ts'
-import type { PeriodKey } from '../fold/change.ts'
+import { unsummedSql } from '../sums.ts'
+
+/** Key of a total of a period. */
+export interface PeriodKey {
+  readonly tenantId: string
+  /**
+   * Start of the period, in UTC: a day as `YYYY-MM-DD`, an hour or a quarter as `YYYY-MM-DDTHH:MM`.
+   */
+  readonly begins: string
+  readonly currency: string
+  readonly sku: string
+  readonly unit: string
+  readonly model: string
+  readonly userId: string
+  readonly tokenId: string
+  readonly surface: string
+}
 
 /** Number of requests and of lines, quantity and amount; decimal strings, zero if there is no row. */
 export interface PeriodTotals {
@@ -47,13 +63,13 @@ export interface DayRange {
   readonly to: string | undefined
 }
 
-/** The next days of a tenant with their stored numbers of lines: to plan ranges by. */
+/** The next days of a tenant with their numbers of lines, but for the newest ones: to plan ranges by. */
 export async function linesPerDay(
   db: Queryable,
   range: Pick<DayRange, 'tenantId' | 'from'> & { readonly limit: number },
 ): Promise<readonly { readonly day: string; readonly lines: number }[]> {
   const { rows } = await db.query<{ day: string; lines: string }>(
-    `select to_char(day, 'YYYY-MM-DD') as day, sum(lines)::text as lines from ledger.days
+    `select to_char(day, 'YYYY-MM-DD') as day, sum(lines)::text as lines from ledger.summed_days
      where tenant_id = $1 and day >= coalesce($2::date, '-infinity')
      group by 1 order by 1 limit $3`,
     [range.tenantId, range.from ?? null, range.limit],
@@ -80,10 +96,16 @@ export async function comparePeriods(
          and settled_at < coalesce($3::date::timestamp at time zone 'UTC', 'infinity')
        group by 1, 2, 3, 4, 5, 6, 7, 8, 9),
      stored_totals as (
-       select ${key}, requests, lines, quantity, amount
-       from ledger.${table}
-       where tenant_id = $1 and ${column} >= coalesce(${from('$2')}, '-infinity')
-         and ${column} < coalesce(${from('$3')}, 'infinity'))
+       select ${key}, sum(requests) as requests, sum(lines) as lines, sum(quantity) as quantity,
+              sum(amount) as amount
+       from (select ${key}, requests, lines, quantity, amount from ledger.summed_${table}
+             where tenant_id = $1 and ${column} >= coalesce(${from('$2')}, '-infinity')
+             union all
+             select tenant_id, ${ofLine}, currency, sku, unit, model, user_id, token_id, surface,
+                    (line_id like '%:1')::int, 1, quantity, amount
+             from (${unsummedSql('$1')}) l
+             where settled_at >= coalesce($2::date::timestamp at time zone 'UTC', '-infinity')) t
+       where ${column} < coalesce(${from('$3')}, 'infinity') group by ${key})
      select tenant_id as "tenantId", ${shown} as begins, currency, sku, unit, model,
             user_id as "userId", token_id as "tokenId", surface,
             coalesce(l.requests, 0)::text as summed_requests,

@@ -77,3 +77,16 @@ export function cutAt(cover: Cover, timesMs: readonly number[]): Cover {
   }
   return { ...cover, hours, quarters }
 }
+
+/** The one span that these cover together, which leave no gap; none without any. */
+export function hullOf(spans: readonly Span[]): readonly Span[] {
+  if (spans.length === 0) return []
+  const least = Math.min(...spans.map(({ fromMs }) => fromMs ?? -Infinity))
+  const most = Math.max(...spans.map(({ toMs }) => toMs ?? Infinity))
+  return [
+    {
+      fromMs: least === -Infinity ? undefined : least,
+      toMs: most === Infinity ? undefined : most,
+    },
+  ]
+}

@@ -11,8 +11,9 @@ import {
   sqlTime,
   tagSql,
 } from './filter.ts'
+import { unsummedSql } from '../sums.ts'
 import { type Move, movesOf, type MovesByTable } from './moves.ts'
-import { coverOf, cutAt, type Span, UTC_DAY_MS } from './spans.ts'
+import { coverOf, cutAt, hullOf, type Span, UTC_DAY_MS } from './spans.ts'
 
 /** Keys of time: of the zone whose periods are given. */
 export const timeKeys = ['hour', 'day', 'month'] as const
@@ -123,13 +124,15 @@ export class UsageStatement {
     const days = cover.days === undefined ? [] : [cover.days]
     // Ten years have some thousand moves.
     const moves = cover.days === undefined ? undefined : yield* movesOf(cover.days, named)
+    const summed = [...cover.quarters, ...cover.hours, ...days]
     return [
       ...cover.lines.map((span) => this.#lines(span)),
+      ...hullOf(summed).map((span) => this.#unsummed(span)),
       ...cover.quarters.map((span) => this.#totals('quarters', span)),
       ...cover.hours.map((span) => this.#totals('hours', span)),
       ...days.map((span) => this.#utcDays(span)),
       ...(moves === undefined ? [] : this.#moved(moves)),
-      ...[...cover.quarters, ...cover.hours, ...days].flatMap((span) => this.#later(span)),
+      ...summed.flatMap((span) => this.#later(span)),
       ...refunds,
     ]
   }
@@ -158,6 +161,16 @@ export class UsageStatement {
     return { from, period: this.#periodOf('settled_at'), numbers: ofLine }
   }
 
+  /** Lines that the sums by time do not have yet, in the time for which sums are read. */
+  #unsummed(span: Span): Part {
+    const { filter } = this.#query
+    const tenant = filter.tenantId === undefined ? undefined : this.parameters.add(filter.tenantId)
+    const asked = { ...filter, ...span, asOf: undefined }
+    const from = `(${unsummedSql(tenant)}) u
+      where ${conjunction(lineConditions(asked, this.parameters))}`
+    return { from, period: this.#periodOf('settled_at'), numbers: ofLine }
+  }
+
   /** Corrections of lines: they count when they were posted. */
   #refunds(): Part {
     const conditions = lineConditions(this.#query.filter, this.parameters)
@@ -182,7 +195,7 @@ export class UsageStatement {
       ...(fromMs === undefined ? [] : [`${column} >= ${sqlTime(fromMs, this.parameters)}`]),
       ...(toMs === undefined ? [] : [`${column} < ${sqlTime(toMs, this.parameters)}`]),
     ]
-    const from = `ledger.${table} where ${conjunction(conditions)}`
+    const from = `ledger.summed_${table} where ${conjunction(conditions)}`
     return { from, period: this.#periodOf(column), numbers: ofTotal }
   }
 
@@ -195,7 +208,7 @@ export class UsageStatement {
       ...(fromMs === undefined ? [] : [`day >= ${date(fromMs)}`]),
       ...(toMs === undefined ? [] : [`day < ${date(toMs)}`]),
     ]
-    const from = `ledger.days where ${conjunction(conditions)}`
+    const from = `ledger.summed_days where ${conjunction(conditions)}`
     const noon = `(day + time '12:00') at time zone 'UTC'`
     return { from, period: this.#periodOf(noon), numbers: ofTotal }
   }
@@ -237,7 +250,7 @@ export class UsageStatement {
     const wanted = [...this.facts(), ...summedFigures].join(', ')
     return [
       `select into_period, out_of_period, ${wanted} from ${ranges} cross join lateral
-         (select ${wanted} from ledger.${table} where ${conditions}) t`,
+         (select ${wanted} from ledger.summed_${table} where ${conditions}) t`,
     ]
   }
 

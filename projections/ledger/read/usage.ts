@@ -3,6 +3,7 @@ import { fromTimestamp } from '../../../src/kernel/clock.ts'
 import { inTurns, mapped, sorted, type Work } from '../../../src/kernel/turns.ts'
 import type { Queryable } from '../../engine/queryable.ts'
 import type { LedgerFilter } from './filter.ts'
+import { unsummedSql } from '../sums.ts'
 import { UTC_DAY_MS } from './spans.ts'
 import {
   columnOf,
@@ -114,8 +115,11 @@ export async function usageExtent(
 ): Promise<{ readonly fromMs: number; readonly toMs: number } | undefined> {
   const { rows } = await db.query<{ first: string | null; last: string | null }>(
     `select min(first)::text as first, max(last)::text as last from (
-       select min(day) as first, max(day) as last from ledger.days
+       select min(day) as first, max(day) as last from ledger.summed_days
        where $1::text is null or tenant_id = $1
+       union all
+       select (min(settled_at) at time zone 'UTC')::date, (max(settled_at) at time zone 'UTC')::date
+       from (${unsummedSql(tenantId === undefined ? undefined : '$1')}) l where $1::text is null or tenant_id = $1
        union all
        select (min(posted_at) at time zone 'UTC')::date, (max(posted_at) at time zone 'UTC')::date
        from ledger.adjustments where line_id is not null and ($1::text is null or tenant_id = $1)) e`,

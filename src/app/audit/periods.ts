@@ -74,7 +74,7 @@ export async function auditPeriods(deps: Deps, onTenant: (tenants: number) => vo
     return
   }
   const columns = [
-    { table: `ledger.${table}`, column: 'tenant_id' },
+    { table: `ledger.summed_${table}`, column: 'tenant_id' },
     { table: 'ledger.lines', column: 'tenant_id' },
   ]
   const judged = new Set<string>()

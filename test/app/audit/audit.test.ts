@@ -211,7 +211,7 @@ const cases: readonly (readonly [what: string, sql: string, finding: object])[] 
   ],
   [
     'a daily total',
-    `update ledger.days set quantity = quantity + 1
+    `update ledger.summed_days set quantity = quantity + 1
      where tenant_id = 'tenant_1' and sku = 'gpt-x-output-token' and token_id = 'tok_3'`,
     {
       code: 'row_differs',
@@ -222,7 +222,7 @@ const cases: readonly (readonly [what: string, sql: string, finding: object])[] 
   ],
   [
     'the total of an hour',
-    `update ledger.hours set lines = lines + 1
+    `update ledger.summed_hours set lines = lines + 1
      where tenant_id = 'tenant_1' and sku = 'gpt-x-output-token' and token_id = 'tok_3'`,
     {
       code: 'row_differs',
@@ -233,7 +233,7 @@ const cases: readonly (readonly [what: string, sql: string, finding: object])[] 
   ],
   [
     'the total of a quarter of an hour that is gone',
-    `delete from ledger.quarters
+    `delete from ledger.summed_quarters
      where tenant_id = 'tenant_1' and sku = 'gpt-x-output-token' and token_id = 'tok_3'`,
     { code: 'row_differs', table: 'ledger.quarters', key: /^tenant_1 2026-03-04T05:00 USD/ },
   ],
@@ -249,13 +249,13 @@ const cases: readonly (readonly [what: string, sql: string, finding: object])[] 
   ],
   [
     'a daily total of a tenant without lines',
-    `insert into ledger.days values ('tenant_x', '2026-03-04', 'USD', 's', 'u', 'm', 'u', 't', 'f', 1, 1, 1, 1)`,
+    `insert into ledger.summed_days values ('tenant_x', '2026-03-04', 'USD', 's', 'u', 'm', 'u', 't', 'f', 1, 1, 1, 1)`,
     { code: 'row_differs', table: 'ledger.days', key: /^tenant_x/ },
   ],
   [
     'a line and its daily total, in agreement with each other: both are named',
     `update ledger.lines set quantity = quantity + 1 where line_id = '${call}:2';
-     update ledger.days d set quantity = d.quantity + 1 from ledger.lines l
+     update ledger.summed_days d set quantity = d.quantity + 1 from ledger.lines l
      where l.line_id = '${call}:2' and d.tenant_id = l.tenant_id and d.sku = l.sku
        and d.token_id = l.token_id`,
     { code: 'row_differs', table: 'ledger.lines', key: `${call}:2` },
@@ -494,7 +494,7 @@ const lost = `
   update ledger.balances b set settled = b.settled - s.amount
   from ledger.settlements s
   where s.source_id = '${call}' and b.tenant_id = s.tenant_id and b.currency = s.currency;
-  update ledger.days d set requests = d.requests - case when l.line_id like '%:1' then 1 else 0 end,
+  update ledger.summed_days d set requests = d.requests - case when l.line_id like '%:1' then 1 else 0 end,
                            lines = d.lines - 1, quantity = d.quantity - l.quantity,
                            amount = d.amount - l.amount
   from ledger.lines l where l.source_id = '${call}' and d.tenant_id = l.tenant_id

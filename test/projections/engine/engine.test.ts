@@ -30,6 +30,7 @@ import {
   recordStep,
 } from '../support/history.ts'
 import { ScriptedLog } from '../support/memory-log.ts'
+import { summedEvery } from '../support/summed.ts'
 
 function history(tasks: number) {
   const recorder = new Recorder()
@@ -143,7 +144,7 @@ t.test('a leader that lost its connections steps back, and applies no event twic
   const engine = startEngine(t, {
     pool,
     log,
-    projections: allProjections,
+    projections: summedEvery(40),
     limits: { maxEvents: 25, maxBytes: 1e6 },
   })
   const watcher = await testKiller(t, pool)

@@ -37,6 +37,7 @@ import {
 } from '../../../projections/support/history.ts'
 import { libraryHistory } from '../../../projections/support/library.ts'
 import { ScriptedLog } from '../../../projections/support/memory-log.ts'
+import { summedAtOnce } from '../../../projections/support/summed.ts'
 import { closeOf, recordParties } from './closes.ts'
 
 const CAUGHT_UP_MS = 120_000
@@ -244,7 +245,7 @@ export async function startAudited(
   const pool = await testPool(t, 20)
   const recorder = new Recorder()
   await append(log, begin(recorder))
-  const engine = startEngine(t, { pool, log, projections: allProjections })
+  const engine = startEngine(t, { pool, log, projections: summedAtOnce })
   const caughtUp = async (): Promise<void> => {
     const end = await log.endPosition()
     for (const { name } of allProjections)
@@ -280,7 +281,7 @@ export async function kept(
 export async function takenIn(
   t: Test,
   events: readonly RecordedEvent[],
-  projections = allProjections,
+  projections = summedAtOnce,
 ): Promise<{ readonly pool: Pool; readonly log: ScriptedLog }> {
   const pool = await testPool(t, 20)
   const log = new ScriptedLog(events)

@@ -335,7 +335,7 @@ t.test('postings that are not those of the totals stop a close', async (t) => {
   // The first hours of a month in Shanghai are totals of hours to the one sum, of a day of UTC to the other.
   await world.call({ tenantId, currency: CNY, atMs: Date.parse('2025-12-31T20:00:00Z') })
   await world.settle()
-  await world.pool.query('delete from ledger.hours where tenant_id = $1', [tenantId])
+  await world.pool.query('delete from ledger.summed_hours where tenant_id = $1', [tenantId])
   await t.rejects(statements.preview({ tenantId, currency: CNY, month: '2026-01' }), {
     code: 'period_sum',
   })

@@ -3,6 +3,7 @@ import type { Test } from 'tap'
 import { startProjections } from '../../../../../projections/engine/engine.ts'
 import { waitForPosition } from '../../../../../projections/engine/wait.ts'
 import { allProjections } from '../../../../../projections/registry.ts'
+import { summedAtOnce } from '../../../../projections/support/summed.ts'
 import {
   type AccountCommandDeps,
   changeAccount,
@@ -278,7 +279,7 @@ export async function startClosingWorld(
 }
 
 function startEngine(pool: Pool, log: EventLog) {
-  const parts = { projections: allProjections, clock: systemClock, logger: silentLog }
+  const parts = { projections: summedAtOnce, clock: systemClock, logger: silentLog }
   return startProjections({ pool, log, ...parts })
 }
 
