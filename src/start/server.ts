@@ -24,9 +24,10 @@ import { priceConcern } from '../app/finance/prices/price-readiness.ts'
 import { nightlyAuditPolicies } from '../app/audit/nightly.ts'
 import { startKeyPublication, statementSigner } from '../app/finance/statements/key.ts'
 import { publishPrices } from '../app/finance/prices/publish-at-start.ts'
-import { FORESEEN_MS } from '../app/tasks/watch/task-work.ts'
+import { FORESEEN_MS, type TaskLookSettings } from '../app/tasks/watch/task-work.ts'
 import { taskPolicies } from '../app/tasks/watch/policies.ts'
 import { taskWork } from '../app/tasks/watch/task-work.ts'
+import { SeenModels } from '../app/queue/seen-models.ts'
 import { startPresence, startWorker, type Worker } from '../app/queue/worker.ts'
 import { assetWork } from '../app/assets/watch/asset-work.ts'
 import type { Dependencies, Infrastructure } from './compose.ts'
@@ -34,7 +35,7 @@ import { dataFiles, signingHost } from '../config.ts'
 import { createEventLog } from '../eventlog/log/client.ts'
 import { LogGuard } from '../eventlog/log/guard.ts'
 import type { EventLog } from '../eventlog/log/types.ts'
-import { systemClock, watchClock } from '../kernel/clock.ts'
+import { systemClock, watchClock, monotonicClock } from '../kernel/clock.ts'
 import { newId } from '../kernel/ids.ts'
 import { pause } from '../kernel/pause.ts'
 import { type OpenedStorage, openStorage } from '../storage/open.ts'
@@ -139,12 +140,11 @@ async function start(options: GatewayOptions, onStop: OnStop): Promise<Omit<Gate
   })
   const store = storage.objects?.store
   onStop(async () => store?.close())
-  // A worker that serves no callers cannot know when they have created tasks.
-  const foreseenMs = options.roles.has('api') ? FORESEEN_MS * Math.min(1, config.pollScale) : 0
-  const infra = { pool, log, families, clock, metrics, foreseenMs }
+  const looks = lookSettings(options)
+  const infra = { pool, log, families, clock, metrics, ...looks }
   const deps = composeFor(options, infra, storage)
   onStop(() => deps.stop())
-  const context = { metrics, owner: newId('process', clock.nowMs()), onStop }
+  const context = { metrics, owner: newId('process', clock.nowMs()), onStop, ...looks }
   const worker = await startBackground(options, deps, { ...context, objects: storage.objects })
   let stage: 'starting' | 'serving' | 'leaving' = 'starting'
   const lifecycle: Lifecycle = {
@@ -236,16 +236,36 @@ async function openStores(
   return { log, pool, unguarded }
 }
 
+/** How this process looks for work that its rounds have not seen yet. */
+function lookSettings({
+  roles,
+  config: { pollScale },
+}: Pick<GatewayOptions, 'roles' | 'config'>): TaskLookSettings {
+  return {
+    // A worker that serves no callers cannot know when they have created tasks.
+    foreseenMs: roles.has('api') ? FORESEEN_MS * Math.min(1, pollScale) : 0,
+    // Where rests are shortened, a heartbeat a second would be late.
+    models: pollScale < 1 ? undefined : new SeenModels(monotonicClock),
+  }
+}
+
 /**
  * Starts background work: all of a worker's, or the presence of a process that only serves callers.
  */
 async function startBackground(
   options: GatewayOptions,
-  { tasks: deps, imageTasks, assets }: Dependencies,
-  { owner, objects, metrics, onStop }: ProcessContext & Pick<OpenedStorage, 'objects'>,
+  { tasks, imageTasks, assets }: Dependencies,
+  {
+    owner,
+    objects,
+    metrics,
+    onStop,
+    models,
+  }: ProcessContext & Pick<OpenedStorage, 'objects'> & Pick<TaskLookSettings, 'models'>,
 ): Promise<Pick<Worker, 'isPresent'> | undefined> {
   const { config, roles, hosts = { resolveHost: resolveByDns } } = options
   const { auditAt: at } = config
+  const deps = { ...tasks, models }
   if (!roles.has('worker')) {
     if (roles.has('api')) onStop((await startPresence(deps, owner, workTables)).stop)
     return undefined
@@ -254,7 +274,7 @@ async function startBackground(
   const worker = startWorker(deps, settings, workTables, [
     taskPolicies(deps, settings),
     imagePolicies(imageTasks, settings),
-    assetPolicies(assets, settings),
+    assetPolicies({ ...assets, models }, settings),
     balanceAlertPolicies({
       ...deps,
       post: createPostOut({ ...hosts, trustedTargets: config.webhookTargets }),

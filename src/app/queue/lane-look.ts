@@ -1,6 +1,7 @@
 import { setImmediate } from 'node:timers/promises'
 import type { Queryable } from '../../../projections/engine/queryable.ts'
 import type { Clock } from '../../kernel/clock.ts'
+import type { KnownEmpty } from './seen-models.ts'
 import type { WorkTable } from './tables.ts'
 
 /** Whether a lane may have work that is due at a time. @throws errors of Postgres */
@@ -52,11 +53,13 @@ export interface ForeseeingLook {
  *
  * @param foreseenMs the age up to which an answer counts
  * @param monotonic measures the age of answers; due times are compared with the time that a look is given
+ * @param empty knows of lanes without jobs until an event adds one
  */
 export function createForeseeingLook(
   find: (lanes: readonly string[]) => Promise<EarliestDue>,
   foreseenMs: number,
   monotonic: Clock,
+  empty?: KnownEmpty,
 ): ForeseeingLook {
   const ask = createSharedAsk(find)
   const known = new Map<string, { readonly earliestMs: number; readonly askedMs: number }>()
@@ -64,16 +67,16 @@ export function createForeseeingLook(
   return {
     hasDue: async (lane, nowMs) => {
       const askedMs = monotonic.nowMs()
-      const last = known.get(lane)
-      if (
-        last !== undefined &&
-        last.earliestMs > nowMs &&
-        askedMs - last.askedMs < foreseenMs &&
-        askedMs >= expectedUntilMs
-      )
-        return false
+      if (askedMs >= expectedUntilMs) {
+        const last = known.get(lane)
+        if (last !== undefined && last.earliestMs > nowMs && askedMs - last.askedMs < foreseenMs)
+          return false
+        if (empty?.has(lane) === true) return false
+      }
+      const noteEmpty = empty?.asking()
       const earliestMs = (await ask(lane)) ?? Number.POSITIVE_INFINITY
       known.set(lane, { earliestMs, askedMs })
+      noteEmpty?.(lane, earliestMs === Number.POSITIVE_INFINITY)
       return earliestMs <= nowMs
     },
     expect: () => {

@@ -2,6 +2,7 @@ import type { Pool, PoolClient } from 'pg'
 import type { Clock } from '../../kernel/clock.ts'
 import type { Log } from '../../kernel/log.ts'
 import { pause } from '../../kernel/pause.ts'
+import type { SeenModels } from './seen-models.ts'
 import { freeLeases, type WorkTable } from './tables.ts'
 import type { Migrations } from '../../storage/postgres/migrate.ts'
 
@@ -17,6 +18,8 @@ export interface PresenceDeps {
   /** Measures durations. */
   readonly monotonic: Clock
   readonly logger: Log
+  /** Where positions of read models are noted, which each heartbeat reads in the same statement; undefined: none. */
+  readonly models?: SeenModels | undefined
 }
 
 export interface Presence {
@@ -41,7 +44,7 @@ interface SeenHeartbeat extends Heartbeat {
 
 /** @param tables all that have leases, so that a worker is not removed before each is free of it */
 export function createPresence(
-  { pool, clock, monotonic, logger }: PresenceDeps,
+  { pool, clock, monotonic, logger, models }: PresenceDeps,
   owner: string,
   tables: readonly WorkTable[],
 ): Presence {
@@ -62,7 +65,7 @@ export function createPresence(
     known: () => monotonic.nowMs() - renewedMs < SILENT_MS,
     round: async () => {
       const sentMs = monotonic.nowMs()
-      const beats = await renewWorker(pool, owner)
+      const beats = await renewWorker(pool, owner, models)
       renewedMs = sentMs
       const workers = silent(beats)
       if (workers.length === 0) return 'idle'
@@ -140,17 +143,28 @@ export async function presentWorkers(db: Pick<Pool, 'query'>): Promise<readonly 
   return rows.map(({ owner, silent }) => ({ owner, silentMs: Math.max(0, Math.round(silent)) }))
 }
 
-/** Renews a worker's heartbeat; returns those of the others. */
-async function renewWorker(pool: Pool, owner: string): Promise<readonly Heartbeat[]> {
-  const { rows } = await pool.query<Heartbeat>({
-    name: 'workers-renew',
+/** Renews a worker's heartbeat; returns those of the others, and notes the positions of the read models. */
+async function renewWorker(
+  pool: Pool,
+  owner: string,
+  models: SeenModels | undefined,
+): Promise<readonly Heartbeat[]> {
+  const { rows } = await pool.query<Heartbeat & { readonly position: string | null }>({
+    name: models === undefined ? 'workers-renew' : 'workers-renew-and-look',
     text: `with renewed as (
              insert into ops.workers (owner, seen_at) values ($1, clock_timestamp())
              on conflict (owner) do update set seen_at = excluded.seen_at)
-           select owner, seen_at::text as beat from ops.workers where owner <> $1 order by owner`,
+           select owner, seen_at::text as beat, null::bigint as position
+           from ops.workers where owner <> $1
+           ${models === undefined ? '' : `union all select name, '', position from engine.checkpoints`}
+           order by owner`,
     values: [owner],
   })
-  return rows
+  const positions = rows.flatMap(({ owner: name, position }) =>
+    position === null ? [] : [[name, BigInt(position)] as const],
+  )
+  models?.note(new Map(positions))
+  return rows.filter(({ position }) => position === null)
 }
 
 /** Locks workers with unchanged heartbeats, for the first caller; returns their owners. */

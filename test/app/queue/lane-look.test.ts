@@ -4,6 +4,9 @@ import {
   createLaneLook,
   earliestDue,
 } from '../../../src/app/queue/lane-look.ts'
+import { createPresence } from '../../../src/app/queue/presence.ts'
+import { createKnownEmpty, SeenModels } from '../../../src/app/queue/seen-models.ts'
+import { silentLog } from '../../../src/kernel/log.ts'
 import { startWork, work } from './support/work.ts'
 
 const NOW = 1_000_000
@@ -65,6 +68,49 @@ t.test('what this process expects is looked for each time, for a while', async (
   time.ms = 2_000
   t.equal(await look.hasDue('b', NOW), false)
   t.equal(asks.length, 4, 'an answer counts again after that')
+})
+
+t.test('a lane without jobs is not asked again until an event moves its read model', async (t) => {
+  const { add, asks, time, find, pool } = await looking(t, {})
+  await pool.query(`create schema engine;
+    create table engine.checkpoints (name text primary key, position bigint);
+    insert into engine.checkpoints values ('work', 5), ('other', 5)`)
+  const clock = { nowMs: () => time.ms }
+  const models = new SeenModels(clock)
+  const logger = silentLog
+  const presence = createPresence({ pool, clock, monotonic: clock, logger, models }, 'me', [work])
+  const look = createForeseeingLook(find, 0, clock, createKnownEmpty(models, 'work', clock))
+  const asksOf = async (expected: boolean): Promise<number> => {
+    const before = asks.length
+    t.equal(await look.hasDue('a', NOW), expected)
+    return asks.length - before
+  }
+  await asksOf(false)
+  t.equal(await asksOf(false), 1, 'no heartbeat has seen the read model')
+  await presence.round()
+  t.equal(await asksOf(false), 1)
+  t.equal(await asksOf(false), 0)
+  look.expect()
+  t.equal(await asksOf(false), 1, 'a job is expected')
+  time.ms += 2_000
+  t.equal(await asksOf(false), 0)
+  time.ms += 1_000
+  t.equal(await asksOf(false), 1, 'no heartbeat of late')
+  await presence.round()
+  await asksOf(false)
+  for (const _second of [1, 2, 3, 4, 5, 6, 7, 8, 9]) {
+    time.ms += 1_000
+    await pool.query(`update engine.checkpoints set position = position + 1 where name = 'other'`)
+    await presence.round()
+    t.equal(await asksOf(false), 0)
+  }
+  time.ms += 1_000
+  t.equal(await asksOf(false), 1, 'after ten seconds, whatever was seen')
+  await add('job', NOW)
+  await pool.query(`update engine.checkpoints set position = position + 1 where name = 'work'`)
+  await presence.round()
+  t.equal(await asksOf(true), 1)
+  t.equal(await asksOf(true), 1, 'while it has jobs, it is asked each time')
 })
 
 t.test('a failed ask is not remembered', async (t) => {

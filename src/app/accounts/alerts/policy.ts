@@ -3,13 +3,14 @@ import { Counter, Gauge, type Registry } from 'prom-client'
 import { hasThresholds } from '../../../../projections/access/query.ts'
 import { keepLead } from '../../../../projections/engine/leadership.ts'
 import type { EventLog } from '../../../eventlog/log/types.ts'
-import type { Clock } from '../../../kernel/clock.ts'
+import { type Clock, monotonicClock } from '../../../kernel/clock.ts'
 import { newId } from '../../../kernel/ids.ts'
 import type { Log } from '../../../kernel/log.ts'
 import { currencies } from '../../../kernel/money.ts'
 import type { PostPublic } from '../../../kernel/public-fetch.ts'
 import { beginAtZero } from '../../../platform/counters.ts'
 import { requireCaughtUp } from '../../read-models/catch-up.ts'
+import { createKnownEmpty, type SeenModels } from '../../queue/seen-models.ts'
 import type { PolicySet } from '../../queue/worker.ts'
 import { countLowBalances, recordLowBalances } from './low-balances.ts'
 import { createWebhookDelivery, webhookOutcomes } from './webhooks.ts'
@@ -27,6 +28,8 @@ interface BalanceAlertDeps {
   readonly clock: Clock
   readonly logger: Log
   readonly registry: Registry
+  /** With them it asks nothing while no tenant has a threshold and no event sets one. */
+  readonly models?: SeenModels | undefined
 }
 
 /**
@@ -60,6 +63,7 @@ export function balanceAlertPolicies(deps: BalanceAlertDeps): PolicySet {
     },
   })
   let isWatching = false
+  const hasAny = createThresholdLook(pool, deps.models)
   const round = async (stopping: AbortSignal): Promise<'more' | 'idle'> => {
     const leading = await lead.hold()
     if (leading === undefined) {
@@ -69,7 +73,7 @@ export function balanceAlertPolicies(deps: BalanceAlertDeps): PolicySet {
     const signal = AbortSignal.any([stopping, leading.lost])
     // A new leader does not know earlier findings.
     if (leading.isNew) isWatching = true
-    const isAny = await hasThresholds(pool)
+    const isAny = await hasAny()
     // After the last threshold is removed, one more complete round ends the alerts found before.
     if (!isAny && !isWatching) return 'idle'
     // A ledger that is catching up may have spending and lack grants.
@@ -87,5 +91,18 @@ export function balanceAlertPolicies(deps: BalanceAlertDeps): PolicySet {
       await delivery.settled()
       await lead.release()
     },
+  }
+}
+
+/** Looks whether any tenant has a threshold. */
+function createThresholdLook(pool: Pool, models: SeenModels | undefined): () => Promise<boolean> {
+  const empty = models && createKnownEmpty(models, 'access', monotonicClock)
+  const all = 'thresholds'
+  return async () => {
+    if (empty?.has(all) === true) return false
+    const noteEmpty = empty?.asking()
+    const isAny = await hasThresholds(pool)
+    noteEmpty?.(all, !isAny)
+    return isAny
   }
 }

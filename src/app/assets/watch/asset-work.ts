@@ -7,7 +7,9 @@ import {
 import type { Queryable } from '../../../../projections/engine/queryable.ts'
 import type { LeaseQuery } from '../../queue/leases.ts'
 import { createLaneLook, type LaneLook } from '../../queue/lane-look.ts'
+import { createKnownEmpty, type SeenModels } from '../../queue/seen-models.ts'
 import { leaseRows, type LeaseTerms, type WorkTable } from '../../queue/tables.ts'
+import { monotonicClock } from '../../../kernel/clock.ts'
 import type { Migrations } from '../../../storage/postgres/migrate.ts'
 
 /**
@@ -26,13 +28,17 @@ export interface AssetQuery extends LeaseQuery {
   readonly askedBeforeMs: number
 }
 
-/** Looks for accounts with work, for all rounds of a process. */
-export function createAssetLook(db: Queryable): LaneLook {
-  return createLaneLook(async (lanes) => {
+/** Looks for accounts with work, for all rounds of a process. Without `models` it asks each time. */
+export function createAssetLook(db: Queryable, models?: SeenModels): LaneLook {
+  const empty = models && createKnownEmpty(models, 'assets', monotonicClock)
+  const hasWork = createLaneLook(async (lanes) => {
+    const noteEmpty = empty?.asking()
     const withWork = await channelsWithWork(db, lanes)
+    for (const lane of lanes) noteEmpty?.(lane, !withWork.has(lane))
     // The statement that leases decides what is due.
     return new Map([...withWork].map((lane) => [lane, Number.NEGATIVE_INFINITY]))
   })
+  return async (lane, nowMs) => empty?.has(lane) !== true && hasWork(lane, nowMs)
 }
 
 /** Leases due work at one account, the longest due first. */
@@ -83,6 +89,15 @@ async function enqueue(
            on conflict (id) do update set channel_id = excluded.channel_id`,
     values: [works.map(({ id }) => id), lane, Math.round(nowMs)],
   })
+}
+
+/** Whether the queue has rows; without any there is nothing to tidy in it. */
+export async function hasAssetWork(db: Queryable): Promise<boolean> {
+  const { rows } = await db.query({
+    name: 'assets.work.any',
+    text: 'select from ops.asset_work limit 1',
+  })
+  return rows.length > 0
 }
 
 /** Deletes rows that have not been due for long: their work has ended, or will start again. */

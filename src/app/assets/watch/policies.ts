@@ -1,8 +1,10 @@
+import { allSettledOrThrow } from '../../../kernel/all-settled.ts'
 import { type AssetWork, openVerifications } from '../../../../projections/assets/query.ts'
 import { monotonicClock, toTimestamp } from '../../../kernel/clock.ts'
 import { createLeases, createRound } from '../../queue/leases.ts'
 import type { Policy } from '../../queue/policy-loop.ts'
 import type { LaneLook } from '../../queue/lane-look.ts'
+import type { SeenModels } from '../../queue/seen-models.ts'
 import { makeStrayDue } from '../../queue/tables.ts'
 import type { PolicySet, WorkerSettings } from '../../queue/worker.ts'
 import type { Channel } from '../../ports/provider.ts'
@@ -15,6 +17,7 @@ import {
   type AssetQuery,
   assetWork,
   createAssetLook,
+  hasAssetWork,
   forgetAssetWork,
   leaseAssetWork,
 } from './asset-work.ts'
@@ -47,8 +50,11 @@ const FORGET_AFTER_MS = 3_600_000
  * The library's policies, which workers run beside the others. Each account has its own loop, so
  * that an account that hangs does not delay others. Leases keep replicas apart.
  */
-export function assetPolicies(deps: AssetDeps, settings: WorkerSettings): PolicySet {
-  const hasWork = createAssetLook(deps.pool)
+export function assetPolicies(
+  deps: AssetDeps & { readonly models?: SeenModels | undefined },
+  settings: WorkerSettings,
+): PolicySet {
+  const hasWork = createAssetLook(deps.pool, deps.models)
   const ofChannels = deps.channels.all
     .filter(({ library }) => library !== undefined)
     .map((channel): Policy => ({
@@ -114,8 +120,7 @@ function workRound(
   })
 }
 
-async function verificationRound(deps: AssetDeps, scale: number): Promise<'more' | 'idle'> {
-  const nowMs = deps.clock.nowMs()
+async function tidyAssetWork(deps: AssetDeps, nowMs: number, scale: number): Promise<void> {
   await forgetAssetWork(deps.pool, nowMs - FORGET_AFTER_MS)
   const ahead = { leaseMs: LEASE_MS, waitMs: farthestWorkMs(scale) }
   // Rows of a release without lanes have none.
@@ -126,12 +131,21 @@ async function verificationRound(deps: AssetDeps, scale: number): Promise<'more'
     nowMs,
     Object.fromEntries(lanes.map((id) => [id, ahead])),
   )
-  const open = await openVerifications(deps.pool, {
-    expiredAtMs: nowMs,
-    confirmedFromMs: nowMs - GROUP_SEARCH_MS,
-    confirmedBeforeMs: nowMs - GROUP_MISSING_MS * scale,
-    limit: VERIFY_LIMIT,
-  })
+}
+
+async function verificationRound(deps: AssetDeps, scale: number): Promise<'more' | 'idle'> {
+  const nowMs = deps.clock.nowMs()
+  // Mostly there is neither, and one wake-up is for both answers.
+  const [hasWork, open] = await allSettledOrThrow([
+    hasAssetWork(deps.pool),
+    openVerifications(deps.pool, {
+      expiredAtMs: nowMs,
+      confirmedFromMs: nowMs - GROUP_SEARCH_MS,
+      confirmedBeforeMs: nowMs - GROUP_MISSING_MS * scale,
+      limit: VERIFY_LIMIT,
+    }),
+  ])
+  if (hasWork) await tidyAssetWork(deps, nowMs, scale)
   for (const { verificationId, tenantId } of open) {
     const command = { kind: 'expire', at: toTimestamp(deps.clock.nowMs()) } as const
     const context = policyContext(deps, tenantId)

@@ -7,6 +7,7 @@ import {
   type LeaseSettings,
 } from '../../queue/leases.ts'
 import { createForeseeingLook, earliestDue, type ForeseeingLook } from '../../queue/lane-look.ts'
+import { createKnownEmpty, type SeenModels } from '../../queue/seen-models.ts'
 import { leaseRows, type LeaseTerms, type Rescheduled, type WorkTable } from '../../queue/tables.ts'
 import type { Clock } from '../../../kernel/clock.ts'
 import type { TaskDeps } from '../deps.ts'
@@ -143,6 +144,8 @@ export interface TaskLookSettings {
    * other processes may wait this much longer for it.
    */
   readonly foreseenMs: number
+  /** With them it asks nothing while there are no tasks and no event adds one. */
+  readonly models?: SeenModels | undefined
 }
 
 /** A process that creates tasks itself, as most workers do, relies on what it saw for this long. */
@@ -152,9 +155,11 @@ export const FORESEEN_MS = 2_000
 export function createTaskLook(
   db: Queryable,
   monotonic: Clock,
-  { foreseenMs = 0 }: Partial<TaskLookSettings> = {},
+  { foreseenMs = 0, models }: Partial<TaskLookSettings> = {},
 ): ForeseeingLook {
-  return createForeseeingLook((lanes) => earliestDue(db, taskWork, lanes), foreseenMs, monotonic)
+  const find = (lanes: readonly string[]) => earliestDue(db, taskWork, lanes)
+  const empty = models && createKnownEmpty(models, 'tasks', monotonic)
+  return createForeseeingLook(find, foreseenMs, monotonic, empty)
 }
 
 export type TaskLeases = Leases<DuePoll, PollQuery, TaskNote>
