@@ -8,16 +8,20 @@ import type { Reported } from './replica-reports.ts'
 const REPEAT_AFTER_MS = 3_000
 
 /**
- * The rows of one gauge as far as this process knows them to stand in the table of reports. A row is written only where
- * another process needs it: a replica, an admission of a task, a reader of balances, or the next process after this one
- * died. None needs a row
+ * The rows of one gauge as far as this process knows them to stand in the table of reports. A replica reports while it
+ * is alone, too, because its rows are not for other replicas only:
  *
- * - that stands there already, and is not so old that its replica could count as silent;
- * - that says nothing, where none stands there that says more;
- * - of settlements that the ledger has: who reads the row reads the ledger in the same statement or later.
+ * - A hold is counted by admissions of tasks, of this process as well, by pages and commands that show a balance, and by
+ *   the check before an account is closed. It counts until it is written over, or its replica is silent.
+ * - A settlement with a position is counted by the same, and by the next process if this one dies, until the ledger has
+ *   the position. It ends by itself: its row is never taken back.
+ * - A settlement whose position is not yet known counts until it is written over, or its replica is silent and the
+ *   ledger has what the log then had; one in a spool until the spool is emptied or given up (`lost-spools.ts`).
  *
- * A settlement with a position ends by itself once the ledger has it, so its row is never taken back. A hold, and a
- * settlement without a position, count until the row is written over.
+ * A process that begins later cannot ask this one for them, which may be dead by then. So left out are only rows that no
+ * reader needs: one that stands there already and is not so old that its replica could count as silent, one that says
+ * nothing where none stands there that says more, and settlements that the ledger has, since who reads the row reads
+ * the ledger in the same statement or later.
  */
 export class WrittenRows {
   readonly #clock: Clock
