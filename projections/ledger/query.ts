@@ -53,11 +53,13 @@ export { ledgerTenants, pricedLines } from './read/priced.ts'
 export {
   comparePeriods,
   linesPerDay,
+  summedLines,
   type DayRange,
   type PeriodComparison,
   type PeriodKey,
   type PeriodTable,
   type PeriodTotals,
+  type SummedLines,
 } from './read/derived.ts'
 export {
   placedHolds,

@@ -1,5 +1,4 @@
 import type { Queryable } from '../../engine/queryable.ts'
-import { unsummedSql } from '../sums.ts'
 
 /** Key of a total of a period. */
 export interface PeriodKey {
@@ -77,7 +76,28 @@ export async function linesPerDay(
   return rows.map(({ day, lines }) => ({ day, lines: Number(lines) }))
 }
 
-/** Totals by time against the lines of that time: those that differ, or every one of the range. */
+/** The end of the lines that the totals by time have. */
+export interface SummedLines {
+  /** Number of the last one in the chain. */
+  readonly seq: bigint
+  /** Position of the first line after it; undefined without any. */
+  readonly next: bigint | undefined
+}
+
+/** Finds out which lines the totals by time have. */
+export async function summedLines(db: Queryable): Promise<SummedLines> {
+  const { rows } = await db.query<{ seq: string; next: string | null }>(
+    `select c.summed as seq, (select l.position from ledger.lines l
+                             where l.seq > c.summed and l.seq <= c.seq order by l.seq limit 1) as next
+     from ledger.chain c`,
+  )
+  const [row] = rows
+  return { seq: BigInt(row?.seq ?? 0), next: row?.next == null ? undefined : BigInt(row.next) }
+}
+
+/**
+ * Totals by time against the lines of that time that they have: those that differ, or every one of the range.
+ */
 export async function comparePeriods(
   db: Queryable,
   table: PeriodTable,
@@ -91,21 +111,15 @@ export async function comparePeriods(
               surface, count(*) filter (where line_id like '%:1') as requests, count(*) as lines,
               sum(quantity) as quantity, sum(amount) as amount
        from ledger.lines
-       where tenant_id = $1
+       where tenant_id = $1 and seq <= (select summed from ledger.chain)
          and settled_at >= coalesce($2::date::timestamp at time zone 'UTC', '-infinity')
          and settled_at < coalesce($3::date::timestamp at time zone 'UTC', 'infinity')
        group by 1, 2, 3, 4, 5, 6, 7, 8, 9),
      stored_totals as (
-       select ${key}, sum(requests) as requests, sum(lines) as lines, sum(quantity) as quantity,
-              sum(amount) as amount
-       from (select ${key}, requests, lines, quantity, amount from ledger.summed_${table}
-             where tenant_id = $1 and ${column} >= coalesce(${from('$2')}, '-infinity')
-             union all
-             select tenant_id, ${ofLine}, currency, sku, unit, model, user_id, token_id, surface,
-                    (line_id like '%:1')::int, 1, quantity, amount
-             from (${unsummedSql('$1')}) l
-             where settled_at >= coalesce($2::date::timestamp at time zone 'UTC', '-infinity')) t
-       where ${column} < coalesce(${from('$3')}, 'infinity') group by ${key})
+       select ${key}, requests, lines, quantity, amount
+       from ledger.summed_${table}
+       where tenant_id = $1 and ${column} >= coalesce(${from('$2')}, '-infinity')
+         and ${column} < coalesce(${from('$3')}, 'infinity'))
      select tenant_id as "tenantId", ${shown} as begins, currency, sku, unit, model,
             user_id as "userId", token_id as "tokenId", surface,
             coalesce(l.requests, 0)::text as summed_requests,
