@@ -1,7 +1,7 @@
 import { runForAll } from '../../src/platform/sharer-context.ts'
 import { monotonicClock } from '../../src/kernel/clock.ts'
 import { pause } from '../../src/kernel/pause.ts'
-import { type Checkpoint, readCheckpoints } from './checkpoint.ts'
+import { readCheckpoints } from './checkpoint.ts'
 import type { Queryable } from './queryable.ts'
 
 /**
@@ -31,17 +31,12 @@ class PositionWatch {
   #waiting: readonly Waiter[] = []
   #isLooking = false
   #lookedMs = Number.NEGATIVE_INFINITY
-  /** The answer of the last look. */
-  #found: ReadonlyMap<string, Pick<Checkpoint, 'position'>> = new Map()
 
   constructor(db: Queryable) {
     this.#db = db
   }
 
   wait(name: string, position: bigint, timeoutMs: number): Promise<boolean> {
-    // Until the next look may begin, the last one says what was reached already.
-    if (this.#restMs() > 0 && this.#found.has(name) && this.#reached(name) >= position)
-      return Promise.resolve(true)
     return new Promise((resolve, reject) => {
       const untilMs = monotonicClock.nowMs() + timeoutMs
       this.#waiting = [...this.#waiting, { name, position, untilMs, resolve, reject }]
@@ -67,10 +62,6 @@ class PositionWatch {
     this.#isLooking = false
   }
 
-  #reached(name: string): bigint {
-    return this.#found.get(name)?.position ?? -1n
-  }
-
   /** Until the next look: sooner when a waiter's timeout comes first. */
   #restMs(): number {
     const firstMs = Math.min(...this.#waiting.map(({ untilMs }) => untilMs))
@@ -84,10 +75,9 @@ class PositionWatch {
    */
   async #answer(asking: readonly Waiter[]): Promise<readonly Waiter[]> {
     const checkpoints = await readCheckpoints(this.#db)
-    this.#found = checkpoints
     const nowMs = monotonicClock.nowMs()
     const late = asking.filter(({ name, position, untilMs, resolve }) => {
-      const isReached = this.#reached(name) >= position
+      const isReached = (checkpoints.get(name)?.position ?? -1n) >= position
       if (!isReached && nowMs < untilMs) return true
       resolve(isReached && checkpoints.has(name))
       return false
