@@ -17,7 +17,7 @@ import {
   type IssueTokenInput,
 } from './account-commands.ts'
 import { requireUsers } from './users.ts'
-import { type Actor, depsOf, type ManagementDeps } from './management.ts'
+import { type Actor, depsOf, type ManagementDeps, shown } from './management.ts'
 import { findTenant } from './managed-tenants.ts'
 import { checkTokenModels, createKnownModels } from './known-models.ts'
 import { requireCaughtUp } from '../read-models/catch-up.ts'
@@ -125,7 +125,9 @@ export function createManagedTokens(deps: TokenDeps): ManagedTokens {
       await requireIssue(deps, adminScope, input)
       const bounded = await withinIssuer(deps, adminScope, by, input)
       const warnings = await checkTokenModels(known, input.models ?? undefined)
-      const { tokenId, secret } = await issueToken(depsOf(deps, by), bounded)
+      const { tokenId, secret, position } = await issueToken(depsOf(deps, by), bounded)
+      // A person who is invited may sign in at once, and is looked up there.
+      if (input.subject !== undefined) await shown(deps, 'access', position)
       return { token: await findToken(deps, adminScope, tokenId), secret, warnings }
     },
     change: async (adminScope, by, { tokenId, changes, reason }) => {
