@@ -127,7 +127,7 @@ const factsSql = `
            coalesce(nullif(split_part(split_part(r.rest, '"bodyFingerprint":"', 2), '"', 1), ''),
                     split_part(split_part(e.data::text, '"bodyFingerprint":"', 2), '"', 1)) as body offset 0) f`
 
-/** What a request was charged first. */
+/** This query finds what a request was charged first. */
 const chargeSql = (sourceId: string): string => `
   select m.data#>>'{settlement,currency}' as currency, (m.data#>>'{settlement,amount}')::numeric as amount
   from timeline.events m where m.source_id = ${sourceId}
