@@ -100,18 +100,16 @@ async function extendChain(
   const seqs = added.map((_, n) => first + BigInt(n))
   const last = BigInt(head.seq) + BigInt(added.length)
   const isDue = last - summed >= unsummed
-  const earliest = added.reduce(
-    (least, { settledAt }) => (settledAt < least ? settledAt : least),
-    '~',
-  )
   await allSettledOrThrow([
     lines.insert(client, added, { seq: seqs, hash: hashes }),
     isDue ? addToSums(client, summed, last) : undefined,
     client.query({
       name: 'ledger.chain.write',
       text: `update chain set seq = $1::bigint, hash = $2, summed = $3::bigint,
-               unsummed_from = case when $3::bigint < $1::bigint then least(unsummed_from, $4::timestamptz) end`,
-      values: [last, hash, isDue ? last : summed, earliest],
+               unsummed_from = case when $3::bigint < $1::bigint
+                 then least(unsummed_from, (select min(at) from unnest($4::timestamptz[]) at)) end`,
+      // Texts of times are not compared: they may differ in form.
+      values: [last, hash, isDue ? last : summed, added.map(({ settledAt }) => settledAt)],
     }),
   ])
 }
