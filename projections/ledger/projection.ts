@@ -101,8 +101,10 @@ async function extendChain(
   const last = BigInt(head.seq) + BigInt(added.length)
   const isDue = last - summed >= unsummed
   await allSettledOrThrow([
-    lines.insert(client, added, { seq: seqs, hash: hashes }),
-    isDue ? addToSums(client, summed, last) : undefined,
+    // The sums are added to from the lines that stand there.
+    lines
+      .insert(client, added, { seq: seqs, hash: hashes })
+      .then(() => (isDue ? addToSums(client, summed, last) : undefined)),
     client.query({
       name: 'ledger.chain.write',
       text: `update chain set seq = $1::bigint, hash = $2, summed = $3::bigint,
