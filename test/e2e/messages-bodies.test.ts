@@ -8,6 +8,7 @@ import { issueToken } from '../../src/app/accounts/account-commands.ts'
 import { propertyRuns } from '../helpers/property-runs.ts'
 import { startStack } from '../helpers/stack.ts'
 import { call } from './support/client.ts'
+import { character } from '../helpers/characters.ts'
 
 /** Bodies of messages as a provider gets them: large ones, odd ones and halves of them. */
 
@@ -123,10 +124,10 @@ t.test('a session of 5,000 uses of tools goes on byte for byte', async (t) => {
 })
 
 /** JSON in which names are numbers, numbers are written oddly, and characters are escaped. */
-const name = fc.oneof(fc.nat(20).map(String), fc.string({ unit: 'grapheme', maxLength: 8 }))
+const name = fc.oneof(fc.nat(20).map(String), fc.string({ unit: character, maxLength: 8 }))
 const scalar = fc.oneof(
   fc.constantFrom('1.50', '1e3', '-0', '12345678901234567890', 'null', String.raw`"\u00e9\/😀"`),
-  fc.string({ unit: 'grapheme' }).map((one) => JSON.stringify(one)),
+  fc.string({ unit: character }).map((one) => JSON.stringify(one)),
   fc.base64String().map((one) => JSON.stringify(one)),
 )
 const members = fc

@@ -14,6 +14,7 @@ import { acceptVideoCRequest } from '../../src/families/video-c/rules/request.ts
 import { checkFilename } from '../../src/domain/file/filename.ts'
 import { isDomainError } from '../../src/kernel/errors.ts'
 import type { JsonObject } from '../../src/kernel/json.ts'
+import { character } from '../helpers/characters.ts'
 
 const said = { type: 'text', text: 'a fox' }
 const order = (model: string, fields: JsonObject) =>
@@ -131,7 +132,7 @@ t.test('a schema counts code points in bodies, headers and queries', (t) => {
 t.test('the code points of any text are counted', (t) => {
   fc.assert(
     fc.property(
-      fc.string({ unit: 'binary', maxLength: 40 }),
+      fc.string({ unit: character, maxLength: 40 }),
       fc.nat({ max: 40 }),
       (value, most) => {
         fc.pre(!value.includes('\u0000'))

@@ -4,6 +4,7 @@ import { asModel, goodBody, tasksPath } from '../api/support/app.ts'
 import { atLength } from '../helpers/long-run.ts'
 import { propertyRuns } from '../helpers/property-runs.ts'
 import { attempt, startFuzzed } from './support.ts'
+import { character } from '../helpers/characters.ts'
 
 const harness = await startFuzzed()
 t.teardown(async () => harness.app.close())
@@ -69,7 +70,7 @@ const strange = fc.oneof(
     'x'.repeat(9_000),
   ),
   fc.jsonValue({ maxDepth: 3 }),
-  fc.string({ unit: 'grapheme', maxLength: 30 }),
+  fc.string({ unit: character, maxLength: 30 }),
   fc.integer(),
 )
 
@@ -241,7 +242,7 @@ void t.test('any bytes as a body: 400 or 413', async (t) => {
   const seen = tally()
   const bytes = fc.oneof(
     fc.uint8Array({ maxLength: 200 }).map((each) => Buffer.from(each)),
-    fc.string({ unit: 'binary', maxLength: 100 }).map((each) => Buffer.from(each)),
+    fc.string({ unit: character, maxLength: 100 }).map((each) => Buffer.from(each)),
     fc.json({ maxDepth: 4 }).map((each) => Buffer.from(each)),
     fc.nat({ max: 70_000 }).map((length) => Buffer.alloc(length, '[')),
   )

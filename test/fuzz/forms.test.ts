@@ -4,6 +4,7 @@ import { defaultLimits } from '../../src/api/app.ts'
 import { asModel, nowMs, startApp } from '../api/support/app.ts'
 import { MemoryFiles, MemoryMedia } from '../api/support/memory-media.ts'
 import { attempt } from './support.ts'
+import { character } from '../helpers/characters.ts'
 
 /** Forms as nobody would send them: cut, doubled, misnamed, with bytes of any kind. */
 
@@ -44,7 +45,7 @@ const filenames = fc.oneof(
     'a\u0000b',
     '\u202ea',
   ),
-  fc.string({ unit: 'grapheme', maxLength: 300 }),
+  fc.string({ unit: character, maxLength: 300 }),
 )
 const values = fc.oneof(
   fc.constantFrom(
@@ -59,7 +60,7 @@ const values = fc.oneof(
     '\r\n--b--',
     '\r\n--b\r\n',
   ),
-  fc.string({ unit: 'binary', maxLength: 200 }),
+  fc.string({ unit: character, maxLength: 200 }),
   fc.integer({ min: 0, max: 6_000 }).map((length) => 'x'.repeat(length)),
 )
 const headers = fc.constantFrom(

@@ -6,6 +6,7 @@ import { tasksPath } from '../api/support/app.ts'
 import { atLength } from '../helpers/long-run.ts'
 import { propertyRuns } from '../helpers/property-runs.ts'
 import { attempt, familyOf, startFuzzed } from './support.ts'
+import { character } from '../helpers/characters.ts'
 
 const harness = await startFuzzed()
 t.teardown(async () => harness.app.close())
@@ -14,7 +15,7 @@ for (let n = 0; n < 5; n += 1) harness.ledger.add()
 
 /** Percent-encodes any text the way a careless client may: sometimes not at all. */
 const encoded = fc.oneof(
-  fc.string({ unit: 'grapheme', maxLength: 40 }).map((text) => encodeURIComponent(text)),
+  fc.string({ unit: character, maxLength: 40 }).map((text) => encodeURIComponent(text)),
   fc.constantFrom(
     '',
     '%',

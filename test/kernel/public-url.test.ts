@@ -3,6 +3,7 @@ import * as fc from 'fast-check'
 import t from 'tap'
 import { checkPublicUrl, type ResolveHost } from '../../src/kernel/public-url.ts'
 import { resolveByDns } from '../../src/platform/resolve-host.ts'
+import { character } from '../helpers/characters.ts'
 
 const NOT_PUBLIC = 'must have a publicly routable host'
 const asked: string[] = []
@@ -225,9 +226,9 @@ void t.test('an unknown name is resolved by DNS and refused', async (t) => {
 
 void t.test('any text is checked without throwing, and only https is ever accepted', async (t) => {
   const text = fc.oneof(
-    fc.string({ unit: 'binary' }),
+    fc.string({ unit: character }),
     fc.webUrl({ validSchemes: ['https', 'http'], withFragments: true, withQueryParameters: true }),
-    fc.string({ unit: 'binary' }).map((tail) => `https://${tail}`),
+    fc.string({ unit: character }).map((tail) => `https://${tail}`),
     fc.ipV4Extended().map((host) => `https://${host}/`),
     fc.ipV6().map((host) => `https://[${host}]/`),
   )

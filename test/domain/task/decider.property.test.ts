@@ -20,6 +20,7 @@ import {
   persistable,
   requestOf,
 } from './tasks.ts'
+import { character } from '../../helpers/characters.ts'
 
 /** A model of the promises, not of the code: what has happened so far, as a caller would tell it. */
 interface Model {
@@ -216,7 +217,7 @@ const observation = fc.record({
       ] as const),
     ),
     nativeId: fc.constantFrom(nativeId, nativeId, nativeId, 'cgt-other'),
-    upstreamStatus: fc.string({ maxLength: 3, unit: 'binary' }),
+    upstreamStatus: fc.string({ maxLength: 3, unit: character }),
     usage,
     output: fc.dictionary(
       fc.constantFrom('resolution', 'ratio', 'seed', 'video_url', '__proto__'),

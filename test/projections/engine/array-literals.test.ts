@@ -7,10 +7,11 @@ import {
   textColumn,
 } from '../../../projections/engine/array-literals.ts'
 import { testPool } from '../support/database.ts'
+import { character } from '../../helpers/characters.ts'
 
 /** Any JavaScript string: also lone surrogates, NUL, quotes, backslashes, braces. */
 const anyText = fc.oneof(
-  fc.string({ unit: 'binary' }),
+  fc.string({ unit: character }),
   fc.string({
     unit: fc.constantFrom(
       '"',

@@ -6,6 +6,7 @@ import { RequestError } from '../../../../src/api/kit/request-error.ts'
 import { createDeclaredLabels } from '../../../../src/app/access/declared-labels.ts'
 import { isLongerThan } from '../../../../src/kernel/characters.ts'
 import { propertyRuns } from '../../../helpers/property-runs.ts'
+import { character } from '../../../helpers/characters.ts'
 
 const DECLARED = ['project', 'team', 'x-1']
 const { of: declaredOf } = createDeclaredLabels(
@@ -25,7 +26,7 @@ const value = fc.oneof(
   latin,
   {
     weight: 12,
-    arbitrary: fc.string({ unit: 'grapheme', maxLength: 140 }).map((text) => percentEncoded(text)),
+    arbitrary: fc.string({ unit: character, maxLength: 140 }).map((text) => percentEncoded(text)),
   },
   fc.constantFrom('', '%', '%zz', '%00', '%ED%A0%80', '%E2%80%AE', 'a'.repeat(129)),
 )

@@ -7,6 +7,7 @@ import { atOnce } from '../../../../src/kernel/turns.ts'
 import { messagesUsage } from '../../../../src/families/messages/upstream/usage.ts'
 import { messagesWire } from '../../../../src/families/messages/upstream/wire.ts'
 import { propertyRuns } from '../../../helpers/property-runs.ts'
+import { character } from '../../../helpers/characters.ts'
 
 const request = {
   model: 'ours',
@@ -22,7 +23,7 @@ const scrub = (text: string): string => text
 const name = fc.oneof(fc.string(), fc.nat(20).map(String), fc.constantFrom('signature', 'data'))
 const scalar = fc.oneof(
   fc.constantFrom('1.50', '1e3', '-0', '12345678901234567890', 'true', 'null', '"\\u00e9\\/"'),
-  fc.string({ unit: 'grapheme' }).map((text) => JSON.stringify(text)),
+  fc.string({ unit: character }).map((text) => JSON.stringify(text)),
   fc.base64String().map((text) => JSON.stringify(text)),
 )
 const { value } = fc.letrec<{ value: string }>((tie) => ({

@@ -11,6 +11,7 @@ import {
   recordStream,
   recordType,
 } from '../../../../infra/embedded/eventstore/record.ts'
+import { character } from '../../../helpers/characters.ts'
 
 const number = fc.oneof(
   fc.nat(),
@@ -19,8 +20,8 @@ const number = fc.oneof(
 )
 const input = fc.record({
   id: fc.uuid(),
-  stream: fc.string({ minLength: 1, unit: 'binary', maxLength: 300 }),
-  type: fc.string({ minLength: 1, unit: 'binary', maxLength: 300 }),
+  stream: fc.string({ minLength: 1, unit: character, maxLength: 300 }),
+  type: fc.string({ minLength: 1, unit: character, maxLength: 300 }),
   isJson: fc.boolean(),
   data: fc.uint8Array({ maxLength: 40_000, size: 'max' }),
   metadata: fc.uint8Array({ maxLength: 500 }),
