@@ -70,6 +70,10 @@ await manage('POST', `tenants/${demo.tenantId}/adjustments`, {
   code: 'quality',
   reason: 'broken <picture>',
 })
+/** A header of a file; the second until which its rows go, where that is now, is left out. */
+const headerOf = (answer: Response, name: string): string | undefined =>
+  answer.headers.get(name)?.replace(/\d{8}T\d{6}Z/, 'now')
+
 const ownPrice = { sku: 'web-search-call', currency: 'USD', unit: 'call', per: 1_000 }
 await manage('PUT', `tenants/${demo.tenantId}/prices`, {
   expected_revision: 0,
@@ -401,7 +405,7 @@ t.test('each file of a page is that of the API, of all its rows as of its positi
       ])
       t.equal(file.status, 200, link)
       for (const name of ['content-disposition', 'content-type', 'x-as-of'])
-        t.equal(file.headers.get(name), answer.headers.get(name), `${name} of ${link}`)
+        t.equal(headerOf(file, name), headerOf(answer, name), `${name} of ${link}`)
       const [bytes, same] = await Promise.all([file.arrayBuffer(), answer.arrayBuffer()])
       t.ok(Buffer.from(bytes).equals(Buffer.from(same)), link)
       if (asked['format'] !== 'ndjson' || !/summary|periods/.test(at)) continue
