@@ -128,18 +128,32 @@ export function newUuid(): string {
   return randomUUID()
 }
 
-/** Version 5 of a UUID (RFC 9562): the namespace and the name, hashed; version and variant set in it. */
-function nameUuid(name: string): string {
-  const bytes = hash('sha1', Buffer.concat([EVENT_NAMESPACE, Buffer.from(name)]), 'buffer')
-  bytes.writeUInt8((bytes.readUInt8(6) & 0x0f) | 0x50, 6)
+/** Bytes as a UUID of a version (RFC 9562): version and variant are set in them. */
+function uuidOf(bytes: Buffer, version: number): string {
+  bytes.writeUInt8((bytes.readUInt8(6) & 0x0f) | (version << 4), 6)
   bytes.writeUInt8((bytes.readUInt8(8) & 0x3f) | 0x80, 8)
   const hex = bytes.toString('hex', 0, 16)
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`
 }
 
+/** Version 5: the namespace and the name, hashed. */
+function nameUuid(name: string): string {
+  return uuidOf(hash('sha1', Buffer.concat([EVENT_NAMESPACE, Buffer.from(name)]), 'buffer'), 5)
+}
+
 /** The id of the event a command produces at an index: a retry of the command is the same event. */
 export function eventId(stream: string, commandId: string, index: number): string {
   return nameUuid(`${stream}\n${commandId}\n${index}`)
+}
+
+/**
+ * The id of the event that a command leaves in the journal. A call's has the bits of its ULID, as version 8, since
+ * hashing takes over three times as long. Only a process that makes the event derives its id, and only once: what is repeated
+ * later, by another process or release, carries its id.
+ */
+export function recordId(commandId: string): string {
+  const ulid = ulidOfCall(commandId)
+  return ulid === undefined ? eventId('journal', commandId, 0) : uuidOf(bytesOfUlid(ulid), 8)
 }
 
 /** Whether a string has the shape of a token's id. */
@@ -148,6 +162,31 @@ export function isTokenId(text: string): boolean {
 }
 
 const ulidDigits = '0123456789ABCDEFGHJKMNPQRSTVWXYZ'
+/** By the code of a digit. */
+const digitValues = new Uint8Array(128)
+for (let value = 0; value < ulidDigits.length; value += 1)
+  digitValues[ulidDigits.charCodeAt(value)] = value
+/** Used again and again: a buffer for each call would cost more than the rest. */
+const ulidBytes = Buffer.alloc(16)
+
+/** The number that some digits of a ULID stand for. */
+function digitsAt(ulid: string, from: number, to: number): number {
+  let value = 0
+  for (let at = from; at < to; at += 1)
+    value = (value << 5) | (digitValues[ulid.charCodeAt(at)] ?? 0)
+  return value
+}
+
+/** The 128 bits of a ULID, until the next is asked for: two digits are the first byte, eight are five bytes. */
+function bytesOfUlid(ulid: string): Buffer {
+  ulidBytes.writeUInt8(digitsAt(ulid, 0, 2), 0)
+  for (let at = 2, byte = 1; at < 26; at += 8, byte += 5) {
+    const last = digitsAt(ulid, at + 4, at + 8)
+    ulidBytes.writeUInt32BE(((digitsAt(ulid, at, at + 4) << 12) | (last >>> 8)) >>> 0, byte)
+    ulidBytes.writeUInt8(last & 0xff, byte + 4)
+  }
+  return ulidBytes
+}
 
 /** The id of a token that a name stands for: made twice, it is the same one. */
 export function tokenIdFor(name: string): string {

@@ -6,6 +6,7 @@ import {
   eventId,
   newCallId,
   newRequestId,
+  recordId,
   sha256Hex,
   timeOfRequestId,
   timesOfUlid,
@@ -18,6 +19,26 @@ t.test('event ids are stable: logs hold ids of earlier releases', async (t) => {
     '916b2d94-dc3e-5289-a489-17cb5a6ae504',
   )
   t.equal(eventId('task-video_漢', 'cmd_1', 3), '29fb3c0c-9726-5775-bfdb-f7cb6433eb53')
+})
+
+t.test(
+  'the record of a call has the bits of its ULID, and that of another command is hashed',
+  async (t) => {
+    t.equal(recordId('call_00000000000000000000000000'), '00000000-0000-8000-8000-000000000000')
+    t.equal(recordId('call_7ZZZZZZZZZZZZZZZZZZZZZZZZZ'), 'ffffffff-ffff-8fff-bfff-ffffffffffff')
+    t.equal(recordId('call_01M8RHHEB1GDFE0CKQ12TDSB6Z'), '01a23118-b961-835e-a032-7708b4dcacdf')
+    for (const other of [
+      'write-off:call_1',
+      'call_01M8RHHEB1GDFE0CKQ12TDSB6',
+      'call_8ZZZZZZZZZZZZZZZZZZZZZZZZZ',
+    ])
+      t.equal(recordId(other), eventId('journal', other, 0))
+  },
+)
+
+t.test('calls of one millisecond have records of different ids', async (t) => {
+  const ids = Array.from({ length: 1_000 }, () => recordId(newCallId(1_700_000_000_000)))
+  t.equal(new Set(ids).size, ids.length)
 })
 
 t.test('a hash of text is that of its UTF-8, in hex', async (t) => {

@@ -2,7 +2,7 @@ import { monotonicFactory } from 'ulid'
 import { createLru } from '../../kernel/lru.ts'
 import { monotonicClock } from '../../kernel/clock.ts'
 import { type CallEvent, journalStream } from '../../domain/call/events.ts'
-import { eventId } from '../../kernel/ids.ts'
+import { recordId } from '../../kernel/ids.ts'
 import type { Log } from '../../kernel/log.ts'
 import { pause } from '../../kernel/pause.ts'
 import { currentSchemaVersion, encodeEvent } from '../log/codec.ts'
@@ -190,7 +190,7 @@ export function createJournal(options: JournalOptions): Journal {
   }
   return {
     record: async (event, metadata) => {
-      const id = eventId('journal', metadata.commandId, 0)
+      const id = recordId(metadata.commandId)
       const known = memory.get(id)
       if (known !== undefined) return known
       if (closed) throw logUnavailable('the journal is closed')
