@@ -156,7 +156,8 @@ type Percentiles = readonly (number | null)[] | null
 
 interface SpeedRecord {
   readonly key: string | null
-  readonly is_total: boolean
+  /** The number of the grouping of this row; null: the row is of all requests. */
+  readonly in_grouping: number | null
   readonly answered: string
   readonly failed: string
   /** Median and 95th percentile, milliseconds. */
@@ -164,38 +165,57 @@ interface SpeedRecord {
   readonly first_byte: Percentiles
 }
 
-/** The groups in the order of their keys, and the total of all; `step`: one of so many answered requests was read. */
+interface Speeds {
+  /** By grouping, in the order of the keys. */
+  readonly groups: ReadonlyMap<SpeedGroup, readonly Speed[]>
+  readonly total: Speed
+  /** One of so many answered requests was read. */
+  readonly step: number
+}
+
+/** The requests in several groupings, each of which has so many groups at most: they are read once for all groupings. */
 export async function speedOf(
   db: Queryable,
   filter: SpeedFilter,
-  by: { readonly group: SpeedGroup; readonly zone: string; readonly limit: number },
-): Promise<{ readonly groups: readonly Speed[]; readonly total: Speed; readonly step: number }> {
+  by: { readonly groups: ReadonlySet<SpeedGroup>; readonly zone: string; readonly limit: number },
+): Promise<Speeds> {
   const step = await stepOf(db, filter)
   const statement = new Statement(filter)
   const { within } = statement
   const picked = pickedSql(filter, statement, step)
   const zone = `${statement.add(by.zone)}::text`
+  const groups = [...by.groups]
+  const keys = groups.map((_, n) => `key_${n}`)
+  const groupingSql = keys.map((key, n) => `when grouping(${key}) = 0 then ${n}`).join(' ')
   const { rows } = await db.query<SpeedRecord>(
     `with picked as materialized (${picked}),
      requests as (${answeredSql(within)} union all ${failedSql(within)}),
-     keyed as (select ${keySql(by.group, zone)} as key, is_answered, n, ms, first_ms from requests
-               where ${zone} is not null and ${statement.facts()})
-     select key, grouping(key) = 1 as is_total,
+     keyed as (select ${groups.map((group, n) => `${keySql(group, zone)} as key_${n}`).join(', ')},
+                 is_answered, n, ms, first_ms from requests
+               where ${zone} is not null and ${statement.facts()}),
+     grouped as (select coalesce(${keys.join(', ')}) as key, case ${groupingSql} end as in_grouping,
             (count(*) filter (where is_answered) * ${step})::text as answered,
             coalesce(sum(n) filter (where not is_answered), 0)::text as failed,
             percentile_disc(array[0.5, 0.95]) within group (order by ms) filter (where is_answered) as took,
             percentile_disc(array[0.5, 0.95]) within group (order by first_ms) filter (where is_answered) as first_byte
-     from keyed group by grouping sets ((key), ()) order by is_total desc, key
-     limit ${statement.add(by.limit + 1)}`,
+     from keyed group by grouping sets (${keys.map((key) => `(${key})`).join(', ')}, ())),
+     numbered as (select *, row_number() over (partition by in_grouping order by key) as nth from grouped)
+     select key, in_grouping, answered, failed, took, first_byte from numbered
+     where nth <= ${statement.add(by.limit)} order by in_grouping, key`,
     statement.values,
   )
-  const [total, ...groups] = rows.map(toSpeed)
-  return { groups, total: total ?? none, step }
+  const total = rows.find((row) => row.in_grouping === null)
+  const speedsOf = (n: number) => rows.filter((row) => row.in_grouping === n).map(toSpeed)
+  return {
+    groups: new Map(groups.map((group, n) => [group, speedsOf(n)])),
+    total: total === undefined ? none : toSpeed(total),
+    step,
+  }
 }
 
-function toSpeed({ key, is_total, answered, failed, took, first_byte }: SpeedRecord): Speed {
+function toSpeed({ key, in_grouping, answered, failed, took, first_byte }: SpeedRecord): Speed {
   return {
-    key: is_total ? undefined : (key ?? ''),
+    key: in_grouping === null ? undefined : (key ?? ''),
     answered: Number(answered),
     failed: Number(failed),
     medianMs: wholeMs(took?.[0]),

@@ -686,6 +686,7 @@ t.test('failures and refusals are those of the API, within the scope of the read
     status: 200,
     text: /^key,requests,answered,failed,error_rate,median_ms,p95_ms,first_byte_median_ms,first_byte_p95_ms\r?\n[^]*text-basic,/,
   })
+  t.match(speed.text, />text-basic</, 'the groups that are asked for stand next to the hours')
   t.match(await ask('/console/speed?by=channel', { cookie: reader }), { status: 403 })
   t.match(await ask('/console/speed?by=channel', { cookie: operator }), { status: 200 })
   t.notMatch(text, other.tenantId)

@@ -102,44 +102,63 @@ function figuresOf(speed: Speed) {
 const keyOf = ({ key = '' }: Speed, group: SpeedGroup): string =>
   group === 'hour' || group === 'day' ? toTimestamp(Number(key)) : key
 
-/** Requests, failures and durations by groups: `speed` of the query API. */
-export async function readSpeed(
+/**
+ * Requests, failures and durations in several groupings, whose requests are read once; `groupsFor` names the groupings
+ * of a time.
+ */
+export async function readSpeeds<Groups extends readonly SpeedGroup[]>(
   { queries: { accounts }, clock }: Pick<QueryServices, 'queries' | 'clock'>,
   principal: Principal,
-  query: SpeedQuery,
+  query: Omit<SpeedQuery, 'group_by'>,
+  groupsFor: (range: ReturnType<typeof readRecentRange>) => Groups,
 ) {
   const visible = visibleTo(principal)
-  const { group_by: group = 'model', channel_id: channelId, tz } = query
-  if ((channelId !== undefined || group === 'channel') && visible.tenantId !== undefined)
+  const { channel_id: channelId, tz } = query
+  const range = readRecentRange(query, clock.nowMs())
+  const asked = groupsFor(range)
+  if ((channelId !== undefined || asked.includes('channel')) && visible.tenantId !== undefined)
     throw new DomainError('scope_denied', 'Only tokens that see all tenants may ask for channels', {
       param: channelId === undefined ? 'group_by' : 'channel_id',
     })
   readZone(tz)
   const filter = {
     ...narrow(visible, { tenantId: query.tenant_id, userId: query.user_id }),
-    ...readRecentRange(query, clock.nowMs()),
+    ...range,
     model: query.model,
     surface: query.surface,
     channelId,
     asOf: await accounts.failurePosition(toPosition(query.as_of)),
   }
-  const by = { group, zone: tz ?? 'UTC', limit: MAX_GROUPS }
+  const by = { groups: new Set(asked), zone: tz ?? 'UTC', limit: MAX_GROUPS }
   const { groups, total, step } = await accounts.speed(filter, by)
-  const page = {
-    group_by: group,
-    from: toTimestamp(filter.fromMs),
-    to: toTimestamp(filter.toMs),
-    as_of: String(filter.asOf),
-    one_of: step,
-    total: figuresOf(total),
-    items: groups.map((each) => ({ key: keyOf(each, group), ...figuresOf(each) })),
-  }
-  return {
+  const listOf = (group: SpeedGroup) => ({
     name: `speed-by-${group}`,
     columns,
-    ...wholeList(page),
+    ...wholeList({
+      group_by: group,
+      from: toTimestamp(filter.fromMs),
+      to: toTimestamp(filter.toMs),
+      as_of: String(filter.asOf),
+      one_of: step,
+      total: figuresOf(total),
+      items: (groups.get(group) ?? []).map((one) => ({
+        key: keyOf(one, group),
+        ...figuresOf(one),
+      })),
+    }),
     facts: factsOf({ filter }, tz),
-  }
+  })
+  return asked.map(listOf) as { readonly [N in keyof Groups]: ReturnType<typeof listOf> }
+}
+
+/** Requests, failures and durations by groups: `speed` of the query API. */
+export async function readSpeed(
+  services: Pick<QueryServices, 'queries' | 'clock'>,
+  principal: Principal,
+  { group_by: group = 'model', ...query }: SpeedQuery,
+) {
+  const [list] = await readSpeeds(services, principal, query, () => [group] as const)
+  return list
 }
 
 /** Requests, failures and durations by model, surface, channel, hour or day. */

@@ -2,7 +2,7 @@ import type { JSX } from 'preact'
 import { type Static, Type } from 'typebox'
 import { withFiles } from '../../api/kit/answers/lists.ts'
 import { AsOf } from '../../api/query/schemas.ts'
-import { readSpeed, speedQuerySchema } from '../../api/query/speed.ts'
+import { readSpeed, readSpeeds, speedQuerySchema } from '../../api/query/speed.ts'
 import { fromTimestamp } from '../../kernel/clock.ts'
 import { Download, tableFormats } from '../kit/download.tsx'
 import { fieldOf, type FilterField, timeFields } from '../kit/fields.ts'
@@ -242,19 +242,10 @@ export const speedPage: Page<typeof query, SpeedFacts> = {
     const shown = withTime(asked, '24h')
     const { by = 'model', ...filter } = shown
     const found = await factsOrWords(async () => {
-      const list = await readSpeed(services, who, { ...filter, group_by: by })
-      const ofGroups = await list.page()
-      const { from, to } = ofGroups
-      const isLong = fromTimestamp(to) - fromTimestamp(from) > HOURS_SHOWN_MS
-      const { time_preset: _preset, ...others } = filter
-      const bounded = {
-        ...others,
-        from,
-        to,
-        as_of: ofGroups.as_of,
-        group_by: isLong ? 'day' : 'hour',
-      } as const
-      return { groups: ofGroups, times: await (await readSpeed(services, who, bounded)).page() }
+      const groupsFor = ({ fromMs, toMs }: Record<'fromMs' | 'toMs', number>) =>
+        [by, toMs - fromMs > HOURS_SHOWN_MS ? 'day' : 'hour'] as const
+      const [groups, times] = await readSpeeds(services, who, filter, groupsFor)
+      return { groups: await groups.page(), times: await times.page() }
     })
     return { query: shown, seesChannels: seesOtherTenants(token), found }
   },
