@@ -42,7 +42,7 @@ export interface TenantFacts {
   readonly user: PanelFacts<ReturnType<typeof toUser>> | undefined
   readonly tokens: PanelFacts<Tokens>
   readonly limits: PanelFacts<SettingValueOf<'limits'>>
-  readonly budgets: PanelFacts<readonly Budget[]>
+  readonly budgets: PanelFacts<{ readonly revision: number; readonly items: readonly Budget[] }>
   readonly changes: PanelFacts<Changes>
 }
 
@@ -76,8 +76,8 @@ export async function readTenant(
     ofSupport(() => readTokens(tokens, scope, { tenant_id: id, ...pageOf(asked.tokens) })),
     ofSupport(() => settings.show(managedLimits, scope, id)),
     panelFacts(token, ['finance', 'support'], async () => {
-      const { budgets: found } = await settings.show(managedBudgets, scope, id)
-      return found.map(toBudget)
+      const { revision, budgets: found } = await settings.show(managedBudgets, scope, id)
+      return { revision, items: found.map(toBudget) }
     }),
     panelFacts(token, ['finance', 'support'], async () =>
       (await readChanges(services, who, { tenant_id: id, limit: LAST_CHANGES })).page(),

@@ -166,7 +166,7 @@ export function StatusOfTenant({ facts, view }: FormProps): JSX.Element | null {
       }
     >
       {isOpen
-        ? `Its tokens can start nothing new. Running calls and tasks continue and are billed${heldInWords(facts)}. Its users can still read results, usage and receipts.`
+        ? `Its tokens can start nothing new. Running calls and tasks continue and are billed${heldInWords(facts)}. Its users can still read results, usage and receipts. A suspended tenant can be closed for good.`
         : `Its tokens can be used again. Reason of the suspension: ${status.reason}`}
     </ActionForm>
   )
@@ -218,17 +218,12 @@ export function Limits({
 }
 
 /** Commands for all else that can be changed. */
-export function Commands({ tenantId }: { readonly tenantId: string }): JSX.Element {
+export function Commands(): JSX.Element {
   const commands = [
-    ['rename', `tollgate tenant rename ${tenantId} NAME`],
-    ['add a user', `tollgate tenant add-user NAME --tenant ${tenantId}`],
-    ['close', `tollgate tenant close ${tenantId} --reason REASON`],
-    ['tokens', 'tollgate token --help'],
-    ['credit', 'tollgate credit --help'],
-    ['budgets', 'tollgate budget --help'],
-    ['prices', 'tollgate prices --help'],
     ['billing', 'tollgate billing --help'],
     ['approvals', 'tollgate approvals --help'],
+    ['many prices', 'tollgate prices --help'],
+    ['tokens', 'tollgate token --help'],
   ] as const
   return (
     <details class="panel commands">

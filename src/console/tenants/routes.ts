@@ -6,6 +6,8 @@ import type { Subject } from '../subject.ts'
 import { activityPage, livesFile } from './activity.tsx'
 import { limitForm, statusForm } from './forms.tsx'
 import { inviteForm } from './invite.tsx'
+import { closeTenantForm, nameForm, openForm, userForm } from './life-forms.tsx'
+import { budgetForm, creditLimitForm, grantForm, priceForm } from './money-forms.tsx'
 import { tenantPage } from './tenant.tsx'
 import { tenantsFile, tenantsPage } from './tenants.tsx'
 import { disableForm, rotateForm, tokenPage } from './token.tsx'
@@ -19,7 +21,7 @@ export const tenants: Subject = {
     isShownTo: ({ kind }) => kind === 'admin',
   },
   register: (app, services) => {
-    const { settings, tokens } = services.accounts
+    const { settings, tenants: managed, tokens } = services.accounts
     pageRoute(app, services, tenantsPage)
     fileRoute(app, services, tenantsPage, tenantsFile)
     pageRoute(app, services, tenantPage)
@@ -28,6 +30,14 @@ export const tenants: Subject = {
     fileRoute(app, services, activityPage, livesFile)
     formRoute(app, services, tenantPage, statusForm(settings))
     formRoute(app, services, tenantPage, limitForm(settings))
+    formRoute(app, services, tenantsPage, openForm(managed))
+    formRoute(app, services, tenantPage, nameForm(settings))
+    formRoute(app, services, tenantPage, userForm(managed))
+    formRoute(app, services, tenantPage, closeTenantForm(settings))
+    formRoute(app, services, tenantPage, grantForm(managed))
+    formRoute(app, services, tenantPage, creditLimitForm(managed))
+    formRoute(app, services, tenantPage, budgetForm(settings))
+    formRoute(app, services, tenantPage, priceForm(settings))
     formRoute(app, services, tenantPage, inviteForm(tokens))
     formRoute(app, services, tokenPage, disableForm(tokens))
     formRoute(app, services, tokenPage, rotateForm(tokens))

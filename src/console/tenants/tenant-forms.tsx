@@ -1,11 +1,13 @@
 import type { JSX } from 'preact'
 import { isOperator } from '../../domain/token/events.ts'
-import { ActionForm, UnplacedFault } from '../kit/form.tsx'
+import { ActionForm, type FormFault, UnplacedFault } from '../kit/form.tsx'
 import { activityHref, tenantHref } from '../kit/href.ts'
 import { Panel } from '../kit/panel.tsx'
 import { Facts } from '../kit/values.tsx'
 import { type FormProps, Limits, StatusOfTenant } from './forms.tsx'
 import { InviteForm } from './invite.tsx'
+import { AddUser, Close, Rename } from './life-forms.tsx'
+import { CreditLimit, Grant, OwnPrice, SetBudget } from './money-forms.tsx'
 
 /**
  * The forms below the page of a tenant. A user is chosen first, so that each of its forms shows what is set for that
@@ -79,7 +81,7 @@ function ChosenUser(props: FormProps): JSX.Element {
   const { tenant, user: of, query, status, limits } = facts
   const { fault } = view
   const isFaultOfUser =
-    fault !== undefined && fault.form !== 'invite' && fault.written['subject'] !== 'tenant'
+    fault !== undefined && isOfSubject(fault) && fault.written['subject'] !== 'tenant'
   if (of === undefined || 'why' in of)
     return (
       <>
@@ -112,29 +114,55 @@ function ChosenUser(props: FormProps): JSX.Element {
   )
 }
 
+const operatorForms: readonly string[] = ['grant', 'credit-limit', 'price', 'close']
+
+/** Whether a refused form is one that only operators are shown. */
+const isOfOperators = (fault: FormFault | undefined): boolean =>
+  fault !== undefined &&
+  (operatorForms.includes(fault.form) ||
+    (isOfSubject(fault) && fault.written['subject'] === 'tenant'))
+
+/** Whether a refused form names the tenant or a user as its subject. */
+const isOfSubject = ({ form }: FormFault): boolean => form === 'status' || form === 'limits'
+
 /** The forms that the reader may use. */
 export function TenantForms(props: FormProps): JSX.Element {
   const { facts, view } = props
+  const isOperators = isOperator(view.token)
+  const isClosed = facts.status.status === 'closed'
   if (view.token.role !== undefined)
-    return <p class="panel note">Changes need an admin token without a role.</p>
-  if (facts.status.status === 'closed')
+    return (
+      <>
+        {isOperators && !isClosed ? <Grant {...props} /> : <UnplacedFault fault={view.fault} />}
+        <p class="panel note">Other changes need an admin token without a role.</p>
+      </>
+    )
+  if (isClosed)
     return (
       <>
         <UnplacedFault fault={view.fault} />
         <p class="panel note">This tenant is closed for good.</p>
       </>
     )
-  const isOperators = isOperator(view.token)
   const { fault } = view
   return (
     <>
-      {isOperators || fault?.written['subject'] !== 'tenant' || fault.form === 'invite' ? null : (
-        <UnplacedFault fault={fault} />
-      )}
-      <StatusOfTenant {...props} />
+      {isOperators || !isOfOperators(fault) ? null : <UnplacedFault fault={fault} />}
+      {isOperators ? (
+        <>
+          <Grant {...props} />
+          <CreditLimit {...props} />
+          <OwnPrice {...props} />
+        </>
+      ) : null}
+      <SetBudget {...props} />
       {isOperators ? <Limits {...props} subject={{ kind: 'tenant' }} /> : null}
       <ChosenUser {...props} />
+      <AddUser {...props} />
       <InviteForm {...props} />
+      <Rename {...props} />
+      <StatusOfTenant {...props} />
+      {isOperators && facts.status.status === 'suspended' ? <Close {...props} /> : null}
     </>
   )
 }

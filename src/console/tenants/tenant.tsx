@@ -212,11 +212,11 @@ function Bounds({ facts }: { readonly facts: TenantFacts }): JSX.Element {
         id="budgets"
         title="Budgets"
         of={facts.budgets}
-        show={(budgets) => (
+        show={({ items }) => (
           <Table
             label="Budgets of the tenant"
             columns={budgetColumns(facts.tenant.id)}
-            rows={budgets}
+            rows={items}
             keyOf={(one) => `${subjectOf(one)} ${one.currency} ${one.period}`}
             empty="No budgets are set."
           />
@@ -254,7 +254,7 @@ function TenantPage({ facts, view }: { readonly facts: TenantFacts; readonly vie
         view={view}
       />
       <TenantForms facts={facts} view={view} />
-      <Commands tenantId={tenant.id} />
+      <Commands />
       <p class="note links">
         The same as JSON, with an admin token: <code>GET /api/admin/tenants/{tenant.id}</code>, and
         balances with a query token:{' '}

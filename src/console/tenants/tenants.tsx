@@ -12,6 +12,7 @@ import { Moment, type ZoneClock, State } from '../kit/values.tsx'
 import { Redirect, type Page } from '../page.tsx'
 import type { PageFile } from '../page-files.ts'
 import { adminScopeOfSession } from '../session/reading-as.ts'
+import { OpenTenant } from './life-forms.tsx'
 
 /** The tenants that an admin token manages. */
 
@@ -61,23 +62,21 @@ export const tenantsPage: Page<typeof query, TenantsFacts> = {
     return { query: asked, ...(await readTenants(tenants, scope, page).page()) }
   },
   title: () => 'Tenants',
-  show: ({ items, next_cursor: next, query: asked }, { clock }) => (
+  show: ({ items, next_cursor: next, query: asked }, view) => (
     <>
       <h1 class="title">Tenants</h1>
       <section class="panel" aria-label="Tenants">
         <Table
           label="Tenants by id"
-          columns={columnsIn(clock)}
+          columns={columnsIn(view.clock)}
           rows={items}
           keyOf={({ id }) => id}
-          empty="No tenant yet. To open one: tollgate tenant open NAME."
+          empty="No tenant yet."
         />
         <Pager href={tenantsHref} query={asked} next={next} />
         <Download page={tenantsHref()} query={{}} from={adminPath('/tenants')} token="admin" />
-        <p class="note">
-          To open another: <code>tollgate tenant open NAME</code>.
-        </p>
       </section>
+      {view.token.role === undefined ? <OpenTenant view={view} /> : null}
     </>
   ),
 }
