@@ -141,17 +141,21 @@ export async function readMonth(
     asked.sent === undefined ? undefined : progressOf(asked, isLeft ? 1 : 0, services.clock.nowMs())
   if (progress?.isUnchanged === true) return new Unchanged()
   const isLast = rows[at + 1]?.status !== 'closed'
-  const state = await stateOf(services, who, of, { row, isLast, failures })
+  const [state, voided, keys] = await Promise.all([
+    stateOf(services, who, of, { row, isLast, failures }),
+    services.queries.statements.documents.voided(of),
+    services.accounts.issuer.keys(),
+  ])
   return {
     of,
     query,
     state,
-    voided: await services.queries.statements.documents.voided(of),
+    voided,
     lateLines: await lateLinesOf(services, who, state, rows[at - 1]),
     before: rows[at - 1]?.month,
     after: rows[at + 1]?.month,
     voidBefore: voidIn(rows[at - 1]),
     progress,
-    keys: await services.accounts.issuer.keys(),
+    keys,
   }
 }

@@ -182,6 +182,7 @@ const noStatements: Statements = {
   closeUntil: noPeriods,
   closeAll: () => Promise.resolve({ closing: 0, blocked: 0, done: Promise.resolve([]) }),
   preview: noTenant,
+  openPeriod: noTenant,
   board: () => Promise.resolve([]),
   boardPage: () =>
     Promise.resolve({

@@ -64,7 +64,7 @@ export async function blockersNow(
   return { asOf, blockers: blockersOf(closingMonth(account, of), facts) }
 }
 
-/** The figures of an open month. @throws DomainError `tenant_not_found`, `period_not_next` */
+/** An open month with its figures and blockers. @throws DomainError `tenant_not_found`, `period_not_next` */
 export async function previewMonth(
   deps: PreviewDeps,
   of: MonthOf,
@@ -72,12 +72,26 @@ export async function previewMonth(
   const account = await readClosingAccount(deps, of)
   requireNext(account, of)
   const { asOf, blockers } = await blockersNow(deps, account, of)
+  return { period: await periodAt(deps, account, of, asOf), blockers }
+}
+
+/** The figures of an open month. @throws DomainError `tenant_not_found`, `period_not_next` */
+export async function openPeriod(deps: PreviewDeps, of: MonthOf): Promise<PeriodOf> {
+  const account = await readClosingAccount(deps, of)
+  requireNext(account, of)
+  const { asOf } = await ledgerPosition(deps)
+  return periodAt(deps, account, of, asOf)
+}
+
+async function periodAt(
+  deps: PreviewDeps,
+  account: ClosingAccount,
+  of: MonthOf,
+  asOf: bigint,
+): Promise<PeriodOf> {
   const { period } = await figuresAt(deps, account, of, asOf)
   const { profile, issuer } = account
-  return {
-    period: { ...period, profile: profile.revision, issuer: issuer?.revision ?? 0 },
-    blockers,
-  }
+  return { ...period, profile: profile.revision, issuer: issuer?.revision ?? 0 }
 }
 
 /** @throws DomainError `period_not_next` */

@@ -4,7 +4,7 @@ import { boardOf, monthsOf } from './board.ts'
 import { boardPageOf } from './board-page.ts'
 import { type CloseDeps, type Closed, closeMonth } from './close.ts'
 import { readClosingAccount } from './closing-account.ts'
-import { previewMonth } from './preview.ts'
+import { openPeriod, previewMonth } from './preview.ts'
 import { createProofs } from './proofs.ts'
 import type {
   CloseInput,
@@ -43,6 +43,7 @@ export function createStatements(deps: CloseDeps & { readonly logger: Log }): St
       return begun
     },
     preview: (of) => previewMonth(deps, of),
+    openPeriod: (of) => openPeriod(deps, of),
     board: (input) => boardOf(deps, input),
     boardPage: (input) => boardPageOf(deps, input),
     months: (account) => monthsOf(deps, account),

@@ -191,6 +191,8 @@ export interface Statements {
   readonly preview: (
     input: MonthOf,
   ) => Promise<{ readonly period: PeriodOf; readonly blockers: readonly Blocker[] }>
+  /** The figures of an open month alone. */
+  readonly openPeriod: (input: MonthOf) => Promise<PeriodOf>
   /** One month of all accounts of these tenants, by tenant and currency; undefined: of all tenants. */
   readonly board: (input: {
     readonly month: string

@@ -62,7 +62,7 @@ export interface StatementDocuments {
 }
 
 export interface DocumentDeps extends Pick<AccountSources, 'db' | 'log'> {
-  readonly statements: Pick<Statements, 'preview' | 'proofOfClose'>
+  readonly statements: Pick<Statements, 'openPeriod' | 'proofOfClose'>
   /** Makes documents in a process that callers do not wait for. */
   readonly runJob: RunJob
 }
@@ -138,7 +138,7 @@ export function createStatementDocuments(deps: DocumentDeps): StatementDocuments
           : [],
       ),
     preview: async (of) => {
-      const { period } = await statements.preview(of)
+      const period = await statements.openPeriod(of)
       const parties = await partiesOf(deps, period)
       return { period, issued: undefined, voided: undefined, ...parties }
     },
