@@ -13,8 +13,9 @@ const KILLS = atLength(6, 30)
 const TIMEOUT_MS = 1_200_000
 /** Less than this settled, and the run says little. */
 const FEWEST_SETTLED = atLength(5, 20)
-/** With so many each family had its share. */
+/** With so many each family had its share, and with fewer the library. */
 const ENOUGH_OF_EACH = 30
+const ENOUGH_OF_LIBRARY = 15
 
 /** In short, a tenth of them, by the seed: `test/app/tasks/crash.test.ts` dies at the others every time. */
 const SHARE = atLength(0.1, 1)
@@ -59,5 +60,6 @@ t.test('after the kills every success upstream is settled once, to the last digi
   if (settled >= ENOUGH_OF_EACH)
     for (const name of listed) t.ok(figures[`settled of ${name}`], `of ${name} too`)
   t.ok((figures['adopted by reconciliation'] ?? 0) > 0, 'lost creations were found')
-  t.ok((figures['assets active'] ?? 0) > 0, 'assets were kept beside it')
+  if (settled >= ENOUGH_OF_LIBRARY)
+    t.ok((figures['assets active'] ?? 0) > 0, 'assets were kept beside it')
 })

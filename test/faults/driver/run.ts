@@ -83,6 +83,7 @@ async function runOn(
       witness,
       focus: () => lives.focus,
     }
+    await trial.makeSome()
     const traffic = [
       startTraffic(chance.fork('traffic'), callers),
       startAssetTraffic(chance.fork('assets'), callers),

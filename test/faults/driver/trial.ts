@@ -20,7 +20,7 @@ import { judge } from './oracle.ts'
 import { dice } from './random.ts'
 import { assetChecks, imageChecks, judgeReach, speechChecks } from './reach.ts'
 import { type Sandbox, startSandbox } from './sandbox.ts'
-import { lostCreations } from './tasks/creations.ts'
+import { type Creation, lostCreations, soundCreation } from './tasks/creations.ts'
 import { follow, type Upstream } from './upstream-record.ts'
 import { type Difference, Witness } from './witness.ts'
 import { lastingPort } from '../../helpers/lasting-port.ts'
@@ -120,17 +120,36 @@ export class Trial {
     ]
   }
 
+  /**
+   * Tasks of each account that something is lost of at the end: a list that shows no task of ours proves no absence, and
+   * on a slow machine the traffic may leave none. Made before the gateway's clock goes ahead of upstream's.
+   */
+  async makeSome(): Promise<void> {
+    for (const lost of lostCreations(dice('lost'))) {
+      const sound = soundCreation(dice('sound'), lost, lost.marker.replace('lost', 'sound'))
+      const { intended, answer, platformId } = await this.#create(sound)
+      const id = answer?.body['id'] ?? answer?.body['task_id']
+      if (answer?.status !== 200 || typeof id !== 'string' || platformId === undefined)
+        throw new Error(`a creation was refused: ${answer?.status ?? 'no answer'}`)
+      intended.platformIds.add(platformId)
+      intended.nativeIds.add(id)
+    }
+  }
+
   /** Whatever became of the traffic, something is given up at the end, and something expires. */
   async loseSome(): Promise<void> {
     for (const creation of lostCreations(dice('lost'))) {
-      const intended = this.witness.intend(creation)
-      const answer = await this.caller()('create', 'POST', creation.path, {
-        body: creation.body,
-      })
-      const platformId = answer?.headers.get('x-platform-id') ?? undefined
+      const { intended, answer, platformId } = await this.#create(creation)
       if (answer?.status === 502 && platformId !== undefined) intended.platformIds.add(platformId)
       else throw new Error(`a creation was not lost: ${answer?.status ?? 'no answer'}`)
     }
+  }
+
+  async #create(creation: Creation) {
+    const intended = this.witness.intend(creation)
+    const { path, body } = creation
+    const answer = await this.caller()('create', 'POST', path, { body })
+    return { intended, answer, platformId: answer?.headers.get('x-platform-id') ?? undefined }
   }
 
   /**

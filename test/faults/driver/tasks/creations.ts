@@ -131,6 +131,16 @@ export function lostCreations(dice: Dice): readonly Creation[] {
   ]
 }
 
+/** One that nothing goes wrong with, of the model of another creation and marked by us, so that its account shows it. */
+export function soundCreation(dice: Dice, like: Creation, marker: string): Creation {
+  const family = taskFamily(like.family)
+  for (;;) {
+    const draft = family.draft(dice, prompt(marker, []))
+    if (draft.callerMarker === undefined && draft.body['model'] === like.body['model'])
+      return { marker, family: like.family, switches: [], ...draft }
+  }
+}
+
 function prompt(marker: string, switches: readonly string[]): string {
   return `a paper boat [[client=${marker}]] [[sandbox ${switches.join(' ')}]]`
 }
