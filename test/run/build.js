@@ -72,11 +72,15 @@ async function compile(files) {
   await run('tsc', ['-p', config])
 }
 
-/** Builds what tests run as processes, where any of the compiled sources does. */
-async function buildProcesses() {
-  const sources = filesBelow('.build/test')
-    .filter((name) => name.endsWith('.js') && !name.startsWith('.build/test/bench/'))
+/** The sources of tests that were compiled. */
+const compiledSources = () =>
+  filesBelow('.build/test')
+    .filter((name) => name.endsWith('.js'))
     .map((name) => name.slice('.build/'.length).replace(/\.js$/, '.ts'))
+
+/** Builds what these sources of tests run as processes; whether the program is among it. */
+async function buildProcesses(testSources) {
+  const sources = testSources.filter((name) => !name.startsWith('test/bench/'))
   const children = [...new Set(sources.flatMap(childrenIn))]
   const ofTests = children.filter((name) => name.startsWith('test/'))
   const ofProgram = children.length > ofTests.length || sources.includes('test/helpers/product.ts')
@@ -84,7 +88,7 @@ async function buildProcesses() {
     ofProgram && buildProgram(join(out, 'product')),
     ofTests.length > 0 && bundle(join(out, 'children'), [...ofTests, ...ofGateways]),
   ])
-  if (ofProgram) await Promise.all(ofGateways.map(startAsReleased))
+  return ofProgram
 }
 
 /** Has a gateway inside a test start the joined file of the program: to load hundreds takes three times as long. */
@@ -103,16 +107,22 @@ export async function buildTests(prefixes) {
     throw new Error(`no path of a test file begins with ${unknown.join(' or ')}`)
   await rm(out, { recursive: true, force: true })
   await mkdir(out)
-  await Promise.all([
+  const isWhole = prefixes.length === 0
+  const compiled = isWhole
+    ? run('tsc', ['-p', 'tsconfig.test.json'])
+    : compile([...chosen, ...supervisedBy(chosen), ...always])
+  const [ofProgram] = await Promise.all([
+    // Of a few tests, what is compiled says which processes they run; of all, their sources do.
+    isWhole
+      ? buildProcesses(filesBelow('test').filter((name) => name.endsWith('.ts')))
+      : compiled.then(() => buildProcesses(compiledSources())),
+    compiled,
     copyProgramFiles(out),
     ...data.map((name) => cp(join(root, name), join(out, name), { recursive: true })),
-    prefixes.length > 0
-      ? compile([...chosen, ...supervisedBy(chosen), ...always])
-      : run('tsc', ['-p', 'tsconfig.test.json']),
     // What `tap`, which runs them all, has to know of its plugins.
-    prefixes.length === 0 && run('tap', ['build']),
+    isWhole && run('tap', ['build']),
   ])
-  await buildProcesses()
+  if (ofProgram) await Promise.all(ofGateways.map(startAsReleased))
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) await buildTests(process.argv.slice(2))
