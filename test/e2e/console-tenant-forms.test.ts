@@ -29,7 +29,7 @@ const revisionOf = async (name: string) => String((await settingOf(name)).revisi
 t.test('a tenant is opened once, and has a page', async (t) => {
   const list = await askConsole(url, '/console/tenants', { cookie: operator })
   t.match(list.text, 'action="/console/tenants/open"')
-  const form = { key: 'form_open', name: 'Films', tenant_id: tenantId }
+  const form = { key: 'form_open', tenant_name: 'Films', tenant_id: tenantId }
   const places = []
   for (let n = 0; n < 2; n += 1) {
     const { status, headers } = await askConsole(url, '/console/tenants/open', {
@@ -42,7 +42,7 @@ t.test('a tenant is opened once, and has a page', async (t) => {
     [303, path],
     [303, path],
   ])
-  const other = { ...form, name: 'Other', key: 'form_other' }
+  const other = { ...form, tenant_name: 'Other', key: 'form_other' }
   const refused = await askConsole(url, '/console/tenants/open', { cookie: operator, form: other })
   t.match(refused, { status: 409, text: /role="alert"/ })
   for (const cookie of [operator, controller])
@@ -57,10 +57,10 @@ t.test('a tenant is opened once, and has a page', async (t) => {
 })
 
 t.test('it is renamed, and a user is added once', async (t) => {
-  t.equal(await placeAfter('name', { name: 'Acme Films' }), path)
-  const ann = { new_user: 'ann', name: 'Ann' }
+  t.equal(await placeAfter('name', { tenant_name: 'Acme Films' }), path)
+  const ann = { new_user: 'ann', user_name: 'Ann' }
   for (let n = 0; n < 2; n += 1) t.equal(await placeAfter('user', ann), `${path}?user=ann`)
-  t.match(await placeAfter('user', { ...ann, name: 'Another' }), /role="alert"/)
+  t.match(await placeAfter('user', { ...ann, user_name: 'Another' }), /role="alert"/)
   const { text } = await askConsole(url, `${path}?user=ann`, { cookie: operator })
   t.match(text, /<h1 class="title">Acme Films<\/h1>/)
   t.match(text, /User Ann/)

@@ -16,9 +16,10 @@ import type { FormProps } from './forms.tsx'
 
 type Accounts = Services['accounts']
 
+// A field named `name` would hide a member of its form.
 const openFields = Type.Object({
   tenant_id: NewId('Id of the tenant.'),
-  name: DisplayName,
+  tenant_name: DisplayName,
 })
 
 /** The form that opens a tenant; sent again, it changes nothing. */
@@ -26,7 +27,7 @@ export const openForm = (tenants: Accounts['tenants']): PageForm<typeof openFiel
   name: 'open',
   roles: [],
   fields: openFields,
-  act: async (request, { fields: { tenant_id: tenantId, name } }) => {
+  act: async (request, { fields: { tenant_id: tenantId, tenant_name: name } }) => {
     await tenants.open(adminScopeOf(request), actorOf(request), { tenantId, name })
     return tenantHref(tenantId)
   },
@@ -43,7 +44,7 @@ export function OpenTenant({ view }: { readonly view: View }): JSX.Element {
       button="Open"
       fault={view.fault}
       fields={[
-        { name: 'name', label: 'Name' },
+        { name: 'tenant_name', label: 'Name' },
         { name: 'tenant_id', label: 'Id, such as acme: it never changes' },
       ]}
     >
@@ -52,14 +53,14 @@ export function OpenTenant({ view }: { readonly view: View }): JSX.Element {
   )
 }
 
-const nameFields = Type.Object({ name: DisplayName })
+const nameFields = Type.Object({ tenant_name: DisplayName })
 
 /** The form that renames the tenant. */
 export const nameForm = (settings: Accounts['settings']): PageForm<typeof nameFields> => ({
   name: 'name',
   roles: [],
   fields: nameFields,
-  act: async (request, { id: tenantId, fields: { name } }) => {
+  act: async (request, { id: tenantId, fields: { tenant_name: name } }) => {
     const wanted = () => ({ name })
     const input = { tenantId, basis: undefined, wanted }
     await settings.set(managedName, adminScopeOf(request), actorOf(request), input)
@@ -77,21 +78,21 @@ export function Rename({ facts: { tenant }, view }: FormProps): JSX.Element {
       requestKey={view.requestKey}
       button="Rename"
       fault={view.fault}
-      fields={[{ name: 'name', label: 'Name', value: tenant.name }]}
+      fields={[{ name: 'tenant_name', label: 'Name', value: tenant.name }]}
     >
       The id stays. Statements have the name of the billing profile.
     </ActionForm>
   )
 }
 
-const userFields = Type.Object({ new_user: NewId('Id of the user.'), name: DisplayName })
+const userFields = Type.Object({ new_user: NewId('Id of the user.'), user_name: DisplayName })
 
 /** The form that adds a user; sent again, it changes nothing. */
 export const userForm = (tenants: Accounts['tenants']): PageForm<typeof userFields> => ({
   name: 'user',
   roles: [],
   fields: userFields,
-  act: async (request, { id: tenantId, fields: { new_user: userId, name } }) => {
+  act: async (request, { id: tenantId, fields: { new_user: userId, user_name: name } }) => {
     const input = { tenantId, userId, name }
     await tenants.addUser(adminScopeOf(request), actorOf(request), input)
     return tenantHref(tenantId, { user: userId })
@@ -109,7 +110,7 @@ export function AddUser({ facts: { tenant }, view }: FormProps): JSX.Element {
       button="Add user"
       fault={view.fault}
       fields={[
-        { name: 'name', label: 'Name' },
+        { name: 'user_name', label: 'Name' },
         { name: 'new_user', label: 'Id, such as ann: it never changes' },
       ]}
     >
