@@ -237,8 +237,14 @@ class StrictReader {
 
   #check(text: string, isName = false): void {
     if (this.#passesOn && !isName) return
-    if (hasLoneSurrogate(text)) refuse('A string is not well-formed Unicode', pathOf(this.#levels))
-    if (hasNul(text)) refuse('A string holds a NUL character', pathOf(this.#levels))
+    if (hasLoneSurrogate(text)) this.#refuseString('is not well-formed Unicode')
+    if (hasNul(text)) this.#refuseString('holds a NUL character')
+  }
+
+  /** Names the member in the words as well: some envelopes have nothing else for it. */
+  #refuseString(fault: string): never {
+    const path = pathOf(this.#levels)
+    return refuse(`A string ${fault}${path ? `: \`${path}\`` : ''}`, path)
   }
 
   #word(): unknown {

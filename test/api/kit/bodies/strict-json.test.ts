@@ -124,7 +124,10 @@ void t.test('lone surrogates and NUL are refused in values and keys', async (t) 
   })
   t.match(refusal('{"a":["x","\\udc00\\ud800"]}'), { param: 'a[1]' })
   t.match(refusal('{"\\udfff":1}'), { message: 'A string is not well-formed Unicode' })
-  t.match(refusal('{"a":"x\\u0000"}'), { param: 'a', message: 'A string holds a NUL character' })
+  t.match(refusal('{"a":"x\\u0000"}'), {
+    param: 'a',
+    message: 'A string holds a NUL character: `a`',
+  })
   t.same(parseStrictJson(Buffer.from('"\\\\ud800"')), '\\ud800', 'an escaped backslash is text')
 })
 
