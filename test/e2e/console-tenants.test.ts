@@ -168,7 +168,10 @@ t.test('a role sees names, and support tokens by their last four', async (t) => 
   const helper = await ask(tenantPath, { cookie: support })
   t.match(helper, { status: 200, text: />jobs</ })
   t.match(helper.text, /Balances: Shown to the role finance/)
-  t.notMatch(helper.text + money.text, /<form method="post" action="\/console\/t[^"]*\/(?!grant")[^"/]*"/)
+  t.notMatch(
+    helper.text + money.text,
+    /<form method="post" action="\/console\/t[^"]*\/(?!grant")[^"/]*"/,
+  )
   t.match(await ask(tokenPath, { cookie: support }), { status: 200 })
   t.match(await ask(tokenPath, { cookie: finance }), { status: 403, text: /role support/ })
   for (const cookie of [finance, support])
