@@ -90,10 +90,11 @@ export async function bundle(folder, modules, { apart = [], maps = true } = {}) 
   const made = new Set(Object.keys(metafile.outputs).map((path) => resolve(root, path)))
   // A single small module has none.
   await mkdir(chunks, { recursive: true })
-  for (const name of await readdir(chunks))
-    if (!made.has(join(chunks, name))) await rm(join(chunks, name))
-  // The code that V8 compiled of that build is stored here (src/cli/serving.ts).
-  await rm(join(out, 'compiled'), { recursive: true, force: true })
+  const stale = (await readdir(chunks)).filter((name) => !made.has(join(chunks, name)))
+  for (const name of stale) await rm(join(chunks, name))
+  // The code that V8 compiled of the build before is stored here (src/cli/serving.ts). Node compares it with the sources,
+  // so the same build uses it again; after a change, most of it would never be read.
+  if (stale.length > 0) await rm(join(out, 'compiled'), { recursive: true, force: true })
   await copyProgramFiles(out)
   return metafile
 }
