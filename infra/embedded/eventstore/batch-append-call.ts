@@ -15,7 +15,8 @@ import { checkStreamName, Proposal } from './proposals.ts'
 import type { AppendHooks, ExpectedRevision } from './types.ts'
 import { exactRevision, readStreamName, readUuid } from './wire.ts'
 
-type Call = ServerDuplexStream<BatchRequest, streams.BatchAppendResp>
+/** Answers are written as bytes. */
+type Call = ServerDuplexStream<BatchRequest, Buffer>
 
 interface Partial {
   readonly target: BatchTarget
@@ -139,7 +140,7 @@ export class BatchAppendCall {
     else this.#send(failureResponse(target.correlationId, target, error))
   }
 
-  #send(response: streams.BatchAppendResp): void {
+  #send(response: Buffer): void {
     if (this.#failed || this.#call.cancelled || this.#call.writableEnded) return
     if (!this.#call.write(response)) this.#blocked = true
   }

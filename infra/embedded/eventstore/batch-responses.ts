@@ -10,6 +10,13 @@ import streams from '@eventstore/db-client/generated/streams_pb.js'
 import { status } from '@grpc/grpc-js'
 import anyPb from 'google-protobuf/google/protobuf/any_pb.js'
 import emptyPb from 'google-protobuf/google/protobuf/empty_pb.js'
+import {
+  delimited,
+  numberBytes,
+  sizeOfField,
+  varint,
+  writeHead,
+} from '../../../src/kernel/protobuf.ts'
 import type { WireError } from './errors.ts'
 import { MAX_APPEND_BYTES } from './limits.ts'
 import type { CommandOutcome, ExpectedRevision } from './types.ts'
@@ -23,17 +30,15 @@ export interface BatchTarget {
   readonly deadlineMs: number
 }
 
-/** The answer to an append that was decided. */
-export function outcomeResponse(
-  target: BatchTarget,
-  outcome: CommandOutcome,
-): streams.BatchAppendResp {
-  const response = responseTo(target.correlationId, target)
+/** The answer to an append that was decided, as bytes. */
+export function outcomeResponse(target: BatchTarget, outcome: CommandOutcome): Buffer {
   switch (outcome.kind) {
     case 'done':
-      return response.setSuccess(success(outcome.revision, outcome.position))
+      return successResponse(target, outcome.revision, outcome.position)
     case 'wrong_expected_revision':
-      return response.setError(
+      return errorResponse(
+        target.correlationId,
+        target,
         errorStatus(
           status.FAILED_PRECONDITION,
           'WrongExpectedVersion',
@@ -42,7 +47,9 @@ export function outcomeResponse(
         ),
       )
     case 'stream_deleted':
-      return response.setError(
+      return errorResponse(
+        target.correlationId,
+        target,
         errorStatus(
           status.FAILED_PRECONDITION,
           'StreamDeleted',
@@ -55,13 +62,13 @@ export function outcomeResponse(
   }
 }
 
-/** The answer to an append that could not be decided. */
+/** The answer to an append that could not be decided, as bytes. */
 export function failureResponse(
   correlationId: shared.UUID,
   target: BatchTarget | undefined,
   error: WireError,
-): streams.BatchAppendResp {
-  return responseTo(correlationId, target).setError(failureStatus(error))
+): Buffer {
+  return errorResponse(correlationId, target, failureStatus(error))
 }
 
 function failureStatus(error: WireError): statusPb.Status {
@@ -131,15 +138,77 @@ function responseTo(
   }
 }
 
-function success(revision: number, position: number | undefined): streams.BatchAppendResp.Success {
-  const message = new streams.BatchAppendResp.Success()
-  if (revision < 0) message.setNoStream(new emptyPb.Empty())
-  else message.setCurrentRevision(String(revision))
-  if (position === undefined) return message.setNoPosition(new emptyPb.Empty())
-  const at = new shared.AllStreamPosition()
-  at.setCommitPosition(String(position))
-  at.setPreparePosition(String(position))
-  return message.setPosition(at)
+function errorResponse(
+  correlationId: shared.UUID,
+  target: BatchTarget | undefined,
+  error: statusPb.Status,
+): Buffer {
+  return Buffer.from(responseTo(correlationId, target).setError(error).serializeBinary())
+}
+
+/** Fields of an answer. */
+const CORRELATION_ID = delimited(1)
+const SUCCESS = delimited(3)
+const STREAM_IDENTIFIER = delimited(4)
+const STREAM_POSITION = varint(5)
+const NO_STREAM = delimited(6)
+const ANY = delimited(7)
+const STREAM_EXISTS = delimited(8)
+const STREAM_NAME = delimited(3)
+/** Fields of a success, and of the position in it. */
+const CURRENT_REVISION = varint(1)
+const CURRENT_NO_STREAM = delimited(2)
+const POSITION = delimited(3)
+const NO_POSITION = delimited(4)
+const COMMIT = varint(1)
+const PREPARE = varint(2)
+
+/** The answer of nearly every append, as the generated classes write it: with message objects it costs four times as much. */
+function successResponse(
+  { correlationId, stream, expected }: BatchTarget,
+  revision: number,
+  position: number | undefined,
+): Buffer {
+  const id = correlationId.serializeBinary()
+  const name = Buffer.from(stream)
+  const success = successBytes(revision, position)
+  const named = expectedBytes(expected)
+  const identifierLength = sizeOfField(name.length)
+  const length = sizeOfField(id.length) + sizeOfField(success.length) + named.length
+  const bytes = Buffer.allocUnsafe(length + sizeOfField(identifierLength))
+  let at = writeHead(bytes, 0, CORRELATION_ID, id.length)
+  bytes.set(id, at)
+  at = writeHead(bytes, at + id.length, SUCCESS, success.length)
+  bytes.set(success, at)
+  at = writeHead(bytes, at + success.length, STREAM_IDENTIFIER, identifierLength)
+  at = writeHead(bytes, at, STREAM_NAME, name.length)
+  bytes.set(name, at)
+  bytes.set(named, at + name.length)
+  return bytes
+}
+
+function successBytes(revision: number, position: number | undefined): readonly number[] {
+  const current =
+    revision < 0 ? [CURRENT_NO_STREAM, 0] : [CURRENT_REVISION, ...numberBytes(BigInt(revision))]
+  if (position === undefined) return [...current, NO_POSITION, 0]
+  const number = numberBytes(BigInt(position))
+  // The classes leave out a number that is zero.
+  const pair = position === 0 ? [] : [COMMIT, ...number, PREPARE, ...number]
+  return [...current, POSITION, pair.length, ...pair]
+}
+
+/** The revision that the request expected, which its answer repeats. */
+function expectedBytes(expected: ExpectedRevision): readonly number[] {
+  switch (expected.kind) {
+    case 'any':
+      return [ANY, 0]
+    case 'no_stream':
+      return [NO_STREAM, 0]
+    case 'stream_exists':
+      return [STREAM_EXISTS, 0]
+    case 'revision':
+      return [STREAM_POSITION, ...numberBytes(BigInt(expected.text))]
+  }
 }
 
 function wrongVersion(expected: ExpectedRevision, current: number): shared.WrongExpectedVersion {

@@ -59,7 +59,7 @@ export function streamsHandlers(serving: Serving): UntypedServiceImplementation 
       }
       handleAppend(log, hooks, call, reply)
     },
-    batchAppend: (call: ServerDuplexStream<BatchRequest, streams.BatchAppendResp>) =>
+    batchAppend: (call: ServerDuplexStream<BatchRequest, Buffer>) =>
       handleBatchAppend(serving, call),
     delete: unary((request: streams.DeleteReq, metadata) => {
       admitWrite(gate, metadata)
@@ -108,7 +108,7 @@ async function handleRead(serving: Serving, call: ReadCall): Promise<void> {
 
 function handleBatchAppend(
   { log, hooks, gate, batches }: Serving,
-  call: ServerDuplexStream<BatchRequest, streams.BatchAppendResp>,
+  call: ServerDuplexStream<BatchRequest, Buffer>,
 ): void {
   const admit = (): void => gate.admitWrite(requiresLeader(call.metadata))
   const batch = new BatchAppendCall(log, hooks, call, admit)

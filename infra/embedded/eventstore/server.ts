@@ -60,7 +60,11 @@ export async function startServer(options: ServerOptions): Promise<EventStoreSer
     isStopping: false,
   }
   const read = { ...streamsMethod('read'), responseSerialize: serializeFrames }
-  const batchAppend = { ...streamsMethod('batchAppend'), requestDeserialize: readBatchRequest }
+  const batchAppend = {
+    ...streamsMethod('batchAppend'),
+    requestDeserialize: readBatchRequest,
+    responseSerialize: (bytes: Buffer) => bytes,
+  }
   server.addService({ ...StreamsService, read, batchAppend }, streamsHandlers(serving))
   server.addService(FeaturesService, {
     getSupportedMethods: unary(async () => supportedMethods(behaviour.reportedVersion)),
