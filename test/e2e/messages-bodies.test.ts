@@ -123,8 +123,11 @@ t.test('a session of 5,000 uses of tools goes on byte for byte', async (t) => {
   t.equal(received.toString(), session)
 })
 
-/** JSON in which names are numbers, numbers are written oddly, and characters are escaped. */
-const name = fc.oneof(fc.nat(20).map(String), fc.string({ unit: character, maxLength: 8 }))
+/** JSON in which names are numbers, numbers are written oddly, and characters are escaped; only values may hold NUL. */
+const name = fc.oneof(
+  fc.nat(20).map(String),
+  fc.string({ unit: character, maxLength: 8 }).filter((one) => !one.includes('\0')),
+)
 const scalar = fc.oneof(
   fc.constantFrom('1.50', '1e3', '-0', '12345678901234567890', 'null', String.raw`"\u00e9\/😀"`),
   fc.string({ unit: character }).map((one) => JSON.stringify(one)),
