@@ -457,14 +457,34 @@ t.test('files of lists of the administration are those of the API', async (t) =>
       `,${demo.tenantId},proposed,credit_grant,grant_waiting,USD,50,`,
     ],
     ['/console/prices', '/price-books', 'next,upcoming,'],
+    ['/console/prices/next', '/price-books/next', '\r\nweb-search-call,USD,call,1000,12,false\r\n'],
+    [
+      '/console/prices?sku=web-search-call',
+      '/sku-prices',
+      '\r\nweb-search-call,USD,call,1000,12,2099-01-01T00:00:00.000Z,,next,false\r\n',
+    ],
+    [
+      `/console/prices?tenant_id=${demo.tenantId}`,
+      `/tenants/${demo.tenantId}/prices`,
+      '\r\nweb-search-call,USD,true,call,1000,10,call,1000,9,-10.00\r\n',
+    ],
+    [
+      `/console/prices?tenant_id=${demo.tenantId}&all=true`,
+      `/tenants/${demo.tenantId}/prices`,
+      '\r\ntext-basic-output-token,USD,false,token,1000000,',
+    ],
   ] as const) {
     const links = filesOf((await ask(page, operator)).text)
-    t.equal(links.length, 2, page)
-    for (const link of links) {
-      const format = new URL(link, url).searchParams.get('format')
-      const bom = format === 'csv' ? '&bom=true' : ''
+    const isOfMany = page.includes('?')
+    t.equal(links.length, isOfMany ? 4 : 2, page)
+    // The list of price books stands below the prices that a page asks for.
+    for (const link of links.slice(0, 2)) {
+      const asked = new URL(link, url).searchParams
+      const format = asked.get('format')
+      if (format === 'csv') asked.set('bom', 'true')
+      if (!route.endsWith('proposals')) asked.delete('tenant_id')
       const file = await bytesOf(link, { cookie: operator.cookie })
-      const same = await bytesOf(`/api/admin${route}?format=${format}${bom}`, {
+      const same = await bytesOf(`/api/admin${route}?${asked}`, {
         authorization: `Bearer ${demo.adminToken}`,
       })
       t.equal(file.status, 200, link)
@@ -473,6 +493,11 @@ t.test('files of lists of the administration are those of the API', async (t) =>
     }
     t.match(await ask(links[0] ?? '', reader), { status: 403 }, page)
   }
+  const pricesOf = (tenantId: string) => `/console/prices/file?format=csv&tenant_id=${tenantId}`
+  t.match(await ask(pricesOf(demo.tenantId), administrator), { status: 200 })
+  t.match(await ask(pricesOf(other.tenantId), administrator), { status: 403 })
+  t.match(await ask('/console/prices/file?format=csv&sku=none', operator), { status: 400 })
+  t.match(await ask('/console/prices/file?format=csv&all=perhaps', operator), { status: 400 })
   const { items, next_cursor: next } = await manage('GET', 'price-books?limit=1')
   t.equal(items.length, 1)
   const further = await manage('GET', `price-books?limit=1&cursor=${next}`)

@@ -21,6 +21,7 @@ interface Described {
 const required: Readonly<Record<string, readonly string[]>> = {
   '/api/admin/price-books/{version}/diff': ['against'],
   '/api/admin/price-books/{version}/what-if': ['from'],
+  '/api/admin/sku-prices': ['sku'],
   '/api/query/v1/movements': ['currency'],
   '/api/query/v1/periods/{month}/postings': ['tenant_id', 'currency'],
   '/api/query/v1/periods/{month}/statement': ['tenant_id', 'currency'],

@@ -70,6 +70,7 @@ const real: Real = {
   version,
   id: task.body.id,
   against: version,
+  sku: 'web-search-call',
   currency: 'CNY',
   q: task.body.id,
   task_id: task.body.id,

@@ -6,6 +6,7 @@ import { definitionOf, type SettingName, type WantedOf } from '../../domain/acco
 import type { TokenRole } from '../../domain/token/events.ts'
 import { actorOf, ChangeReason, success, successOf } from '../kit/routes/account-surface.ts'
 import type { FailureCode } from '../kit/failures/failure-table.ts'
+import { fileMembers, sendList, type Table } from '../kit/answers/lists.ts'
 import { changeFailures, accountReadFailures } from '../kit/failures/route-failures.ts'
 import type { Services } from '../kit/services.ts'
 import { describeAdmin, adminScopeOf } from './envelope.ts'
@@ -32,6 +33,8 @@ export const changeMembers = { ...expectedRevision, ...changeReason }
 /** The name of a setting in the ids of its operations. */
 type OperationName = `${Uppercase<string>}${string}`
 
+type SettingFile = Table<Readonly<Record<string, unknown>>> & { readonly name: string }
+
 /** The routes of a setting, below its tenant. */
 interface SettingSurface<
   Name extends SettingName,
@@ -43,6 +46,8 @@ interface SettingSurface<
   readonly path: string
   readonly operation: OperationName
   readonly get: { readonly summary: string; readonly querystring?: Query }
+  /** The rows of a setting that is a list: `get` answers with their file too, and its query has `fileMembers`. */
+  readonly file?: (shown: Shown, tenantId: string, query: Static<Query>) => SettingFile
   /** The roles of tokens that may use a method; absent: only tokens without a role. */
   readonly roles?: { readonly [Method in 'get' | 'put']?: readonly TokenRole[] }
   readonly put: {
@@ -67,6 +72,8 @@ interface SettingSurface<
   readonly toBody: (shown: Shown, query?: Static<Query>) => object
 }
 
+const FileQuery = Type.Object(fileMembers)
+
 interface OfTenant {
   readonly Params: { readonly tenant_id: string }
 }
@@ -79,8 +86,8 @@ export function settingRoutes<
   Body extends TSchema,
   Query extends TSchema,
 >(surface: SettingSurface<Name, Shown, Body, Query>) {
-  const { setting, path: name, roles = {}, put, delete: remove, read, toBody } = surface
-  const schemas = schemasOf(surface)
+  const { setting, path: name, roles = {}, file, put, delete: remove, read, toBody } = surface
+  const schemas = schemasOf(surface, file !== undefined)
   const path = `/tenants/:tenant_id/${name}`
   const show = (shown: Shown, tenantId: string, query?: Static<Query>) => ({
     object: definitionOf(setting.name).code,
@@ -109,10 +116,14 @@ export function settingRoutes<
     app.get<OfTenant>(path, {
       config: { roles: roles.get ?? [] },
       schema: schemas.get,
-      handler: async (request) => {
+      handler: async (request, reply) => {
         const { tenant_id: tenantId } = request.params
         const shown = await settings.show(setting, adminScopeOf(request), tenantId)
-        return success(show(shown, tenantId, request.query as Static<Query>))
+        const query = request.query as Static<Query>
+        const answer = show(shown, tenantId, query)
+        if (file === undefined) return success(answer)
+        const list = { ...file(shown, tenantId, query), page: () => Promise.resolve(answer) }
+        return sendList(request, reply, query as Static<typeof FileQuery>, list)
       },
     })
     app.put<OfTenant>(path, {
@@ -139,6 +150,7 @@ function schemasOf(
     SettingSurface<SettingName, never, TSchema, TSchema>,
     'operation' | 'get' | 'put' | 'delete' | 'members' | 'changed'
   > & { readonly setting: { readonly name: SettingName } },
+  isFile: boolean,
 ): Readonly<Record<'get' | 'put' | 'delete', FastifySchema>> {
   const { operation, get, put, delete: remove, changed = Type.Boolean() } = surface
   const { code } = definitionOf(surface.setting.name)
@@ -168,6 +180,7 @@ function schemasOf(
         ok,
         ...(!isRead && mayGive(surface.setting.name) && { accepted: ProposedAnswerSchema }),
         failures,
+        ...(isRead && isFile && { csv: true }),
       }),
       params: TenantParamsSchema,
       ...(querystring === undefined ? {} : { querystring }),

@@ -10,6 +10,7 @@ import { fieldOf, timeFields } from '../kit/fields.ts'
 import { FilterForm } from '../kit/filter.tsx'
 import { bookHref, paths } from '../kit/href.ts'
 import { factsOrWords, Panel, type PanelFacts } from '../kit/panel.tsx'
+import { Download, tableFormats } from '../kit/download.tsx'
 import type { TableColumn } from '../kit/table.tsx'
 import { LedgerTabs } from '../kit/tabs.tsx'
 import { withTime } from '../kit/time-pages.tsx'
@@ -22,12 +23,14 @@ import {
   DifferencePanel,
   WhatIfPanel,
 } from './panels.tsx'
+import { withFiles } from '../../api/kit/answers/lists.ts'
 import type { ConsoleServices, Page, View } from '../page.tsx'
+import type { PageFile } from '../page-files.ts'
 import { adminScopeOfSession } from '../session/reading-as.ts'
 
 /** One price book: its prices, its difference from another, and the cost of past usage under it. */
 
-type Book = Awaited<ReturnType<typeof readBook>>
+type Book = Awaited<ReturnType<Awaited<ReturnType<typeof readBook>>['page']>>
 type Price = Book['prices'][number]
 
 const query = Type.Object({
@@ -86,7 +89,7 @@ async function read(
   readZone(asked.tz)
   const { priceBooks } = services.accounts
   // A version that is missing is the fault of the page, whatever else was asked for.
-  const book = await readBook(priceBooks, scope, version)
+  const book = await (await readBook(priceBooks, scope, version)).page()
   const list = await readBooks(priceBooks, scope, { limit: MAX_VERSIONS }).page()
   const all = list.items.map((one) => one.version)
   // The list has the latest first, so that the book before this one stands behind it.
@@ -158,9 +161,22 @@ function BookPage({ facts, view }: { readonly facts: BookFacts; readonly view: V
           keyOf={({ sku, currency }) => `${sku} ${currency}`}
           empty="This price book has no prices."
         />
+        <Download page={bookHref(version)} query={{}} from={from} token="admin" />
       </Panel>
     </>
   )
+}
+
+const fileQuery = Type.Object({})
+
+/** All prices of the book. */
+export const bookFile: PageFile<typeof fileQuery, (typeof tableFormats)[number]> = {
+  formats: tableFormats,
+  query: fileQuery,
+  read: async ({ accounts: { priceBooks } }, _who, { id, token }) => {
+    const list = await readBook(priceBooks, adminScopeOfSession(token, 'Prices'), id)
+    return { list: withFiles(list, true), tenantIds: [] }
+  },
 }
 
 /** A price book by its version. */

@@ -2,7 +2,7 @@ import type { JSX } from 'preact'
 import { type Static, Type } from 'typebox'
 import { readBooks } from '../../api/admin/prices/books.ts'
 import { readSkuPrices, SkuPricesQuerySchema } from '../../api/admin/prices/skus.ts'
-import { readAccountPrices } from '../../api/admin/prices/tenants.ts'
+import { listAccountPrices, readAccountPrices } from '../../api/admin/prices/tenants.ts'
 import { withFiles } from '../../api/kit/answers/lists.ts'
 import { cursorMembers } from '../../api/kit/routes/queries.ts'
 import { readZone, timeRangeMembers } from '../../api/query/time-range.ts'
@@ -76,21 +76,17 @@ async function read(
   const [sku, books, tenant] = await Promise.all([
     named === undefined
       ? undefined
-      : panelFacts(token, ['finance'], () =>
-          readSkuPrices(accounts.priceBooks, scope, {
-            sku: named,
-            ...(at && { at }),
-          }),
+      : panelFacts(token, ['finance'], async () =>
+          (
+            await readSkuPrices(accounts.priceBooks, scope, { sku: named, ...(at && { at }) })
+          ).page(),
         ),
     // An operator asked for a page of the list; an administrator of a tenant has none.
     isOperator(token) ? factsOrWords(readList) : panelFacts(token, ['finance'], readList),
     id === undefined
       ? undefined
       : factsOrWords(() => readAccountPrices(accounts, scope, id, asked.all === 'true')).then(
-          (prices) => ({
-            id,
-            prices,
-          }),
+          (prices) => ({ id, prices }),
         ),
   ])
   return { query: asked, sku, books, tenant }
@@ -193,6 +189,7 @@ function TenantPanel({
                 : `The tenant pays list prices times ${multiplier}.`
             }
           />
+          <Download page={pricesHref()} query={{ tenant_id: id, all }} from={from} token="admin" />
           {all === 'true' ? null : (
             <p class="note">
               <a href={pricesHref({ tenant_id: id, tz, all: 'true' })}>Show all prices</a>
@@ -244,15 +241,26 @@ function PricesPage({ facts, view }: { readonly facts: PricesFacts; readonly vie
   )
 }
 
-const fileQuery = Type.Object({})
+const { sku, at, tenant_id, all } = query.properties
+const fileQuery = Type.Object({ sku, at, tenant_id, all })
 
-/** All price books. */
-export const booksFile: PageFile<typeof fileQuery, (typeof tableFormats)[number]> = {
+/** The prices of a SKU over time, or those of a tenant, or else all price books. */
+export const pricesFile: PageFile<typeof fileQuery, (typeof tableFormats)[number]> = {
   formats: tableFormats,
   query: fileQuery,
-  read: ({ accounts: { priceBooks } }, _who, { token }) => {
-    const list = readBooks(priceBooks, adminScopeOfSession(token, 'Prices'), {})
-    return Promise.resolve({ list: withFiles(list, true), tenantIds: [] })
+  read: async ({ accounts }, _who, { token, query: asked }) => {
+    const scope = adminScopeOfSession(token, 'Prices')
+    const { priceBooks } = accounts
+    if (asked.sku !== undefined) {
+      const list = await readSkuPrices(priceBooks, scope, { ...asked, sku: asked.sku })
+      return { list: withFiles(list, true), tenantIds: [] }
+    }
+    const { tenant_id: id } = asked
+    if (id !== undefined) {
+      const list = await listAccountPrices(accounts, scope, id, asked.all === 'true')
+      return { list: withFiles(list, true), tenantIds: [id] }
+    }
+    return { list: withFiles(readBooks(priceBooks, scope, {}), true), tenantIds: [] }
   },
 }
 

@@ -1,7 +1,8 @@
 import type { JSX } from 'preact'
 import type { readSkuPrices } from '../../api/admin/prices/skus.ts'
 import { fromTimestamp } from '../../kernel/clock.ts'
-import { adminPath, bookHref } from '../kit/href.ts'
+import { Download } from '../kit/download.tsx'
+import { adminPath, bookHref, pricesHref } from '../kit/href.ts'
 import { FactsPanel, type PanelFacts } from '../kit/panel.tsx'
 import { Table, type TableColumn } from '../kit/table.tsx'
 import { PriceOf } from '../kit/prices.tsx'
@@ -10,7 +11,7 @@ import { Moment, type ZoneClock } from '../kit/values.tsx'
 /** The list prices of one SKU over time, the price at the asked time marked. */
 
 /** The prices of a SKU, as the API answers them. */
-export type SkuPrices = Awaited<ReturnType<typeof readSkuPrices>>
+export type SkuPrices = Awaited<ReturnType<Awaited<ReturnType<typeof readSkuPrices>>['page']>>
 type SkuPrice = SkuPrices['items'][number]
 
 const columnsIn = (clock: ZoneClock, from: string): readonly TableColumn<SkuPrice>[] => [
@@ -70,6 +71,7 @@ export function SkuPanel({
             keyOf={(one) => `${one.currency} ${one.from}`}
             empty="It never had a price."
           />
+          <Download page={pricesHref()} query={{ sku, at: moment }} from={from} token="admin" />
         </>
       )}
     />

@@ -1,5 +1,6 @@
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import type { FastifyInstance } from 'fastify'
+import { Type } from 'typebox'
 import type { ListedPriceBook, PublishedPriceBook } from '../../../../projections/prices/query.ts'
 import type { AdminScope } from '../../../app/accounts/admin-scope.ts'
 import type { ManagedPriceBooks } from '../../../app/finance/prices/managed-price-books.ts'
@@ -12,7 +13,8 @@ import { DomainError } from '../../../kernel/errors.ts'
 import { actorOf, success } from '../../kit/routes/account-surface.ts'
 import { changeFailures, accountReadFailures } from '../../kit/failures/route-failures.ts'
 import type { Services } from '../../kit/services.ts'
-import { sendList } from '../../kit/answers/lists.ts'
+import { inFileName } from '../../kit/answers/files.ts'
+import { fileMembers, sendList, wholeRows } from '../../kit/answers/lists.ts'
 import { describeAdmin, adminScopeOf } from '../envelope.ts'
 import { type ListQuery, ListQuerySchema, listOf } from '../lists.ts'
 import {
@@ -60,9 +62,19 @@ export function readBooks(books: ManagedPriceBooks, scope: AdminScope, query: Li
   return { name: 'price-books', columns: bookColumns, ...list }
 }
 
-/** A price book with its prices. @throws DomainError `price_book_not_found` */
+const priceColumns = ['sku', 'currency', 'unit', 'per', 'price', 'demonstration'] as const
+
+/** A price book with its prices, whose file has the prices. @throws DomainError `price_book_not_found` */
 export async function readBook(books: ManagedPriceBooks, scope: AdminScope, version: string) {
-  return toBook(await books.find(scope, version))
+  const book = toBook(await books.find(scope, version))
+  return {
+    name: `price-book_${inFileName(version)}`,
+    columns: priceColumns,
+    page: () => Promise.resolve(book),
+    rows: wholeRows(
+      book.prices.map((price) => ({ ...price, demonstration: price.demonstration === true })),
+    ),
+  }
 }
 
 /** The changes from one price book to another. @throws DomainError `price_book_not_found` */
@@ -97,12 +109,15 @@ function readRoutes(instance: FastifyInstance, books: ManagedPriceBooks): void {
     summary: 'Get a price book with its prices (operators only)',
     ok: BookAnswerSchema,
     failures: [...operatorReads, 'price_book_not_found'],
+    csv: true,
   })
   app.get('/price-books/:version', {
     config: { roles: ['finance'] },
-    schema: { ...one, params: BookParamsSchema },
-    handler: async (request) =>
-      success(await readBook(books, adminScopeOf(request), request.params.version)),
+    schema: { ...one, params: BookParamsSchema, querystring: Type.Object(fileMembers) },
+    handler: async (request, reply) => {
+      const list = await readBook(books, adminScopeOf(request), request.params.version)
+      return sendList(request, reply, request.query, list)
+    },
   })
 }
 

@@ -5,8 +5,10 @@ import type { SkuPrice } from '../../../../projections/prices/query.ts'
 import type { AdminScope } from '../../../app/accounts/admin-scope.ts'
 import type { ManagedPriceBooks } from '../../../app/finance/prices/managed-price-books.ts'
 import { toTimestamp } from '../../../kernel/clock.ts'
-import { KnownId, success, successOf } from '../../kit/routes/account-surface.ts'
+import { KnownId, successOf } from '../../kit/routes/account-surface.ts'
 import { accountReadFailures } from '../../kit/failures/route-failures.ts'
+import { inFileName } from '../../kit/answers/files.ts'
+import { fileMembers, sendList, wholeList } from '../../kit/answers/lists.ts'
 import { RequestError } from '../../kit/request-error.ts'
 import { boundOf, TimeBound } from '../../kit/routes/queries.ts'
 import type { Services } from '../../kit/services.ts'
@@ -22,6 +24,7 @@ export const SkuPricesQuerySchema = Type.Object({
       'The time whose price is marked, RFC 3339 with an offset, or the beginning of a day in UTC; now by default.',
     ),
   ),
+  ...fileMembers,
 })
 type Query = Static<typeof SkuPricesQuerySchema>
 
@@ -47,6 +50,18 @@ const AnswerSchema = successOf(
     items: Type.Array(SkuPriceSchema, { description: 'By currency, the latest first.' }),
   }),
 )
+
+const columns = [
+  'sku',
+  'currency',
+  'unit',
+  'per',
+  'price',
+  'from',
+  'until',
+  'price_book_version',
+  'is_at',
+] as const
 
 const isSame = (one: SkuPrice, other: SkuPrice): boolean =>
   one.price === other.price && one.per === other.per && one.unit === other.unit
@@ -80,7 +95,7 @@ function rangesOf(prices: readonly SkuPrice[], atMs: number): readonly ShownPric
 export async function readSkuPrices(
   books: Pick<ManagedPriceBooks, 'skuPrices'>,
   scope: AdminScope,
-  { sku, at }: Query,
+  { sku, at }: Pick<Query, 'sku' | 'at'>,
 ) {
   const asked = { sku, atMs: boundOf(at, 'at') }
   const { prices, atMs } = await books.skuPrices(scope, asked)
@@ -93,7 +108,11 @@ export async function readSkuPrices(
       atMs,
     ),
   )
-  return { sku, at: toTimestamp(atMs), items }
+  return {
+    name: `sku-prices_${inFileName(sku)}`,
+    columns,
+    ...wholeList({ sku, at: toTimestamp(atMs), items }),
+  }
 }
 
 /** The route of the prices of a SKU. */
@@ -106,11 +125,15 @@ export function skuPricesRoute(
     summary: 'List the list prices of a SKU over time (operators only)',
     ok: AnswerSchema,
     failures: [...accountReadFailures, 'scope_denied'],
+    csv: true,
   })
   instance.withTypeProvider<TypeBoxTypeProvider>().get('/sku-prices', {
     config: { roles: ['finance'] },
     schema: { ...schema, querystring: SkuPricesQuerySchema },
-    handler: async (request) =>
-      success(await readSkuPrices(priceBooks, adminScopeOf(request), request.query)),
+    handler: async (request, reply) => {
+      const { query } = request
+      const list = await readSkuPrices(priceBooks, adminScopeOf(request), query)
+      return sendList(request, reply, query, list)
+    },
   })
 }

@@ -6,6 +6,8 @@ import {
 import { comparedPrices } from '../../../app/finance/prices/what-if.ts'
 import { accountPricesFromDocument, maxAccountPrices } from '../../../domain/account/prices.ts'
 import type { AdminScope } from '../../../app/accounts/admin-scope.ts'
+import { inFileName } from '../../kit/answers/files.ts'
+import { fileMembers, wholeRows } from '../../kit/answers/lists.ts'
 import type { Services } from '../../kit/services.ts'
 import { changeReason, settingRoutes } from '../settings.ts'
 import {
@@ -24,6 +26,7 @@ const Revision = Type.Integer({
 })
 
 const LookQuery = Type.Object({
+  ...fileMembers,
   all: Type.Optional(
     Type.Enum(['true', 'false'], {
       description: 'true: include prices of the list that are the same for the tenant.',
@@ -104,6 +107,7 @@ export const accountPriceRoutes = settingRoutes({
   operation: 'AccountPrices',
   roles: { get: ['finance'] },
   get: { summary: 'Get the prices of a tenant and those of the list', querystring: LookQuery },
+  file: (shown, tenantId, { all }) => fileOf(toAccountPrices(shown, all === 'true'), tenantId),
   put: {
     summary: 'Replace all prices of a tenant (operators only)',
     querystring: NoParametersSchema,
@@ -124,15 +128,52 @@ export const accountPriceRoutes = settingRoutes({
 })
 
 /** The own prices of a tenant, or with them `all` of the list as it pays them. @throws DomainError `tenant_not_found` */
-export async function readAccountPrices(
+export async function readAccountPrices(...asked: Parameters<typeof listAccountPrices>) {
+  return (await listAccountPrices(...asked)).page()
+}
+
+/** These prices as a list that has a file. @throws DomainError `tenant_not_found` */
+export async function listAccountPrices(
   { settings }: Pick<Services['accounts'], 'settings'>,
   scope: AdminScope,
   tenantId: string,
   all: boolean,
 ) {
   const shown = await settings.show(managedAccountPrices, scope, tenantId)
-  return { revision: shown.revision, ...toAccountPrices(shown, all) }
+  const prices = toAccountPrices(shown, all)
+  const page = { revision: shown.revision, ...prices }
+  return { ...fileOf(prices, tenantId), page: () => Promise.resolve(page) }
 }
+
+const columns = [
+  'sku',
+  'currency',
+  'own',
+  'list_unit',
+  'list_per',
+  'list_price',
+  'tenant_unit',
+  'tenant_per',
+  'tenant_price',
+  'percent',
+] as const
+
+/** The prices of a tenant as a table: both prices in columns of the row. */
+function fileOf({ prices }: ReturnType<typeof toAccountPrices>, tenantId: string) {
+  const rows = prices.map(({ list, tenant, ...price }) => ({
+    ...price,
+    ...toColumns('list', list),
+    ...toColumns('tenant', tenant),
+  }))
+  return { name: `prices_${inFileName(tenantId)}`, columns, rows: wholeRows(rows) }
+}
+
+const toColumns = <Name extends string>(name: Name, price: ReturnType<typeof toPerUnits>) =>
+  ({
+    [`${name}_unit`]: price?.unit ?? null,
+    [`${name}_per`]: price?.per ?? null,
+    [`${name}_price`]: price?.price ?? null,
+  }) as Readonly<Record<`${Name}_${'unit' | 'per' | 'price'}`, string | number | null>>
 
 function toAccountPrices({ book, ...prices }: ShownAccountPrices, all: boolean) {
   return {

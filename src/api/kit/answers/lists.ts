@@ -198,10 +198,17 @@ function toCell(value: unknown): CsvRow[number] {
   return typeof value === 'boolean' ? String(value) : JSON.stringify(value)
 }
 
+/** The rows of a table that are read already. */
+export function wholeRows<Row>(rows: readonly Row[]): Table<Row>['rows'] {
+  return () => partsInTurns(rows, ROWS_AT_ONCE)
+}
+
 /** A list without pages. */
 export function wholeList<Page extends { readonly items: readonly unknown[] }>(page: Page) {
-  const rows = () => partsInTurns<Page['items'][number]>(page.items, ROWS_AT_ONCE)
-  return { page: () => Promise.resolve(page), rows }
+  return {
+    page: () => Promise.resolve(page),
+    rows: wholeRows<Page['items'][number]>(page.items),
+  }
 }
 
 /** Start of a page, and its number of items. */
