@@ -17,6 +17,7 @@ import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { isLong } from '../helpers/long-run.ts'
 import { isOnlyAtLength } from './at-length.ts'
+import { furtherFiles } from './further.ts'
 import { timeLimitS } from './time-limit.ts'
 import { lists, type Order, take } from './turns.ts'
 import { type Usage, usageLines } from './usage.ts'
@@ -70,8 +71,8 @@ function failureLines(diag: unknown, most: number): readonly string[] {
 }
 
 /**
- * Runs every compiled test file that is not left to the long run, or those whose path begins with an argument, many to a
- * process, and says which took longest.
+ * Runs the compiled test files of `npm test`, `npm run test:long` or `npm run test:further`, or those whose path begins
+ * with an argument, many to a process, and says which took longest.
  *
  * tap's own runner loads into each of them, and into all that they start, what follows every module for coverage and
  * for mocks. Neither is used, and it costs more than most tests; `env` keeps it out.
@@ -83,17 +84,24 @@ const LINES_SHOWN = 24
 
 const folder = fileURLToPath(new URL('../..', import.meta.url))
 const wanted = process.argv.slice(2)
+/** Whether this is `npm run test:further`. */
+const isFurther = process.env['TESTS_FURTHER'] === '1'
 const every = readdirSync(folder, { encoding: 'utf8', recursive: true }).filter(
   (path) => path.endsWith('.test.js') && path.startsWith('test/'),
 )
-const found = every.filter((path) =>
-  wanted.length === 0
-    ? isLong || !isOnlyAtLength(path)
-    : wanted.some((prefix) => path.startsWith(prefix)),
-)
+const found = chosen()
 const left = wanted.length === 0 ? every.length - found.length : 0
 const leftLines =
-  left === 0 ? [] : [`${left} files run only in npm run test:long (test/run/at-length.ts)`]
+  left === 0
+    ? []
+    : [`${left} files run only in ${isFurther ? 'npm test' : 'npm run test:long'} (test/run)`]
+
+function chosen(): readonly string[] {
+  if (wanted.length > 0)
+    return every.filter((path) => wanted.some((prefix) => path.startsWith(prefix)))
+  if (isFurther) return furtherFiles(folder, every)
+  return isLong ? every : every.filter((path) => !isOnlyAtLength(path))
+}
 const { computing, waiting } = lists(found)
 
 const scratch = scratchFolder()
