@@ -189,12 +189,12 @@ function TenantPanel({
                 : `The tenant pays list prices times ${multiplier}.`
             }
           />
-          <Download page={pricesHref()} query={{ tenant_id: id, all }} from={from} token="admin" />
           {all === 'true' ? null : (
             <p class="note">
               <a href={pricesHref({ tenant_id: id, tz, all: 'true' })}>Show all prices</a>
             </p>
           )}
+          <Download page={pricesHref()} query={{ tenant_id: id, all }} from={from} token="admin" />
         </>
       )}
     />
