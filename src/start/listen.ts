@@ -100,7 +100,11 @@ export async function listen(
     description: builtDescription(),
     limits: { connections: bounds },
   })
-  closeApp = () => drain(app, config.drainTimeoutMs + SETTLE_MARGIN_MS)
+  closeApp = () =>
+    drain(app, {
+      boundMs: config.drainTimeoutMs + SETTLE_MARGIN_MS,
+      unusedMs: config.shutdownDelayMs,
+    })
   const { host, port } = config
   await options.freePorts?.()
   const address = await app.listen({ port, host })

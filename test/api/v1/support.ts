@@ -21,7 +21,7 @@ export async function startText(t: Test, part: Replaced = {}): Promise<TextHarne
   const texts = new MemoryTexts()
   const harness = await startApp(part, texts)
   // Clients keep connections: closing alone would wait for them.
-  t.teardown(async () => drain(harness.app, DRAIN_MS))
+  t.teardown(async () => drain(harness.app, { boundMs: DRAIN_MS, unusedMs: 0 }))
   const post: TextHarness['post'] = async (url, payload, headers = {}) => {
     const request: InjectOptions = {
       method: 'POST',

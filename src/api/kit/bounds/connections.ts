@@ -52,9 +52,17 @@ interface Unread {
   readonly untilBytes: number
 }
 
+/** A connection whose requests are all answered. */
+interface Unused {
+  readonly sinceMs: number
+  /** Bytes that had come by then: with more of them, a request is arriving. */
+  readonly bytesRead: number
+}
+
 /** The connections of one server, from the first one on. */
 class Connections {
   readonly open = new Set<Socket>()
+  readonly #unused = new Map<Socket, Unused>()
   readonly #options: ConnectionOptions
   readonly #close: (reason: CloseReason) => void
   readonly #byBlock = new Map<string, number>()
@@ -89,6 +97,7 @@ class Connections {
       this.open.delete(socket)
       this.#silent.delete(socket)
       this.#unread.delete(socket)
+      this.#unused.delete(socket)
       if (block !== undefined) this.#leave(block)
     })
     return true
@@ -103,9 +112,8 @@ class Connections {
     const unanswered = this.#unanswered.get(socket) ?? 0
     if (unanswered < MAX_UNANSWERED) {
       this.#unanswered.set(socket, unanswered + 1)
-      answer.once('close', () => {
-        this.#unanswered.set(socket, (this.#unanswered.get(socket) ?? 1) - 1)
-      })
+      this.#unused.delete(socket)
+      answer.once('close', () => this.#ends(socket))
       return true
     }
     if (unanswered === Infinity) return false
@@ -114,6 +122,13 @@ class Connections {
     this.#close('pipelined')
     this.#options.refusePipelined(request, answer)
     return false
+  }
+
+  /** Closes the connections that had no request for at least so long. */
+  closeUnused(leastMs: number): void {
+    const untilMs = monotonicClock.nowMs() - leastMs
+    for (const [socket, { sinceMs, bytesRead }] of this.#unused)
+      if (sinceMs <= untilMs && socket.bytesRead === bytesRead) socket.destroy()
   }
 
   /** Bounds the rest of a request whose answer is complete. */
@@ -133,6 +148,14 @@ class Connections {
     if (remoteAddress === undefined) return undefined
     const isProxy = isWithinRanges(remoteAddress, this.#options.trustedProxies)
     return isProxy ? undefined : addressBlock(remoteAddress)
+  }
+
+  #ends(socket: Socket): void {
+    const left = (this.#unanswered.get(socket) ?? 1) - 1
+    this.#unanswered.set(socket, left)
+    if (left > 0 || !this.open.has(socket)) return
+    const { bytesRead } = socket
+    this.#unused.set(socket, { sinceMs: monotonicClock.nowMs(), bytesRead })
   }
 
   #leave(block: string): void {
@@ -203,6 +226,16 @@ const followed = new WeakMap<object, Connections>()
 /** Open connections of a server: Node does not list those without a request yet. */
 export function openConnections({ server }: FastifyInstance): Iterable<Socket> {
   return followed.get(server)?.open ?? []
+}
+
+/**
+ * From now on, `closeIdleConnections` of the server closes those that had no request for so long. Node and Fastify call
+ * it too when they close the server; theirs would close one just as its client sends the next request.
+ */
+export function spareUsedConnections({ server }: FastifyInstance, leastMs: number): void {
+  const connections = followed.get(server)
+  if (connections !== undefined)
+    server.closeIdleConnections = () => connections.closeUnused(leastMs)
 }
 
 function metricsIn(registry: Registry, bounds: ConnectionBounds, open: () => number) {

@@ -1,29 +1,24 @@
 import type { FastifyInstance } from 'fastify'
 import { setImmediate as turn } from 'node:timers/promises'
 import { monotonicClock } from '../../../kernel/clock.ts'
-import { openConnections } from './connections.ts'
+import { openConnections, spareUsedConnections } from './connections.ts'
 
-/** Interval at which connections whose last answer is sent are closed. */
+/** Interval at which unused connections are closed. */
 const SWEEP_MS = 50
 /** The most turns of the event loop in which waiting connections are accepted. */
 const MAX_TAKING_TURNS = 1_000
 /** A client that a busy machine holds up sends its request this much later than it connects. */
-const UNUSED_MS = 500
+const SILENT_MS = 500
 
 /**
  * While the process is about to end, each connection closes after its answer, and the answer says
  * so: a client that kept it could send the next request just as it closes, and would not know
- * whether the gateway started it.
+ * whether the gateway started it. A stream that began earlier has announced a kept connection,
+ * which stays open for a next request.
  */
 export function useLeaving(app: FastifyInstance, leaving: () => boolean): void {
   app.addHook('onRequest', (_request, reply, done) => {
     if (leaving()) void reply.header('connection', 'close')
-    // A stream that began earlier has announced a kept connection: its end and the end of the
-    // connection are sent together, before the client can send another request on it.
-    else
-      reply.raw.once('prefinish', () => {
-        if (leaving()) reply.raw.socket?.destroySoon()
-      })
     done()
   })
   app.addHook('onSend', (_request, reply, payload, done) => {
@@ -32,8 +27,8 @@ export function useLeaving(app: FastifyInstance, leaving: () => boolean): void {
   })
 }
 
-/** Clients open connections ahead of need; for Node these are not idle. */
-function closeUnusedConnections(app: FastifyInstance): void {
+/** Clients open connections ahead of need. */
+function closeSilentConnections(app: FastifyInstance): void {
   for (const socket of openConnections(app)) if (socket.bytesRead === 0) socket.destroy()
 }
 
@@ -55,20 +50,26 @@ async function acceptWaitingConnections({ server }: FastifyInstance): Promise<vo
   server.off('connection', take)
 }
 
-/** Stops listening and answers requests in flight, within the bound; then no connection is left. */
-export async function drain(app: FastifyInstance, boundMs: number): Promise<void> {
+/**
+ * Stops listening and answers requests in flight, within the bound; then no connection is left. One that is kept closes
+ * when it was unused for `unusedMs`: the proxies of SHUTDOWN_DELAY_MS no longer use it then.
+ */
+export async function drain(
+  app: FastifyInstance,
+  { boundMs, unusedMs }: { readonly boundMs: number; readonly unusedMs: number },
+): Promise<void> {
   await acceptWaitingConnections(app)
+  spareUsedConnections(app, unusedMs)
   const closed = new Promise<void>((resolve) => {
     // Closes the listener first: closing the routes takes turns of the event loop in which
     // connections would still be accepted.
     app.server.close(() => resolve())
   })
   const closing = app.close()
-  // A connection that was busy when closing began would otherwise be kept alive for its client.
-  const unusedUntilMs = monotonicClock.nowMs() + Math.min(UNUSED_MS, boundMs)
+  const silentUntilMs = monotonicClock.nowMs() + Math.min(SILENT_MS, boundMs)
   const sweep = (): void => {
     app.server.closeIdleConnections()
-    if (monotonicClock.nowMs() >= unusedUntilMs) closeUnusedConnections(app)
+    if (monotonicClock.nowMs() >= silentUntilMs) closeSilentConnections(app)
   }
   // Runs after requests that arrived meanwhile were read, however late the timer is.
   const sweeping = setInterval(() => setImmediate(sweep), SWEEP_MS)

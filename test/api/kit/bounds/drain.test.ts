@@ -9,6 +9,7 @@ import { monotonicClock } from '../../../../src/kernel/clock.ts'
 
 /** Longer than a test file may take: what waits for a bound fails. */
 const BOUND_MS = 3_600_000
+const AT_ONCE = { boundMs: BOUND_MS, unusedMs: 0 }
 
 function followConnections(app: FastifyInstance): void {
   useConnections(app, {
@@ -44,7 +45,7 @@ void t.test('an idle connection that sent no request does not delay the shutdown
   const app = await start(async () => Promise.resolve('ok'))
   const socket = await open(app)
   const closed = once(socket, 'close')
-  await drain(app, BOUND_MS)
+  await drain(app, AT_ONCE)
   await closed
   t.ok(socket.destroyed)
 })
@@ -54,7 +55,7 @@ void t.test('a request that follows its connection late is answered', async (t) 
   const socket = await open(app)
   // The time in which a request may follow stands still, however busy the machine is.
   const clock = t.capture(monotonicClock, 'nowMs', () => 0)
-  const draining = drain(app, BOUND_MS)
+  const draining = drain(app, AT_ONCE)
   await sleep(200)
   const answer = once(socket, 'data')
   socket.write('GET / HTTP/1.1\r\nhost: x\r\n\r\n')
@@ -85,7 +86,7 @@ void t.test('a request in flight is answered before its connection is closed', a
   socket.write('GET / HTTP/1.1\r\nhost: x\r\n\r\n')
   await whenBegun
   const closed = once(socket, 'close')
-  const draining = drain(app, BOUND_MS)
+  const draining = drain(app, AT_ONCE)
   answer('late answer')
   await draining
   await closed
@@ -100,7 +101,7 @@ void t.test('a request that is not answered within the bound is cut off', async 
   socket.write('GET / HTTP/1.1\r\nhost: x\r\n\r\n')
   await whenBegun
   const closed = once(socket, 'close')
-  await drain(app, 200)
+  await drain(app, { boundMs: 200, unusedMs: 0 })
   await closed
   t.equal(socket.bytesRead, 0, 'no answer was made up')
 })
@@ -120,7 +121,7 @@ void t.test('while leaving, an answer ends its connection and new ones are accep
     endStream = () => void reply.raw.end('ended')
   })
   await app.listen({ port: 0, host: '127.0.0.1' })
-  t.teardown(async () => drain(app, BOUND_MS))
+  t.teardown(async () => drain(app, AT_ONCE))
   const ask = (socket: Socket, path: string): void =>
     void socket.write(`GET ${path} HTTP/1.1\r\nhost: x\r\n\r\n`)
   const asked = await open(app)
@@ -145,10 +146,41 @@ void t.test('while leaving, an answer ends its connection and new ones are accep
   t.match(String((await once(asked, 'data'))[0]), /connection: close[\s\S]*what was asked before$/i)
   await closed
   t.match(String((await streamed)[0]), /keep-alive[\s\S]*begun/i)
+  // As a proxy does that has another request waiting for the connection.
+  stream.once('data', () => ask(stream, '/'))
   const ended = once(stream, 'close')
+  let after = ''
+  stream.on('data', (data: Buffer) => (after += data.toString()))
   endStream()
-  t.match(String((await once(stream, 'data'))[0]), /ended/)
   await ended
+  t.match(after, /ended[\s\S]*connection: close[\s\S]*ok$/i, 'what follows a stream is answered')
+})
+
+void t.test('a kept connection closes once it was unused for the time of a proxy', async (t) => {
+  const UNUSED_MS = 5_000
+  let nowMs = 0
+  t.capture(monotonicClock, 'nowMs', () => nowMs)
+  const app = await start(async () => Promise.resolve('ok'))
+  const ask = async (socket: Socket): Promise<string> => {
+    socket.write('GET / HTTP/1.1\r\nhost: x\r\n\r\n')
+    return String((await once(socket, 'data'))[0])
+  }
+  const [early, late, asked] = [await open(app), await open(app), await open(app)]
+  await ask(early)
+  nowMs = 1
+  for (const socket of [late, asked]) await ask(socket)
+  nowMs = UNUSED_MS
+  const closed = once(early, 'close')
+  const draining = drain(app, { boundMs: BOUND_MS, unusedMs: UNUSED_MS })
+  await closed
+  const answered = once(asked, 'close')
+  t.match(await ask(asked), /connection: close[\s\S]*ok$/i, 'its proxy used it once more')
+  await answered
+  t.notOk(late.closed)
+  const left = once(late, 'close')
+  nowMs += 1
+  await left
+  await draining
 })
 
 void t.test('connections made just before the end are accepted and answered', async (t) => {
@@ -160,6 +192,6 @@ void t.test('connections made just before the end are accepted and answered', as
     socket.write('GET / HTTP/1.1\r\nhost: x\r\n\r\n')
     return String((await once(socket, 'data'))[0])
   })
-  await drain(app, BOUND_MS)
+  await drain(app, AT_ONCE)
   for (const text of await Promise.all(answers)) t.match(text, /^HTTP\/1\.1 200 OK[\s\S]*ok$/)
 })
