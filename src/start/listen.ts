@@ -100,11 +100,7 @@ export async function listen(
     description: builtDescription(),
     limits: { connections: bounds },
   })
-  closeApp = () =>
-    drain(app, {
-      boundMs: config.drainTimeoutMs + SETTLE_MARGIN_MS,
-      unusedMs: config.shutdownDelayMs,
-    })
+  closeApp = () => drain(app, drainBounds(config))
   const { host, port } = config
   await options.freePorts?.()
   const address = await app.listen({ port, host })
@@ -112,6 +108,11 @@ export async function listen(
   const entryLink = pages && ((secret: string) => `${address}${pages.entryPath(secret)}`)
   return { address, operationsAddress, entryLink }
 }
+
+const drainBounds = ({ drainTimeoutMs, shutdownDelayMs }: ListenOptions['config']) => ({
+  boundMs: drainTimeoutMs + SETTLE_MARGIN_MS,
+  unusedMs: shutdownDelayMs,
+})
 
 /** Opens the operations port alone, if there is one, for a process that serves no callers. */
 export async function listenForProbes(

@@ -79,6 +79,19 @@ interface OfTenant {
 }
 type ChangeMembers = { readonly expected_revision?: number; readonly reason?: string } | undefined
 
+/** Answers with a setting, or with its file where it has one and the caller wants it. */
+async function sendSetting(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  answer: object,
+  file: SettingFile | undefined,
+) {
+  if (file === undefined) return success(answer)
+  const page = () => Promise.resolve(answer)
+  // The schema has checked the query.
+  return sendList(request, reply, request.query as Static<typeof FileQuery>, { ...file, page })
+}
+
 /** Registers the routes that read and set a setting. */
 export function settingRoutes<
   Name extends SettingName,
@@ -103,8 +116,7 @@ export function settingRoutes<
       change: ChangeMembers,
     ) => {
       const { tenant_id: tenantId } = request.params
-      const { expected_revision: basis, reason } = change ?? {}
-      const input = { tenantId, wanted, basis, reason }
+      const input = { tenantId, wanted, basis: change?.expected_revision, reason: change?.reason }
       const scope = adminScopeOf(request)
       const done = await settings.set(setting, scope, actorOf(request), input)
       const { changed, warnings } = done
@@ -120,10 +132,8 @@ export function settingRoutes<
         const { tenant_id: tenantId } = request.params
         const shown = await settings.show(setting, adminScopeOf(request), tenantId)
         const query = request.query as Static<Query>
-        const answer = show(shown, tenantId, query)
-        if (file === undefined) return success(answer)
-        const list = { ...file(shown, tenantId, query), page: () => Promise.resolve(answer) }
-        return sendList(request, reply, query as Static<typeof FileQuery>, list)
+        const written = file?.(shown, tenantId, query)
+        return sendSetting(request, reply, show(shown, tenantId, query), written)
       },
     })
     app.put<OfTenant>(path, {
