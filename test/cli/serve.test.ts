@@ -8,6 +8,7 @@ import { eventKey } from '../../infra/embedded/eventstore/keys.ts'
 import { openStored } from '../infra/embedded/eventstore/support/small-log.ts'
 import { identify, isAlive, processesOf, signal } from '../faults/driver/processes.ts'
 import { eventually } from '../helpers/eventually.ts'
+import { isLong } from '../helpers/long-run.ts'
 import { pageText, printedCalls } from '../helpers/printed-calls.ts'
 import { tollgate } from './support/commands.ts'
 import { serve, shell, tollgateProcess } from './support/tollgate.ts'
@@ -134,49 +135,51 @@ t.test('first start, calls, commands while it runs, kill -9, restart, SIGTERM', 
   await t.rejects(stat(join(dataDir, 'runtime.json')), { code: 'ENOENT' })
 })
 
-t.test('a lost secret is not replaced automatically', async (t) => {
-  const path = join(dataDir, 'marker.secret')
-  const env = { DATA_DIR: dataDir, PORT: '0' }
-  for (const [lose, how] of [
-    [() => writeFile(path, ''), 'empty'],
-    [() => rm(path), 'missing'],
-  ] as const) {
-    await lose()
-    const ended = await tollgateProcess(['serve'], env)
-    t.equal(ended.code, 78)
-    t.match(ended.stderr, new RegExp(`marker\\.secret is ${how}, .*put it back from a backup`))
-    t.equal(await readFile(path, 'utf8').catch(() => ''), '', 'nothing stands there instead')
-  }
-  const replaced = await tollgateProcess(['marker-secret', 'replace', '--json'], env)
-  t.match(replaced, { code: 0, stdout: /replaced/ })
-  t.equal((await tollgateProcess(['audit'], env)).code, 0)
-  // The next test starts with it.
-})
-
 /** Sets the wall clock of a process by a signal: half a minute ahead. */
 const SLEEPER = `const now = Date.now.bind(Date)
 let setMs = 0
 Date.now = () => now() + setMs
 process.on('SIGUSR2', () => { setMs = 30_000 })`
 
-t.test('a process whose machine slept says so', async (t) => {
-  const sleeper = join(folder, 'sleeper.mjs')
-  await writeFile(sleeper, SLEEPER)
-  const gateway = await serve(dataDir, { NODE_OPTIONS: `--import=${sleeper}` })
-  signal(gateway.pid, 'SIGUSR2')
-  const off = await eventually('the clock is off', async () => {
-    const { body } = await call(`${gateway.demo.baseUrl}/readyz`)
-    const found = body.degraded.find((word: string) => word.startsWith('clock:'))
-    return typeof found === 'string' ? found : undefined
+if (isLong) {
+  t.test('a lost secret is not replaced automatically', async (t) => {
+    const path = join(dataDir, 'marker.secret')
+    const env = { DATA_DIR: dataDir, PORT: '0' }
+    for (const [lose, how] of [
+      [() => writeFile(path, ''), 'empty'],
+      [() => rm(path), 'missing'],
+    ] as const) {
+      await lose()
+      const ended = await tollgateProcess(['serve'], env)
+      t.equal(ended.code, 78)
+      t.match(ended.stderr, new RegExp(`marker\\.secret is ${how}, .*put it back from a backup`))
+      t.equal(await readFile(path, 'utf8').catch(() => ''), '', 'nothing stands there instead')
+    }
+    const replaced = await tollgateProcess(['marker-secret', 'replace', '--json'], env)
+    t.match(replaced, { code: 0, stdout: /replaced/ })
+    t.equal((await tollgateProcess(['audit'], env)).code, 0)
+    // The next test starts with it.
   })
-  t.match(
-    off,
-    /machine's clock is \d+\.\d s ahead of this process: it was set, or the machine slept/,
-  )
-  const { text } = await call(`${gateway.demo.baseUrl}/metrics`)
-  t.match(text, /^tollgate_clock_off_seconds [12]?\d(?:\.\d+)?$/m)
-  t.equal(await gateway.end('SIGTERM'), 0)
-})
+
+  t.test('a process whose machine slept says so', async (t) => {
+    const sleeper = join(folder, 'sleeper.mjs')
+    await writeFile(sleeper, SLEEPER)
+    const gateway = await serve(dataDir, { NODE_OPTIONS: `--import=${sleeper}` })
+    signal(gateway.pid, 'SIGUSR2')
+    const off = await eventually('the clock is off', async () => {
+      const { body } = await call(`${gateway.demo.baseUrl}/readyz`)
+      const found = body.degraded.find((word: string) => word.startsWith('clock:'))
+      return typeof found === 'string' ? found : undefined
+    })
+    t.match(
+      off,
+      /machine's clock is \d+\.\d s ahead of this process: it was set, or the machine slept/,
+    )
+    const { text } = await call(`${gateway.demo.baseUrl}/metrics`)
+    t.match(text, /^tollgate_clock_off_seconds [12]?\d(?:\.\d+)?$/m)
+    t.equal(await gateway.end('SIGTERM'), 0)
+  })
+}
 
 t.test('verify-log checks the files of the log while no gateway runs', async (t) => {
   const env = { DATA_DIR: dataDir }

@@ -484,7 +484,7 @@ t.test('files of lists of the administration are those of the API', async (t) =>
       if (format === 'csv') asked.set('bom', 'true')
       if (!route.endsWith('proposals')) asked.delete('tenant_id')
       const file = await bytesOf(link, { cookie: operator.cookie })
-      const same = await bytesOf(`/api/admin${route}?${asked}`, {
+      const same = await bytesOf(`/api/admin${route}?${asked.toString()}`, {
         authorization: `Bearer ${demo.adminToken}`,
       })
       t.equal(file.status, 200, link)
