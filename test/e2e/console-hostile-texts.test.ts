@@ -133,6 +133,7 @@ t.test('no text becomes markup or makes a page wider than its window', { skip },
         `/console/tenants/${demo.tenantId}/activity`,
         ...tenants.flatMap((tenant) => [
           `/console/tenants/${tenant}`,
+          `/console/tenants/${tenant}/billing`,
           `/console/ledger/movements?tenant_id=${tenant}`,
           `/console/periods/${tenant}~USD~${running}`,
         ]),

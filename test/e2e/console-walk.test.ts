@@ -117,6 +117,7 @@ const pages = [
   '/console/ledger/held',
   '/console/prices?sku=text-basic-output-token',
   `/console/tenants/${demo.tenantId}`,
+  `/console/tenants/${demo.tenantId}/billing`,
   `/console/tokens/${String(listed.body.data.items[0].id)}`,
   `/console/life/${taskId}`,
   `/console/life/${taskId}?at=2&against=1`,

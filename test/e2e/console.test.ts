@@ -612,6 +612,7 @@ t.test('a page is in the zone of the tenant, and its links keep it', async (t) =
     `?tenant_id=${tenantId}`,
     `/tenants/${tenantId}`,
     `/tenants/${tenantId}/activity`,
+    `/tenants/${tenantId}/billing`,
     `/life/${otherCallId}`,
     `/ledger/lines/${otherCallId}:1`,
     `/ledger/lines?user_id=${userId}`,

@@ -32,6 +32,7 @@ export const paths = {
   tenants: '/tenants',
   tenant: '/tenants/:id',
   activity: '/tenants/:id/activity',
+  billing: '/tenants/:id/billing',
   token: '/tokens/:id',
   operations: '/operations',
   channel: '/operations/channels/:id',
@@ -110,6 +111,7 @@ export const changesHref = pageAt(paths.changes)
 export const tenantsHref = pageAt(paths.tenants)
 export const tenantHref = pageOfId(paths.tenant)
 export const activityHref = pageOfId(paths.activity)
+export const billingHref = pageOfId(paths.billing)
 export const tokenHref = pageOfId(paths.token)
 export const operationsHref = pageAt(paths.operations)
 export const channelHref = pageOfId(paths.channel)

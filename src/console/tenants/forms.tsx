@@ -216,28 +216,3 @@ export function Limits({
     </ActionForm>
   )
 }
-
-/** Commands for all else that can be changed. */
-export function Commands(): JSX.Element {
-  const commands = [
-    ['billing', 'tollgate billing --help'],
-    ['approvals', 'tollgate approvals --help'],
-    ['many prices', 'tollgate prices --help'],
-    ['tokens', 'tollgate token --help'],
-  ] as const
-  return (
-    <details class="panel commands">
-      <summary>Other changes, by command</summary>
-      <dl class="facts">
-        {commands.map(([name, command]) => (
-          <div key={name}>
-            <dt>{name}</dt>
-            <dd>
-              <code>{command}</code>
-            </dd>
-          </div>
-        ))}
-      </dl>
-    </details>
-  )
-}

@@ -275,7 +275,8 @@ export function OwnPrice({ facts: { tenant }, view }: FormProps): JSX.Element {
       ]}
     >
       The tenant pays it instead of the list price, for the same units, from the next request on.{' '}
-      <a href={pricesHref({ tenant_id: tenant.id })}>Own prices</a> has those that are set.
+      <a href={pricesHref({ tenant_id: tenant.id })}>Own prices</a> has those that are set. For many
+      at once: <code>tollgate prices --help</code>.
     </ActionForm>
   )
 }

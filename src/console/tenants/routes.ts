@@ -4,8 +4,11 @@ import { formerAddress, pageRoute } from '../page.tsx'
 import { fileRoute } from '../page-files.ts'
 import type { Subject } from '../subject.ts'
 import { activityPage, livesFile } from './activity.tsx'
+import { billingPage } from './billing.tsx'
+import { approvalForm, billingForm } from './billing-forms.tsx'
 import { limitForm, statusForm } from './forms.tsx'
 import { inviteForm } from './invite.tsx'
+import { issueForm } from './issue.tsx'
 import { closeTenantForm, nameForm, openForm, userForm } from './life-forms.tsx'
 import { budgetForm, creditLimitForm, grantForm, priceForm } from './money-forms.tsx'
 import { tenantPage } from './tenant.tsx'
@@ -39,6 +42,10 @@ export const tenants: Subject = {
     formRoute(app, services, tenantPage, budgetForm(settings))
     formRoute(app, services, tenantPage, priceForm(settings))
     formRoute(app, services, tenantPage, inviteForm(tokens))
+    formRoute(app, services, tenantPage, issueForm(tokens))
+    pageRoute(app, services, billingPage)
+    formRoute(app, services, billingPage, billingForm(settings))
+    formRoute(app, services, billingPage, approvalForm(settings))
     formRoute(app, services, tokenPage, disableForm(tokens))
     formRoute(app, services, tokenPage, rotateForm(tokens))
     viewReasonRoutes(app, services)

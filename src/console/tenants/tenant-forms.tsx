@@ -6,6 +6,7 @@ import { Panel } from '../kit/panel.tsx'
 import { Facts } from '../kit/values.tsx'
 import { type FormProps, Limits, StatusOfTenant } from './forms.tsx'
 import { InviteForm } from './invite.tsx'
+import { IssueForm } from './issue.tsx'
 import { AddUser, Close, Rename } from './life-forms.tsx'
 import { CreditLimit, Grant, OwnPrice, SetBudget } from './money-forms.tsx'
 
@@ -160,6 +161,7 @@ export function TenantForms(props: FormProps): JSX.Element {
       <ChosenUser {...props} />
       <AddUser {...props} />
       <InviteForm {...props} />
+      <IssueForm {...props} />
       <Rename {...props} />
       <StatusOfTenant {...props} />
       {isOperators && facts.status.status === 'suspended' ? <Close {...props} /> : null}

@@ -3,6 +3,7 @@ import type { SubjectLimits } from '../../domain/account/limits.ts'
 import { fromTimestamp } from '../../kernel/clock.ts'
 import {
   activityHref,
+  billingHref,
   adminPath,
   apiPath,
   changesHref,
@@ -19,7 +20,6 @@ import { Table, type TableColumn } from '../kit/table.tsx'
 import { Facts, Id, Money, Moment, type ZoneClock, State } from '../kit/values.tsx'
 import type { Page, View } from '../page.tsx'
 import { type TenantFacts, readTenant, tenantQuery, type Users } from './facts.ts'
-import { Commands } from './forms.tsx'
 import { TenantForms } from './tenant-forms.tsx'
 import { limitsInWords, type ShownToken, TimeOr } from './token-words.tsx'
 
@@ -242,6 +242,9 @@ function TenantPage({ facts, view }: { readonly facts: TenantFacts; readonly vie
             ['suspended users', String(status.suspendedUsers.length)],
             ['spend', <a href={overviewHref({ tenant_id: tenant.id })}>overview</a>],
             ['calls and tasks', <a href={activityHref(tenant.id)}>activity</a>],
+            ...(view.token.role === 'support'
+              ? []
+              : [['billing', <a href={billingHref(tenant.id)}>profile and approvals</a>] as const]),
           ]}
         />
       </Panel>
@@ -254,7 +257,6 @@ function TenantPage({ facts, view }: { readonly facts: TenantFacts; readonly vie
         view={view}
       />
       <TenantForms facts={facts} view={view} />
-      <Commands />
       <p class="note links">
         The same as JSON, with an admin token: <code>GET /api/admin/tenants/{tenant.id}</code>, and
         balances with a query token:{' '}

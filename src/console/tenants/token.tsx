@@ -16,6 +16,7 @@ import { Panel, type PanelFacts, panelFacts } from '../kit/panel.tsx'
 import { Facts, type ZoneClock } from '../kit/values.tsx'
 import type { Page, View } from '../page.tsx'
 import { adminScopeOfSession } from '../session/reading-as.ts'
+import { SecretPanel } from './secret.tsx'
 import { limitsInWords, type ShownToken, TimeOr } from './token-words.tsx'
 
 /** One token, without its secret, with the forms that disable and rotate it. */
@@ -226,24 +227,14 @@ export const rotateForm = (tokens: Tokens): PageForm<typeof rotateFields> => ({
     return {
       title: 'New secret',
       children: (
-        <section class="panel secret" aria-labelledby="secret">
-          <h1 id="secret" class="title">
-            New secret of {token.name}
-          </h1>
-          <p>
-            <input type="text" readOnly value={secret} aria-label="Secret" />
-          </p>
-          <p class="note">
-            Copy it now: it is shown once and is not stored. The secret that ends in{' '}
-            <code>{lastFour}</code>{' '}
+        <SecretPanel title={`New secret of ${token.name}`} secret={secret} tokenId={id}>
+          <>
+            The secret that ends in <code>{lastFour}</code>{' '}
             {overlapS === 0
               ? 'has stopped working.'
               : `works for ${formatDuration(overlapMs)} more.`}
-          </p>
-          <p class="note">
-            <a href={tokenHref(id)}>Back to the token</a>
-          </p>
-        </section>
+          </>
+        </SecretPanel>
       ),
     }
   },
