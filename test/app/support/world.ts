@@ -48,7 +48,7 @@ import { acceptVideoARequest } from '../../../src/families/video-a/rules/request
 import { acceptVideoBRequest } from '../../../src/families/video-b/rules/request.ts'
 import type { AnyEvent } from '../../../src/domain/any-event.ts'
 import { taskStream } from '../../../src/domain/task/events.ts'
-import type { LedgerLag } from '../../../src/app/spending/ledger-lag.ts'
+import { type LedgerLag, seeLedger } from '../../../src/app/spending/ledger-lag.ts'
 import { compose } from '../../../src/start/compose.ts'
 import type { ObjectStore } from '../../../src/storage/types.ts'
 import { createEventLog } from '../../../src/eventlog/log/client.ts'
@@ -228,6 +228,17 @@ function keepInSight({ freshness }: TaskDeps): () => void {
   return () => clearInterval(timer)
 }
 
+/** Has the first creations wait as a process does that starts: it serves once it has seen the read models complete. */
+function onceSeen(deps: TaskDeps): TaskDeps {
+  const { freshness } = deps
+  const seen = seeLedger(freshness)
+  const refuseBehind = async (): Promise<void> => {
+    await seen
+    await freshness.refuseBehind()
+  }
+  return { ...deps, freshness: { ...freshness, refuseBehind } }
+}
+
 /** A process of its own, as far as the gateway's parts can tell; `owner` names it in leases. */
 export function makeReplica(
   world: Pick<World, 'pool' | 'log' | 'channels'>,
@@ -280,7 +291,7 @@ export function makeReplica(
   let stopping: Promise<void> | undefined
   return {
     deps,
-    tasks: createTaskUseCases(deps),
+    tasks: createTaskUseCases(options.lag === undefined ? onceSeen(deps) : deps),
     images: createImageTaskUseCases(imageDeps),
     assets: createAssetUseCases(assetDeps, assetDeps.findAssetTypes),
     assetDeps,
