@@ -12,10 +12,11 @@ const asked = new Set(['test/helpers/long-run.js', 'test/helpers/requirements.js
 
 /** What versions of Node differ in: HTTP, sockets, files, processes, cryptography, languages, options of V8. */
 const byNode = [
-  'test/api/',
+  'test/api/kit/',
+  'test/api/query/line-files',
   'test/contract/',
   'test/eventlog/',
-  'test/infra/',
+  'test/infra/embedded/',
   'test/kernel/',
   'test/platform/',
   'test/start/',
