@@ -23,6 +23,8 @@ const MAINTENANCE_TIMEOUT_MS = 120_000
 const INSUFFICIENT_PRIVILEGE = '42501'
 const CONNECT_TIMEOUT_MS = 60_000
 const SERVER = new URL('postgres-server.ts', import.meta.url)
+/** Through the log of Postgres, as otherwise, a database takes twice the processor time to make and to drop. */
+const COPIED = 'strategy file_copy'
 
 /** A database of one suite's own. End every connection to it, then drop it. */
 export interface TestDatabase {
@@ -195,7 +197,7 @@ export async function acquireDatabase(options: AcquireOptions = {}): Promise<Tes
         icuLocale === undefined
           ? ''
           : `template template0 encoding 'UTF8' locale 'C' locale_provider icu icu_locale '${icuLocale}'`
-      await admin.query(`create database ${name} ${order}`)
+      await admin.query(`create database ${name} ${order} ${lasting ? '' : COPIED}`)
       return
     }
     // The files of a run have one parent. The next run migrates anew: the migrations may have changed by then.
@@ -204,7 +206,7 @@ export async function acquireDatabase(options: AcquireOptions = {}): Promise<Tes
       .digest('hex')
       .slice(0, 24)
     await templateOf(admin, serverUrl, `template_${key}`, migrate)
-    await admin.query(`create database ${name} template template_${key}`)
+    await admin.query(`create database ${name} template template_${key} ${COPIED}`)
   })
   if (migrate !== undefined && !cloned) await migrate(url)
   return {
