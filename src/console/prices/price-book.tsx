@@ -1,6 +1,7 @@
 import { type Static, Type } from 'typebox'
 import { readBook, readBooks, readDifference } from '../../api/admin/prices/books.ts'
 import { readWhatIf } from '../../api/admin/prices/what-if.ts'
+import { withFiles } from '../../api/kit/answers/lists.ts'
 import { KnownId } from '../../api/kit/routes/account-surface.ts'
 import { readTimeRange, readZone, timeRangeMembers } from '../../api/query/time-range.ts'
 import type { Principal } from '../../app/access/principal.ts'
@@ -23,7 +24,6 @@ import {
   DifferencePanel,
   WhatIfPanel,
 } from './panels.tsx'
-import { withFiles } from '../../api/kit/answers/lists.ts'
 import type { ConsoleServices, Page, View } from '../page.tsx'
 import type { PageFile } from '../page-files.ts'
 import { adminScopeOfSession } from '../session/reading-as.ts'

@@ -22,6 +22,7 @@ import type { PageForm } from '../form-routes.ts'
 import { ActionForm } from '../kit/form.tsx'
 import { billingHref, proposalHref } from '../kit/href.ts'
 import type { View } from '../page.tsx'
+import { reasonField } from './money-forms.tsx'
 
 /** Forms that set whom statements are for, by which terms a tenant is billed, and what needs a second user. */
 
@@ -125,11 +126,6 @@ interface FormProps {
   readonly view: View
 }
 
-const reasonField = {
-  name: 'reason',
-  label: 'Reason (kept in the log)',
-  isOptional: true as const,
-}
 const optionsOf = (words: readonly string[]) => words.map((word) => [word, word] as const)
 
 /** The fields that operators alone set. */

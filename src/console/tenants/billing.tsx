@@ -1,5 +1,5 @@
 import type { JSX } from 'preact'
-import { type Static, Type } from 'typebox'
+import { Type } from 'typebox'
 import { toTenant } from '../../api/admin/tenants.ts'
 import { timeRangeMembers } from '../../api/query/time-range.ts'
 import type { Principal } from '../../app/access/principal.ts'
@@ -112,11 +112,7 @@ export const billingPage: Page<typeof query, BillingFacts> = {
   path: paths.billing,
   roles: ['finance'],
   query,
-  read: (
-    services,
-    _who,
-    { id, token }: { id: string; query: Static<typeof query>; token: Principal },
-  ) => read(services, token, id),
+  read: (services, _who, { id, token }) => read(services, token, id),
   tenantsOf: ({ tenant }) => [tenant.id],
   tenantIn: (id) => id,
   title: ({ tenant }) => `Billing of ${tenant.name}`,

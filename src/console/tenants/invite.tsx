@@ -1,17 +1,15 @@
 import type { JSX } from 'preact'
 import { Type } from 'typebox'
-import { adminScopeOf } from '../../api/admin/envelope.ts'
-import { actorOf, KnownId } from '../../api/kit/routes/account-surface.ts'
+import { KnownId } from '../../api/kit/routes/account-surface.ts'
 import type { Services } from '../../api/kit/services.ts'
 import { NewTokenSchema } from '../../api/kit/tokens/schemas.ts'
 import { isOperator, tokenRoles } from '../../domain/token/events.ts'
-import { isDomainError } from '../../kernel/errors.ts'
-import { tokenIdFor } from '../../kernel/ids.ts'
 import { membersGiven } from '../../kernel/json.ts'
 import type { PageForm } from '../form-routes.ts'
 import { ActionForm } from '../kit/form.tsx'
 import { tenantHref, tokenHref } from '../kit/href.ts'
 import type { FormProps } from './forms.tsx'
+import { issueOnce } from './issue.tsx'
 
 /** The form that invites a person: it issues an admin token that the person uses by signing in by name. */
 
@@ -23,7 +21,6 @@ const inviteFields = Type.Object({
   level: Type.Optional(Type.Enum(['all_users', 'all_tenants'])),
 })
 
-/** The form is sent once: the key of its page names the token. */
 export const inviteForm = (
   tokens: Services['accounts']['tokens'],
 ): PageForm<typeof inviteFields> => ({
@@ -32,15 +29,9 @@ export const inviteForm = (
   fields: inviteFields,
   act: async (request, { id: tenantId, key, fields }) => {
     const { subject, user: userId, given_role: role, level = 'all_users' } = fields
-    const by = actorOf(request)
-    const tokenId = tokenIdFor(`${tenantId} ${by.tokenId} ${key}`)
     const person = { tenantId, userId, name: subject, subject, ...membersGiven({ role }) }
-    try {
-      const input = { ...person, tokenId, kind: 'admin' as const, scope: { level } }
-      await tokens.issue(adminScopeOf(request), by, input)
-    } catch (error) {
-      if (!isDomainError(error, 'token_exists')) throw error
-    }
+    const token = { ...person, kind: 'admin' as const, scope: { level } }
+    const { tokenId } = await issueOnce(tokens, request, key, token)
     return tokenHref(tokenId)
   },
 })

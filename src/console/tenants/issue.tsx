@@ -1,3 +1,4 @@
+import type { FastifyRequest } from 'fastify'
 import type { JSX } from 'preact'
 import { Type } from 'typebox'
 import { adminScopeOf } from '../../api/admin/envelope.ts'
@@ -5,6 +6,7 @@ import { actorOf, DisplayName, KnownId } from '../../api/kit/routes/account-surf
 import { readNewToken } from '../../api/kit/tokens/routes.ts'
 import { NewTokenSchema } from '../../api/kit/tokens/schemas.ts'
 import type { Services } from '../../api/kit/services.ts'
+import type { NewToken } from '../../app/accounts/managed-tokens.ts'
 import { isOperator, tokenRoles } from '../../domain/token/events.ts'
 import { isDomainError } from '../../kernel/errors.ts'
 import { tokenIdFor } from '../../kernel/ids.ts'
@@ -25,10 +27,25 @@ const issueFields = Type.Object({
   given_role: Type.Optional(Type.Enum([...tokenRoles])),
 })
 
-/**
- * The form is done once: the key of its page names the token. A caller who sends it again has lost the secret, and rotates
- * it on the page of the token.
- */
+/** Issues a token of a form, once: the key of its page names the token. No secret: it was issued before. */
+export async function issueOnce(
+  tokens: Services['accounts']['tokens'],
+  request: FastifyRequest,
+  key: string,
+  token: Omit<NewToken, 'tokenId'>,
+): Promise<{ readonly tokenId: string; readonly secret: string | undefined }> {
+  const by = actorOf(request)
+  const tokenId = tokenIdFor(`${token.tenantId} ${by.tokenId} ${key}`)
+  try {
+    const { secret } = await tokens.issue(adminScopeOf(request), by, { ...token, tokenId })
+    return { tokenId, secret }
+  } catch (error) {
+    if (!isDomainError(error, 'token_exists')) throw error
+    return { tokenId, secret: undefined }
+  }
+}
+
+/** A caller who sends the form again has lost the secret, and rotates it on the page of the token. */
 export const issueForm = (
   tokens: Services['accounts']['tokens'],
 ): PageForm<typeof issueFields> => ({
@@ -37,19 +54,12 @@ export const issueForm = (
   fields: issueFields,
   act: async (request, { id: tenantId, key, fields }) => {
     const { token_kind: kind, token_name: name, user: userId, level, given_role: role } = fields
-    const by = actorOf(request)
-    const tokenId = tokenIdFor(`${tenantId} ${by.tokenId} ${key}`)
     const asked = readNewToken({ kind, name, ...membersGiven({ role, scope: level && { level } }) })
-    try {
-      const input = { tenantId, userId, tokenId, ...asked }
-      const { token, secret } = await tokens.issue(adminScopeOf(request), by, input)
-      const title = `Secret of ${token.name}`
-      const children = <SecretPanel title={title} secret={secret} tokenId={tokenId} />
-      return { title, children }
-    } catch (error) {
-      if (!isDomainError(error, 'token_exists')) throw error
-      return tokenHref(tokenId)
-    }
+    const token = { tenantId, userId, ...asked }
+    const { tokenId, secret } = await issueOnce(tokens, request, key, token)
+    if (secret === undefined) return tokenHref(tokenId)
+    const title = `Secret of ${name}`
+    return { title, children: <SecretPanel title={title} secret={secret} tokenId={tokenId} /> }
   },
 })
 

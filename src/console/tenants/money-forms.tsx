@@ -31,7 +31,7 @@ const currencyField = {
   label: 'Currency',
   options: [['', 'Choose'] as const, ...currencies.map((one) => [one, one] as const)],
 }
-const reasonField = {
+export const reasonField = {
   name: 'reason',
   label: 'Reason (kept in the log)',
   isOptional: true as const,

@@ -11,7 +11,7 @@ export function SecretPanel({
   readonly title: string
   readonly secret: string
   readonly tokenId: string
-  /** What becomes of the secret before, where there is one. */
+  /** Words about the secret before, where there is one. */
   readonly children?: JSX.Element
 }): JSX.Element {
   return (
