@@ -19,7 +19,7 @@ const METADATA = Symbol.for('pino.metadata')
 /** The log of a process, and how to write what it holds before the process exits. */
 interface ProcessLog {
   readonly logger: Logger
-  /** Blocks until the lines are written. */
+  /** Blocks until the lines are written; lines that another thread is writing already may come after these. */
   readonly flush: () => void
   /** How many lines were lost since the start. */
   readonly lostLines: () => number

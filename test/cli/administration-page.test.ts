@@ -1,14 +1,15 @@
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
+import { removeFolder } from '../helpers/remove-folder.ts'
 import { runPage } from './support/page.ts'
 import { serve } from './support/tollgate.ts'
 
 /** Every command of `docs/administration.md`, run from the page in one shell on a gateway as a user starts it. */
 
 const folder = await mkdtemp(join(tmpdir(), 'tollgate-administration-'))
-t.teardown(() => rm(folder, { recursive: true, force: true }))
+t.teardown(() => removeFolder(folder))
 const gateway = await serve(join(folder, 'data'))
 t.teardown(() => gateway.end('SIGKILL'))
 

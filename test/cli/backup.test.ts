@@ -6,12 +6,13 @@ import { Client } from 'pg'
 import t from 'tap'
 import { tasksOf } from '../e2e/support/client.ts'
 import { pageText, printedCalls } from '../helpers/printed-calls.ts'
+import { removeFolder } from '../helpers/remove-folder.ts'
 import { serve, shell, tollgateProcess } from './support/tollgate.ts'
 
 /** Every command of `docs/backup.md`, run from the page on a gateway that is used meanwhile. */
 
 const folder = await mkdtemp(join(tmpdir(), 'tollgate-backup-'))
-t.teardown(() => rm(folder, { recursive: true, force: true }))
+t.teardown(() => removeFolder(folder))
 const backups = join(folder, 'backups')
 await mkdir(backups)
 const dataDir = join(folder, 'data')

@@ -1,10 +1,11 @@
 import { LLMock } from '@copilotkit/aimock'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
 import { eventually } from '../helpers/eventually.ts'
 import { pageText, printedCalls } from '../helpers/printed-calls.ts'
+import { removeFolder } from '../helpers/remove-folder.ts'
 import { serve, shell } from './support/tollgate.ts'
 
 /** `docs/connect.md`, step by step, with a server that this repository did not write. */
@@ -19,7 +20,7 @@ let server = serverAt(0)
 const serverUrl = await server.start()
 t.teardown(() => server.stop())
 const folder = await mkdtemp(join(tmpdir(), 'tollgate-connect-'))
-t.teardown(() => rm(folder, { recursive: true, force: true }))
+t.teardown(() => removeFolder(folder))
 
 const PRINTED_SERVER = 'http://127.0.0.1:8000/v1'
 const [preface = '', naming = '', pricing = '', , calling = ''] = pageText('docs/connect.md')

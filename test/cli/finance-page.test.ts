@@ -1,4 +1,4 @@
-import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
+import { mkdtemp, readdir, readFile } from 'node:fs/promises'
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { tmpdir } from 'node:os'
@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import t, { type Test } from 'tap'
 import { readTable } from '../helpers/csv.ts'
+import { removeFolder } from '../helpers/remove-folder.ts'
 import { runPage } from './support/page.ts'
 import { shiftedClock } from './support/shifted-clock.ts'
 import { programInShell, serve } from './support/tollgate.ts'
@@ -13,7 +14,7 @@ import { programInShell, serve } from './support/tollgate.ts'
 /** Every command of `docs/finance.md`, run from the page in one shell on a gateway as a user starts it. */
 
 const folder = await mkdtemp(join(tmpdir(), 'tollgate-finance-'))
-t.teardown(() => rm(folder, { recursive: true, force: true }))
+t.teardown(() => removeFolder(folder))
 const dataDir = join(folder, 'data')
 let gateway = await serve(dataDir)
 t.teardown(() => gateway.end('SIGKILL'))

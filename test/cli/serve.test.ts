@@ -10,11 +10,12 @@ import { identify, isAlive, processesOf, signal } from '../faults/driver/process
 import { eventually } from '../helpers/eventually.ts'
 import { isLong } from '../helpers/long-run.ts'
 import { pageText, printedCalls } from '../helpers/printed-calls.ts'
+import { removeFolder } from '../helpers/remove-folder.ts'
 import { tollgate } from './support/commands.ts'
 import { serve, shell, tollgateProcess } from './support/tollgate.ts'
 
 const folder = await mkdtemp(join(tmpdir(), 'tollgate-serve-'))
-t.teardown(() => rm(folder, { recursive: true, force: true }))
+t.teardown(() => removeFolder(folder))
 // As the README has it, seen from the folder it is started in.
 const dataDir = join(folder, 'data')
 

@@ -9,12 +9,13 @@ import { agreeOnSecret } from '../../src/app/access/secret-agreement.ts'
 import { startPretendedCluster } from '../helpers/cluster.ts'
 import { startLocalEventStore } from '../helpers/eventstore.ts'
 import { acquireDatabase, acquireGatewayDatabase } from '../helpers/postgres.ts'
+import { removeFolder } from '../helpers/remove-folder.ts'
 import { tollgate } from './support/commands.ts'
 import { tollgateProcess, type Ended, type Environment } from './support/tollgate.ts'
 
 async function directory(t: Test): Promise<string> {
   const path = await mkdtemp(join(tmpdir(), 'tollgate-faults-'))
-  t.teardown(() => rm(path, { recursive: true, force: true }))
+  t.teardown(() => removeFolder(path))
   return path
 }
 

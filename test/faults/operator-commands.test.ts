@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -9,6 +9,7 @@ import { call, callOnce } from '../e2e/support/client.ts'
 import { askConsole, signInToConsole } from '../e2e/support/console.ts'
 import { until } from '../helpers/eventually.ts'
 import { atLength } from '../helpers/long-run.ts'
+import { removeFolder } from '../helpers/remove-folder.ts'
 
 /**
  * A gateway is killed between the forms of the console and their redirects, and between a command and its answer: the
@@ -18,7 +19,7 @@ import { atLength } from '../helpers/long-run.ts'
 t.setTimeout(1_200_000)
 
 const folder = await mkdtemp(join(tmpdir(), 'tollgate-operator-'))
-t.teardown(() => rm(folder, { recursive: true, force: true }))
+t.teardown(() => removeFolder(folder))
 const dataDir = join(folder, 'data')
 
 /** When it is killed: after so many of the four answers, or so long after they were asked for. */

@@ -1,4 +1,4 @@
-import { chmod, mkdtemp, rm } from 'node:fs/promises'
+import { chmod, mkdtemp } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -10,12 +10,13 @@ import { TASKS } from './driver/tasks/video-a.ts'
 import { Trial, type TrialOptions } from './driver/trial.ts'
 import type { Difference } from './driver/witness.ts'
 import { builtProduct } from '../helpers/product.ts'
+import { removeFolder } from '../helpers/remove-folder.ts'
 
 /** A directory of the test's own that Postgres gets through to under whatever account it runs. */
 export async function freshDirectory(t: Test): Promise<string> {
   const directory = await mkdtemp(join(tmpdir(), 'tollgate-faults-'))
   await chmod(directory, 0o711)
-  t.teardown(() => rm(directory, { recursive: true, force: true }))
+  t.teardown(() => removeFolder(directory))
   return join(directory, 'run')
 }
 

@@ -1,10 +1,11 @@
 import { once } from 'node:events'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import type { Test } from 'tap'
 import { eventually } from '../../helpers/eventually.ts'
+import { removeFolder } from '../../helpers/remove-folder.ts'
 import { type Environment, launch } from './tollgate.ts'
 
 /** Longer than the longest pause between two attempts, on a busy machine. */
@@ -43,7 +44,7 @@ export async function starting(
   t.teardown(async () => {
     if (child.exitCode === null && child.signalCode === null) child.kill('SIGKILL')
     await exited
-    await rm(directory, { recursive: true, force: true })
+    await removeFolder(directory)
   })
   const logs = (msg: string | RegExp): Promise<Line> =>
     eventually(

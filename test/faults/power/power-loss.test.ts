@@ -16,6 +16,7 @@ import { dice as diceOf, seedOfTests } from '../driver/random.ts'
 import { processesOf } from '../driver/processes.ts'
 import { eventually } from '../../helpers/eventually.ts'
 import { atLength } from '../../helpers/long-run.ts'
+import { removeFolder } from '../../helpers/remove-folder.ts'
 import { compiler, notLinux } from '../../helpers/requirements.ts'
 import { readSteps, rebuild } from './record.ts'
 
@@ -36,7 +37,7 @@ const TRAFFIC_MS = 1_000
 const SPOOLING_MS = 300
 
 const folder = await mkdtemp(join(tmpdir(), 'tollgate-power-'))
-t.teardown(() => rm(folder, { recursive: true, force: true }))
+t.teardown(() => removeFolder(folder))
 const dataDir = join(folder, 'data')
 const record = join(folder, 'record')
 
